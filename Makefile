@@ -1,28 +1,30 @@
-# einsum-dist: `make` lists what there is. Every target installs what it lacks, then builds and runs.
+# einsum-dist: `make` lists all targets. Every target installs missing packages, builds, then runs.
 #
-# Debian and Ubuntu carry both MPIs side by side, so each is named; every MPI has a target directory of its own. Elsewhere:
+# On Debian and Ubuntu both MPIs are installed side by side, so commands name one of them. Each MPI has a target
+# directory of its own. Elsewhere:
 #     make demo MPICC=mpicc MPIRUN=mpirun
 
 MPICC  ?= mpicc.mpich
 MPIRUN ?= mpirun.mpich
 
-# All features, or all but LIBXSMM and hwloc where these cannot be had.
+# All features, without LIBXSMM or hwloc where that library is not installed.
 FEATURES = $$(./.ci/features)
 
 BUILD   = MPICC=$(MPICC) CARGO_TARGET_DIR=target/mpich cargo
 PROGRAM = target/mpich/release/einsum-dist
 
-# make bench ONLY=tccg-small,gemm THREADS=1 KERNEL=portable QUICK=1; without them all suites, 1 and 2 threads, the library's
-# choice of kernel, and more than an hour where QUICK takes minutes. PEERS_PYTHON may be any Python with what
-# benches/requirements.txt names.
+# Example: make bench ONLY=tccg-small,gemm THREADS=1 KERNEL=portable QUICK=1. By default all suites run with 1 and with
+# 2 threads and the kernel that the library selects. That takes more than an hour; QUICK=1 takes minutes. PEERS_PYTHON
+# names a Python that has the packages of benches/requirements.txt; by default a virtual environment is created.
 ONLY         ?= all
 THREADS      ?= 1,2
 KERNEL       ?=
 QUICK        ?=
 PEERS_PYTHON ?=
 
-# make fuzz SECONDS=600, or RUNS=100000 inputs for each target; TARGETS="parse sizes" for some of them.
-# make test-long COMMANDS=100000, or SECONDS=3600; SEED=7, and COMMAND=12 for one command of it; SIGNALS=0 for no signals.
+# make fuzz SECONDS=600 or RUNS=100000 (inputs per target); TARGETS="parse sizes" restricts the fuzz targets.
+# make test-long COMMANDS=100000 or SECONDS=3600; SEED=7 COMMAND=12 repeats one command of that seed; SIGNALS=0 skips
+# the signals.
 SECONDS  ?=
 RUNS     ?=
 TARGETS  ?=
@@ -69,7 +71,7 @@ book:
 	@PATH="$$PWD/target/tools/bin:$$PATH" mdbook build 2>&1 | tee target/book.log
 	@! grep -q -e WARN -e ERROR target/book.log
 
-# make install PREFIX=$HOME/.local DESTDIR= : the program, its manual page and completion scripts.
+# Example: make install PREFIX=$HOME/.local DESTDIR= (installs the program, its manual page and completion scripts).
 PREFIX  ?= /usr/local
 DESTDIR ?=
 SHARE    = $(DESTDIR)$(PREFIX)/share
@@ -132,7 +134,7 @@ volumes: $(if $(PEERS_PYTHON),,target/peers/ready)
 	mv target/volumes-algorithms.csv benches/results/volumes-algorithms.csv
 	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/volumes/draw.py
 
-# With QUICK=1 small sizes only, and what they are good for: the table and the plot stay in target/.
+# QUICK=1 measures small sizes only. Their table and plot are not representative, so they stay in target/.
 TABLES = $(if $(QUICK),target,benches/results)
 
 thesis: packages $(if $(PEERS_PYTHON),,target/peers/ready)
@@ -147,7 +149,7 @@ mlp: packages $(if $(PEERS_PYTHON),,target/peers/ready)
 	mv target/mlp.part $(TABLES)/mlp.csv
 	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/mlp/draw.py $(TABLES)/mlp.csv
 
-# Another MPI: make bench-network MPICC=mpicc.openmpi MPIRUN=mpirun.openmpi
+# With another MPI: make bench-network MPICC=mpicc.openmpi MPIRUN=mpirun.openmpi
 bench-network:
 	@test "$$(id -u)" = 0 || { echo "hosts are network namespaces, which take root: sudo make bench-network"; exit 1; }
 	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich network

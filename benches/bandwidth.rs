@@ -1,8 +1,9 @@
-//! GB/s of contractions that memory bounds; `cargo bench --bench bandwidth -- [threads] [MB] [filter]`.
+//! Bandwidth (GB/s) of memory-bound contractions: `cargo bench --bench bandwidth -- [threads] [MB] [filter]`.
 //!
-//! Beside each stands a plain loop of the same traffic: as many bytes read and written, in order, by as many threads, in
-//! the widest vectors at hand. The two alternate; medians of both, and the median of the ratio of each pair. Bytes count
-//! once per tensor, so that a cache line that is read before it is overwritten is charged to neither.
+//! Each contraction is compared with a plain loop of the same traffic: the loop reads and writes the same number of
+//! bytes, in memory order, with the same number of threads and the widest vectors of the machine. Runs of the two
+//! alternate. The benchmark prints the median bandwidth of both and the median ratio of paired runs. Bytes count once
+//! per tensor: a cache line that is read before it is overwritten counts as written only.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -14,7 +15,8 @@ use num_complex::Complex;
 
 type Extents = &'static [(char, usize)];
 
-/// Expression, and the extents of a case of 1 MB of the largest tensor in f32; the marked one grows with the size.
+/// Expression, extents and the growing label of each case. With these extents the largest tensor has 1 MB in f32; the
+/// growing extent is scaled to the size and element type that are measured.
 const CASES: &[(&str, Extents, char)] = &[
     ("i,i->", &[('i', 1 << 17)], 'i'),
     ("mk,k->m", &[('m', 128), ('k', 2048)], 'm'),
@@ -35,7 +37,7 @@ const CASES: &[(&str, Extents, char)] = &[
     ("ab->ba", &[('a', 256), ('b', 512)], 'a'),
 ];
 
-/// Too small for anything but the overhead to matter.
+/// Cases of small extents, which measure overhead only.
 const TINY: &[(&str, Extents)] = &[
     ("mk,kn->mn", &[('m', 4), ('k', 4), ('n', 4)]),
     ("mk,nk->mn", &[('m', 4), ('k', 4), ('n', 4)]),
@@ -69,7 +71,7 @@ fn main() {
     }
 }
 
-/// Nanoseconds of a call with a plan made before.
+/// Prints the nanoseconds of one call with a plan that exists already.
 fn tiny<T: Element>(expression: &str, extents: &[(char, usize)]) {
     let (operands, out) = expression.split_once("->").expect("an arrow");
     let (left, right) = operands.split_once(',').expect("two operands");
@@ -165,7 +167,7 @@ fn random<T: Element>(shape: &[usize]) -> ArrayD<T> {
     })
 }
 
-/// An array whose pages are there.
+/// Creates arrays whose pages are mapped before timing starts.
 trait Touched {
     fn zeros_like(shape: &[usize]) -> Self;
 }
@@ -176,14 +178,14 @@ impl<T: Element> Touched for ArrayD<T> {
     }
 }
 
-/// Plain loops: how many numbers each reads and writes.
+/// Plain loops: the arrays that they read and write.
 struct Plain {
     read: Vec<f32>,
     written: Vec<f32>,
     threads: usize,
 }
 
-/// Numbers between two looks at what is left: reads and writes advance together.
+/// Numbers per block. Reads and writes advance block by block, so that they progress at the same relative speed.
 const STEP: usize = 4096;
 
 impl Plain {
@@ -193,7 +195,7 @@ impl Plain {
 
     fn time(&mut self) -> Duration {
         let start = Instant::now();
-        // A cut on a multiple of a cache line.
+        // Numbers per thread, rounded up to whole cache lines.
         let share = |len: usize| (len / self.threads).next_multiple_of(16).max(16);
         let (read, written) = (share(self.read.len()), share(self.written.len()));
         match self.threads {
@@ -216,11 +218,11 @@ fn part(read: &[f32], written: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") {
-            // SAFETY: the instructions are there.
+            // SAFETY: the feature test above found AVX-512 F.
             return unsafe { part_avx512(read, written) };
         }
         if is_x86_feature_detected!("avx2") {
-            // SAFETY: the instructions are there.
+            // SAFETY: the feature test above found AVX2.
             return unsafe { part_avx2(read, written) };
         }
     }
@@ -228,7 +230,7 @@ fn part(read: &[f32], written: &mut [f32]) {
 }
 
 /// # Safety
-/// The processor has AVX-512 F.
+/// The processor must have AVX-512 F.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn part_avx512(read: &[f32], written: &mut [f32]) {
@@ -236,7 +238,7 @@ unsafe fn part_avx512(read: &[f32], written: &mut [f32]) {
 }
 
 /// # Safety
-/// The processor has AVX2.
+/// The processor must have AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn part_avx2(read: &[f32], written: &mut [f32]) {
@@ -252,10 +254,10 @@ fn plain(read: &[f32], written: &mut [f32]) {
         let range = |len: usize| bound(len, block)..bound(len, block + 1);
         let (from, to) = (range(read.len()), range(written.len()));
         let (from, to) = (&read[from], &mut written[to]);
-        // Of as many reads as there are writes each one is kept; the rest is added up.
+        // Copies as many reads as there are writes, and sums the remaining reads.
         let (copied, summed) = from.split_at(from.len().min(to.len()));
         let (copies, filled) = to.split_at_mut(copied.len());
-        // Adding keeps this a loop: copying alone would become a call.
+        // The addition keeps this a loop: the compiler would turn a pure copy into a call of memcpy.
         copies.iter_mut().zip(copied).for_each(|(copy, value)| *copy = *value + 1.0);
         filled.fill(total[0]);
         let mut chunks = summed.chunks_exact(64);

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Times local contractions of this library and of its peers in turns, and writes tables and plots to benches/results/.
+"""Compares the times of local contractions by this library and its peers. Writes tables and plots to
+benches/results/.
 
     compare.py [--only SUITE,..] [--threads 1,2] [--contenders NAME,..] [--kernel NAME] [--quick]
-    compare.py --report       only writes the Markdown and the plot anew, from the tables that are there
+    compare.py --report       rewrites the Markdown and the plot from the existing tables, without timing anything
 
-Every library runs in a process of its own that waits for requests and uses no processor in between: ours is
-benches/local.rs, the peers are benches/peers.py. In every round each contender rests until the threads of the one
-before sleep, runs once untimed, then timed for a while; the order rotates. All processes ask the C library for huge
-pages, as NumPy does for its arrays, so that nobody's pages are larger.
+Every library runs in a server process of its own, which uses no processor time between requests. Ours is
+benches/local.rs, the peers run in benches/peers.py. In every round the contenders run one after another in rotating
+order. Each waits until the threads of its predecessor sleep, runs once untimed, and then runs timed for a fixed
+duration. All processes ask the C library for huge pages, as NumPy does for its arrays, so that all libraries have the
+same page size.
 """
 
 import argparse
@@ -25,12 +27,13 @@ import suites
 
 ROOT = Path(__file__).parent.parent
 
-# Longer than threads of a peer look for work before they sleep, in seconds; `environment` shortens that where it can.
+# Seconds, longer than the threads of any peer spin before they sleep; `environment` shortens their spinning where it
+# can.
 REST = 0.05
 
 SAMPLES = 200
 
-# Contender -> process and what it is to do.
+# Contender -> server process and operation.
 CONTENDERS = {
     "torch": ("torch", "einsum"),
     "torch bmm": ("torch", "bmm"),
@@ -86,13 +89,13 @@ class Server:
 
 
 def busy_seconds():
-    """Of all processors, whoever used them; what a hypervisor took counts too."""
+    """Processor time of all processes on all processors so far. Includes time that a hypervisor stole."""
     user, nice, system, _, _, irq, softirq, steal = map(int, Path("/proc/stat").read_text().split()[1:9])
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 class Contender:
-    """A slot of a server."""
+    """One contender: a prepared case in one slot of a server."""
 
     def __init__(self, server, slot, request):
         self.server, self.slot = server, slot
@@ -110,7 +113,7 @@ class Contender:
 
 
 class Timer:
-    """The processes of one number of threads."""
+    """The server processes for one number of threads."""
 
     def __init__(self, program, threads, arguments):
         self.threads, self.kernel, self.command = threads, arguments.kernel or None, arguments.command
@@ -127,7 +130,7 @@ class Timer:
                 self.servers[library] = server
             except LookupError as error:
                 self.missing[library] = str(error)
-        # The largest share of a processor that all the others had while somebody ran.
+        # Largest share of a processor that the idle servers used while another contender ran.
         self.disturbance = 0.0
 
     def wants(self, name):
@@ -160,8 +163,10 @@ class Timer:
         return Contender(self.servers[library], slot, request)
 
     def measure(self, case):
-        """Seconds of the timed runs of each turn of each contender and how many turns were quiet, what it said of itself,
-        and why some did not run."""
+        """Returns two dictionaries by contender: measurements, and reasons why a contender did not run.
+
+        A measurement consists of the seconds of all timed runs of each turn, the number of undisturbed turns, and the
+        server's answer to `prepare`."""
         contenders, notes = {}, {}
         for slot, name in enumerate(filter(self.wants, case.contenders)):
             try:
@@ -171,13 +176,13 @@ class Timer:
         times = {name: [] for name in contenders}
         quiet, spent = dict.fromkeys(contenders, 0), dict.fromkeys(contenders, 0.0)
         expected = None
-        # Where other programs disturb, everyone gets more turns, up to twice as many.
+        # If other programs disturb the turns, all contenders get more of them, up to twice the number.
         for at in range(2 * self.rounds):
             if at >= self.rounds and all(count >= min(3, self.rounds) for count in quiet.values()):
                 break
             names = list(contenders)
             for name in names[at % len(names) :] + names[: at % len(names)]:
-                # What takes long needs fewer rounds, and no warmth.
+                # Slow contenders need fewer rounds and no warm-up run.
                 if at >= 2 and spent[name] > 6 * self.rounds * self.seconds:
                     continue
                 start = time.perf_counter()
@@ -211,7 +216,7 @@ class Timer:
         return times, (all_of_them - own) / wall < os.cpu_count() - threads + 0.15
 
     def check(self, case, name, sample, expected):
-        """Everyone computes the same as the first."""
+        """Requires that every contender computes the same result as the first one."""
         if expected is None:
             return sample
         scale = math.sqrt(sum(abs(x) ** 2 for x in expected) / len(expected)) or 1.0
@@ -234,7 +239,7 @@ class Timer:
 
 
 def server():
-    """Builds the server and finds it."""
+    """Builds the server and returns the path of its executable."""
     command = ["cargo", "bench", "--no-run", "--bench", "local", "--message-format=json-render-diagnostics"]
     command += shlex.split(os.environ.get("SERVER_FLAGS", ""))
     lines = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
@@ -253,7 +258,7 @@ def main():
     parser.add_argument("--server", help="the built server; without it, it is built")
     parser.add_argument("--report", action="store_true", help="time nothing")
     arguments = parser.parse_args()
-    # Where a program lies on this machine is nobody's business.
+    # Result files must not contain the path of a program on this machine.
     arguments.command = [text for text in sys.argv[1:] if text not in ("--server", arguments.server)]
     split = lambda text: text.replace(",", " ").split()
     arguments.contenders = [name.strip() for name in arguments.contenders.split(",") if name.strip()]
@@ -269,7 +274,7 @@ def main():
                 timer = Timer(program, threads, arguments)
                 for suite in wanted:
                     rows = timer.suite(suite)
-                    # Without a contender there is nothing to compare with, and the tables that are there are better.
+                    # A restricted set of contenders must not overwrite complete tables.
                     if not timer.wanted:
                         report.write(suite, timer, rows)
                 timer.close()

@@ -1,18 +1,18 @@
-//! A server that runs and times contractions of this library for `benches/peers.py`, which times its peers in between.
+//! A server that times contractions of this library. `benches/compare.py` alternates its runs with those of peers.
 //!
-//! `local THREADS` reads one request per line from standard input and answers each with one line, both JSON. Between
-//! requests it waits for the next one and uses no processor. Requests carry `do`:
+//! `local THREADS` reads one JSON request per line from standard input and answers each with one JSON line. Between
+//! requests it uses no processor time. The field `do` selects the request:
 //!
 //! | `do` | answer |
 //! |---|---|
-//! | `prepare`: makes operands, `out` and plan in a slot | `{"kernel": ..}` |
-//! | `run`: runs a slot for some seconds, at least once | `{"seconds": [one per run]}` |
-//! | `sample`: elements of `out`, at places that depend on their number only | `{"values": [[re, im], ..]}` |
-//! | `drop`: forgets a slot | `{}` |
+//! | `prepare`: creates the operands, `out` and the plan of a slot | `{"kernel": ..}` |
+//! | `run`: runs a slot for the given seconds, at least once | `{"seconds": [one per run]}` |
+//! | `sample`: reads elements of `out` at positions that depend on its length only | `{"values": [[re, im], ..]}` |
+//! | `drop`: frees a slot | `{}` |
 //!
-//! A mistake is answered with `{"error": ..}`. Times are of one run each: planning, allocation of `out` and of the
-//! workspace are not inside. Operands hold reproducible noise, `out` holds NaN at first. Tensors begin with a cache
-//! line, as those that the engine or torch allocates.
+//! A failed request is answered with `{"error": ..}`. Each time is that of one run, without planning and without the
+//! allocation of `out` and of the workspace. Operands contain reproducible noise, `out` contains NaN before the first
+//! run. Tensors start on a cache line, like those that the engine or torch allocates.
 
 #[cfg(feature = "libxsmm")]
 mod bare;
@@ -47,15 +47,15 @@ enum Request {
 #[derive(Deserialize)]
 struct Case {
     what: What,
-    /// For trees: the expression with brackets.
+    /// The expression with brackets. Only for `Program`.
     #[serde(default)]
     expression: String,
-    /// The labels of each operand, a character each, in the order of the expression, and where its noise starts.
+    /// For each operand, in the order of the expression: its labels, one character each, and the start of its noise.
     operands: Vec<(String, u32)>,
     out: String,
     extents: BTreeMap<char, usize>,
     dtype: String,
-    /// The kernel to force.
+    /// The kernel to force; the library selects one if this is empty.
     #[serde(default)]
     kernel: Option<String>,
 }
@@ -63,31 +63,31 @@ struct Case {
 #[derive(Deserialize, Clone, Copy, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum What {
-    /// A binary contraction by the kernel alone.
+    /// A binary contraction by the kernel alone, without the engine.
     Contract,
-    /// Anything, through the public interface.
+    /// Any expression, through the public interface.
     Program,
     /// One operand: permuted, summed or its diagonal.
     Unary,
-    /// Reads the operands and writes `out`, each once and in the order of memory.
+    /// Reads the operands and writes `out`, each once and in memory order.
     Stream,
     /// The bare kernel of LIBXSMM on `bmk,bkn->bmn`.
     Libxsmm,
 }
 
-/// Something prepared.
+/// A prepared case.
 trait Runs {
     fn run(&mut self) -> Result<(), Failure>;
 
     fn sample(&self, count: usize) -> Vec<[f64; 2]>;
 
-    /// What ran, as far as the library says.
+    /// Name of the kernel, or an empty string if the library does not report one.
     fn kernel(&self) -> String;
 }
 
 fn main() -> Result<(), Failure> {
     let threads = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(1);
-    // This thread is a worker of the pool, as if inside `install`.
+    // This thread becomes a worker of the pool, as inside `install`.
     rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global()?;
     let mut slots = BTreeMap::new();
     for line in std::io::stdin().lock().lines() {
@@ -174,7 +174,7 @@ impl<T: Element + bare::Real> Runs for bare::Bare<T> {
     }
 }
 
-/// Dense tensors in the order of their labels.
+/// Dense tensors whose dimensions are in the order of their labels.
 struct Tensors<T> {
     labels: Vec<Vec<Label>>,
     operands: Vec<ArrayD<T>>,
@@ -207,7 +207,7 @@ impl<T: Element> Tensors<T> {
     }
 }
 
-/// Elements of a dense array, at places that depend on their number only.
+/// Elements of a dense array, at positions that depend on its length only.
 fn sample<T: Element>(array: &ArrayD<T>, count: usize) -> Vec<[f64; 2]> {
     let values = array.as_slice().unwrap_or_default();
     let at =
@@ -215,7 +215,8 @@ fn sample<T: Element>(array: &ArrayD<T>, count: usize) -> Vec<[f64; 2]> {
     (0..count).filter_map(|i| values.get(at(i))).map(|x| [x.to_c64().re, x.to_c64().im]).collect()
 }
 
-/// A number between -1/2 and 1/2 that every element type holds exactly; `noise` in peers.py is the same.
+/// A number between -1/2 and 1/2 that every element type represents exactly. `noise` in `peers.py` is the same
+/// function.
 fn noise(i: u32) -> f64 {
     let mut hash = i.wrapping_mul(0x9E37_79B1);
     hash ^= hash >> 15;
@@ -246,12 +247,12 @@ impl<T: Element> Contraction<T> {
     }
 }
 
-/// The kernel that a case forces, or the library's choice.
+/// The kernel that a case forces, or `auto`.
 fn choice(case: &Case) -> Result<KernelChoice, Failure> {
     Ok(case.kernel.as_deref().filter(|name| !name.is_empty()).unwrap_or("auto").parse()?)
 }
 
-/// What that is on this machine, and what to plan for.
+/// The kernel that a case uses on this machine, and the target for its plan.
 fn contractor<T: Element>(case: &Case) -> Result<(ResolvedKernel, Target), Failure> {
     let contractor = ResolvedKernel::resolve(choice(case)?, T::DTYPE)?;
     match contractor {
@@ -328,8 +329,8 @@ impl<T: Element> Runs for Unary<T> {
     }
 }
 
-/// What the memory gives: operands as large as `out` are added into it, others are summed, and without any of its size
-/// `out` is filled.
+/// Measures memory bandwidth with a plain loop. One operand of the length of `out` is copied, two are multiplied
+/// element by element. Other operands are summed. Without an operand of its length, `out` is filled with the sum.
 struct Loop<T>(Tensors<T>);
 
 impl<T: Stream> Runs for Loop<T> {
@@ -373,7 +374,7 @@ struct Share<'a, T> {
 impl<T: Stream> pulp::WithSimd for Share<'_, T> {
     type Output = ();
 
-    /// Compiled for the vectors of this machine with everything that is inlined, which a closure would not be.
+    /// Inlined code is compiled for the vectors of this machine. A closure would not be.
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
         let Share { same, others, part } = self;
@@ -394,7 +395,7 @@ impl<T: Stream> pulp::WithSimd for Share<'_, T> {
 }
 
 trait Stream: Element {
-    /// With enough sums side by side that only memory limits it.
+    /// Sums with enough independent accumulators that only memory limits the speed.
     #[inline(always)]
     fn sum(values: &[Self]) -> Self {
         let mut lanes = [Self::ZERO; 64];

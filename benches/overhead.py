@@ -1,7 +1,8 @@
-"""What a step costs beside its numbers: a chain of 10,000 products of 4 x 4 matrices, one thread, beside opt_einsum with NumPy.
+"""Measures the overhead per step: a chain of 10,000 products of 4 x 4 matrices on one thread, compared with
+opt_einsum on NumPy.
 
-Both follow the same path, from left to right, which is found and compiled before the clock starts. They take turns; the
-medians over all rounds are written to benches/results/overhead.md.
+Both contract from left to right. The path is found and compiled before the clock starts. Runs of the two alternate;
+the medians over all rounds are written to benches/results/overhead.md.
 
     target/peers/bin/python benches/overhead.py PROGRAM
 """
@@ -31,7 +32,7 @@ def chain():
 
 
 def ours(program, expression):
-    """Seconds of a run, the median of ten."""
+    """Median seconds of ten runs."""
     options = ["--size", str(EXTENT), "--path", "left-to-right", "--workers", "1", "--warmup", "3", "--repeat", "10"]
     command = [program, *options, "--json", f"@{expression}"]
     report = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
@@ -39,11 +40,11 @@ def ours(program, expression):
 
 
 def peer(expression):
-    """A function that runs the chain once and says how many seconds that took."""
-    # The result so far is the last in the list, the next matrix the first.
+    """Returns a function that runs the chain once and returns its seconds."""
+    # opt_einsum appends each result to the list of operands, so the next matrix is the first one.
     path = [(0, 1)] + [(0, rest) for rest in range(PRODUCTS - 1, 0, -1)]
     generator = numpy.random.default_rng(0)
-    # Rotations and the like: products neither vanish nor grow.
+    # Orthogonal matrices, so that products neither vanish nor grow.
     shape = (EXTENT, EXTENT)
     matrices = [numpy.linalg.qr(generator.standard_normal(shape))[0].astype("f4") for _ in range(PRODUCTS + 1)]
     contract = opt_einsum.contract_expression(expression, *[shape] * len(matrices), optimize=path)

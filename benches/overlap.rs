@@ -1,24 +1,26 @@
-//! How much of the transfers the rings hide: `cargo bench --bench overlap -- [extent] [rounds]`.
+//! Measures how much of the ring algorithms' transfers is hidden behind computing.
 //!
-//! On the throttled transport, where a transfer takes time and no processor, one worker per rank multiplies matrices of
-//! f32. The link's rate is such that all that a rank receives takes as long as all that it computes.
+//! Command: `cargo bench --bench overlap -- [extent] [rounds]`.
 //!
-//! The computing time is the wall time of the same schedule on links without limit; where ranks have no core each, they
-//! share the cores in both. A ring of p ranks computes p blocks and receives p - 1. The longer of computing and
-//! transfers sets the pace. If blocks moved as a whole, one of them would have nothing to hide behind: for ring-mn the
-//! last to arrive is still to be computed, for ring-k one half is computed before anything can travel and one after
-//! everything has.
+//! Each rank multiplies matrices of f32 with one worker. The throttled transport takes time for a transfer, but no
+//! processor. The link's rate is chosen so that a rank's transfers take as long as its computing.
+//!
+//! The computing time is the wall time of the same schedule on unlimited links. If there are fewer cores than ranks,
+//! the ranks share the cores in both measurements. A ring of p ranks computes p blocks and receives p - 1. The longer
+//! of computing and transfers determines the run time. If blocks were transferred as a whole, the computing of one
+//! block could not overlap with any transfer. In ring-mn this is the block that arrives last. In ring-k it is half a
+//! block before the first transfer, and half a block after the last.
 //!
 //! ```text
 //! bound           1.1 max(compute, transfer) + compute / p
 //! most            (compute + transfer) / max(compute, transfer): the slowdown without overlap if everything were hidden
 //! ```
 //!
-//! With whole blocks the slowdown could be 2 p / (p + 1) at most: 1.33 on two ranks and 1.6 on four. Blocks
-//! that travel in pieces leave a piece uncovered only.
+//! With whole blocks the slowdown without overlap could be at most 2 p / (p + 1): 1.33 on two ranks and 1.6 on four. If
+//! blocks are transferred in pieces, only one piece remains exposed.
 //!
-//! With `EINSUM_DIST_MPIRUN` set (and the feature `mpi`), two MPI ranks of one worker are compared with one rank of one
-//! and of two workers, for 4096^3.
+//! If `EINSUM_DIST_MPIRUN` is set (and the feature `mpi` is enabled), two MPI ranks with one worker each are compared
+//! with one rank of one and of two workers, for 4096^3.
 
 mod product;
 
@@ -27,13 +29,14 @@ use einsum_dist::{Machine, Plan, PlanOptions, World};
 
 use product::{Product, Seconds, median, planned, received, ways};
 
-/// Slower than this without overlap, and faster than this times the longer with it: what is asked for.
+/// Requirements: without overlap a run takes at least `SLOWDOWN` times as long as with overlap. With overlap it takes
+/// at most `MAX_SLOWDOWN` times the longer of computing and transfers, plus the exposed block.
 const SLOWDOWN: f64 = 1.6;
 const MAX_SLOWDOWN: f64 = 1.1;
 
 const LARGE_EXTENT: usize = 4096;
 
-/// The argument of the program's own MPI ranks.
+/// First argument of the processes that this program starts as MPI ranks.
 const MPI_RANK: &str = "mpi-rank";
 
 fn main() {
@@ -61,7 +64,7 @@ fn plan_of(machine: &Machine, extent: usize, algorithm: AlgorithmName) -> Plan {
     planned(machine, [extent; 3], &PlanOptions::default().algorithm(algorithm))
 }
 
-/// What the planner is told: transfers take as long as computing, and no processor.
+/// The machine that the planner assumes: transfers take as long as computing, and do not slow it down.
 fn balanced(ranks: usize, extent: usize, algorithm: AlgorithmName) -> Machine {
     let machine = Machine::new(ranks, 1);
     let seconds = 2.0 * (extent as f64).powi(3) / (ranks as f64 * machine.flops);
@@ -96,7 +99,7 @@ fn overlap(extent: usize, rounds: usize, ranks: usize, algorithm: AlgorithmName)
     );
 }
 
-/// One rank with one and two workers, and two MPI ranks of one worker each.
+/// Compares one rank with one and two workers, and two MPI ranks of one worker each.
 fn large(rounds: usize) {
     let gflop = 2.0 * (LARGE_EXTENT as f64).powi(3) / 1e9;
     let mut seconds: [Vec<f64>; 3] = Default::default();
@@ -123,7 +126,7 @@ fn second_run(world: &World, workers: usize, algorithm: AlgorithmName) -> f64 {
     Product::<f32>::new(world, &plan).run()
 }
 
-/// Seconds of two MPI ranks, which are this program again; `None` where no mpirun is named.
+/// Seconds of a run on two MPI ranks, which run this program. `None` if `EINSUM_DIST_MPIRUN` is not set.
 fn mpi_ranks() -> Option<f64> {
     let mpirun = std::env::var("EINSUM_DIST_MPIRUN").ok().filter(|_| cfg!(feature = "mpi"))?;
     let mut words = mpirun.split_whitespace();
@@ -134,7 +137,7 @@ fn mpi_ranks() -> Option<f64> {
     Some(text.trim().parse().unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr))))
 }
 
-/// One of the MPI ranks: rank 0 prints the seconds.
+/// The program of an MPI rank: rank 0 prints the seconds.
 #[cfg(feature = "mpi")]
 fn mpi_rank() {
     let world = World::mpi().expect("started by mpirun");

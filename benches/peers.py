@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A server that runs and times one of the peers: `peers.py torch | tblis | numpy | mkl`.
+"""A server that runs and times one peer library: `peers.py torch | tblis | numpy | mkl`.
 
-It speaks the protocol of benches/local.rs; a case carries its expression, without brackets, and its path. Every library
-has a process of its own: two copies of MKL or of OpenMP in one process find each other's functions.
+The protocol is that of benches/local.rs; a case contains its expression, without brackets, and its path. Every
+library runs in a process of its own, because two copies of MKL or OpenMP in one process resolve each other's symbols.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ ROW_MAJOR, NO_TRANSPOSE = 101, 111
 
 
 class Case:
-    """Operands and what is known of them."""
+    """The operands, extents, element type and path of a case."""
 
     def __init__(self, request):
         self.expression, self.path = request["expression"], [tuple(pair) for pair in request["path"]]
@@ -46,7 +46,8 @@ class Case:
         return self.aligned(self.shape)
 
     def aligned(self, shape):
-        """An array that begins at a cache line, as all of benches/local.rs do; NumPy's own results need not."""
+        """Returns an array that starts at a cache line, like all arrays of benches/local.rs. NumPy does not guarantee
+        this."""
         size = int(np.prod(shape)) * np.dtype(DTYPES[self.dtype]).itemsize
         room = np.empty(size + 64, np.uint8)
         first = -room.ctypes.data % 64
@@ -54,7 +55,7 @@ class Case:
 
 
 def noise(count, first):
-    """The operands of benches/local.rs."""
+    """Returns the same operands as benches/local.rs."""
     h = np.arange(count, dtype=np.uint32)
     h *= np.uint32(2)
     h += np.uint32(first)
@@ -66,7 +67,8 @@ def noise(count, first):
     return h / 2.0**24 - 0.5
 
 
-# A library's methods take a case and return a call, and the array that it writes, or None if it returns one.
+# A library's methods return a function that runs a case, and the array that it writes. The array is None if the
+# function returns its result.
 
 
 class Torch:
@@ -82,7 +84,10 @@ class Torch:
         return f"torch {self.library.__version__} with {blas[0]}, opt_einsum {self.opt_einsum.__version__}"
 
     def einsum(self, case):
-        """Allocates its result. With a path, opt_einsum follows it; of one operand, einsum alone only makes a view."""
+        """Allocates its result, except for one operand: there einsum only makes a view, which is copied into an
+        existing array.
+
+        If the case has a path, opt_einsum follows it."""
         operands = [self.library.from_numpy(operand) for operand in case.operands]
         if len(operands) == 1:
             out, view = self.library.from_numpy(case.empty()), self.library.einsum(case.expression, *operands)
@@ -106,7 +111,7 @@ class Tblis:
         return f"pytblis {importlib.metadata.version('pytblis')}"
 
     def einsum(self, case):
-        """Writes an existing out where there is no path."""
+        """Writes into an existing array, unless the case has a path."""
         if case.path:
             path = ["einsum_path", *case.path]
             return lambda: self.library.einsum(case.expression, *case.operands, optimize=path), None
@@ -120,7 +125,8 @@ class Numpy:
 
         self.opt_einsum = opt_einsum
         found = glob.glob(str(Path(np.__file__).parent.parent / "numpy.libs" / "libscipy_openblas*"))
-        # Another NumPy than pip's may have no OpenBLAS of its own, and is no peer then.
+        # A NumPy that is not from pip may lack its own OpenBLAS. This line then raises IndexError and the library is
+        # reported as missing.
         self.library = ctypes.CDLL(found[0])
         self.suffix = "64_" if "openblas64" in found[0] else ""
 
@@ -140,7 +146,7 @@ class Numpy:
         return lambda: np.matmul(*case.operands, out=out), out
 
     def direct(self, case):
-        """The function that NumPy has for a bandwidth-bound expression."""
+        """Calls the NumPy function that corresponds to a bandwidth-bound expression."""
         out = case.empty()
         if len(case.operands) == 1:
             view = np.einsum(case.expression, *case.operands)
@@ -204,7 +210,7 @@ def pointer(array):
 
 
 def scalars(dtype):
-    """One and zero, as BLAS wants them."""
+    """One and zero, in the form that BLAS takes."""
     real = ctypes.c_float if dtype in ("f32", "c64") else ctypes.c_double
     if dtype[0] != "c":
         return real(1), real(0)
@@ -213,7 +219,7 @@ def scalars(dtype):
 
 class Slot:
     def __init__(self, library, request):
-        # The case keeps the operands alive that a call has only the addresses of.
+        # The call has only the addresses of the operands, so the case must keep them alive.
         self.case = Case(request)
         self.call, self.out = getattr(library, request["what"])(self.case)
         self.result = None
@@ -221,7 +227,7 @@ class Slot:
     def run(self, seconds):
         times, first = [], time.perf_counter()
         while not times or time.perf_counter() - first < seconds:
-            # Nobody has to hold two results at once.
+            # Free the previous result first, so that no library stores two results.
             self.result = None
             start = time.perf_counter()
             self.result = self.call()

@@ -1,7 +1,9 @@
-//! GB/s of permutations and sums compared with a plain loop of the same traffic, alternately in one run;
-//! `cargo bench --bench permute -- [threads] [filter]`.
+//! Bandwidth (GB/s) of permutations and sums, compared with a plain loop of the same traffic.
 //!
-//! The plain loop reads as many bytes and writes as many, on as many threads. Best of several rounds.
+//! Command: `cargo bench --bench permute -- [threads] [filter]`.
+//!
+//! Runs of the two alternate. The plain loop reads and writes the same number of bytes with the same number of threads.
+//! The best of several rounds is printed.
 
 use std::time::{Duration, Instant};
 
@@ -81,8 +83,8 @@ fn case<T: Element>(expression: &str, extents: &[usize], threads: usize) {
     );
 }
 
-/// Reads all of the source and writes all of the destination: a copy if they are equally long, else a sum that is put
-/// everywhere.
+/// Reads all of `from` and writes all of `to`: copies if their lengths are equal, otherwise fills `to` with the sum of
+/// `from`.
 fn plain_loop<T: Element>(from: &[T], to: &mut [T], threads: usize) {
     if from.len() == to.len() {
         let chunk = to.len().div_ceil(threads).max(1);
@@ -94,7 +96,7 @@ fn plain_loop<T: Element>(from: &[T], to: &mut [T], threads: usize) {
 
 #[inline(never)]
 fn plain_copy<T: Element>(to: &mut [T], from: &[T]) {
-    // A closure that the compiler cannot turn into a call of memcpy, which goes past the caches.
+    // The multiplication prevents a call of memcpy, whose streaming stores bypass the caches.
     for (to, from) in to.iter_mut().zip(from) {
         *to = *from * T::ONE;
     }

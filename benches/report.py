@@ -1,4 +1,5 @@
-"""From times to tables: a CSV per suite and number of threads, and one Markdown file and one plot of all of them."""
+"""Writes the measured times: a CSV per suite and number of threads, and one Markdown file and one plot of all
+suites."""
 
 import csv
 import datetime
@@ -30,7 +31,7 @@ allocates that of a tree. All others write an existing result. Fresh pages are c
 
 
 class Table:
-    """The rows of one file, by case and contender."""
+    """The rows of one CSV file, by case and contender."""
 
     def __init__(self, path):
         lines = path.read_text().splitlines()
@@ -48,7 +49,7 @@ class Table:
         return [name for name in self.contenders() if not name.startswith("ours")]
 
     def ratio(self, case, peers, column="rate"):
-        """Ours over the best of those peers that are there."""
+        """Our rate over the best rate of the given peers that ran the case, or None."""
         rates = [case[name][column] for name in peers if name in case]
         return case["ours"][column] / max(rates) if rates and "ours" in case else None
 
@@ -59,7 +60,7 @@ class Table:
 
 
 def row(suite, case, threads, contender, kernel, seconds, quiet):
-    """`seconds` has a list per turn."""
+    """Returns a row of the table. `seconds` contains one list per turn."""
     all_seconds = sorted(second for turn in seconds for second in turn)
     best, median = all_seconds[0], all_seconds[len(all_seconds) // 2]
     return dict(
@@ -131,7 +132,7 @@ def geometric_mean(values):
 
 
 def tables(kernel=""):
-    """The tables that are there, by suite and number of threads."""
+    """The existing tables of one kernel, by suite and number of threads."""
     found = {}
     for path in sorted(RESULTS.glob("*.csv")):
         table = Table(path)
@@ -144,7 +145,7 @@ def tables(kernel=""):
 
 
 def verdicts(found):
-    """Lines of what is asked, what was measured, and whether that holds."""
+    """Returns one tuple per requirement: number, subject, required value, measured value, and whether it is met."""
 
     def line(number, what, asked, measured, holds):
         lines.append((number, what, asked, measured, "yes" if holds else "no"))

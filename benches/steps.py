@@ -1,13 +1,14 @@
-"""What a long tree costs by its length: the whole command, from its start to its end.
+"""Measures the time of the complete command for long trees, by number of steps.
 
-Trees of 100 to 10,000 contractions on 1, 3 and 64 ranks (those are planned and proved, not run), of different shapes, with
-algorithms that all steps must have, and with what can be asked for beside a run. A line for each: seconds on the clock, seconds
-of all processors, and the latter for each step, less what a tree of ten steps takes. At the end of a row of lengths, what a step of
-the longest costs beside one of 1,000: 1 is linear, 10 would be quadratic.
+Trees have 100 to 10,000 contractions, several shapes, and 1, 3 or 64 ranks. Trees on 64 ranks are planned and
+verified, not run. Some rows force an algorithm for all steps, others add output such as --explain or --trace. Each
+line prints the wall time, the CPU time of all processors, and the CPU time per step, from which the time of a tree of
+ten steps is subtracted. The last line of a row prints the ratio of the CPU time per step of the longest tree to that
+of 1,000 steps: 1 is linear, 10 would be quadratic.
 
     python3 benches/steps.py PROGRAM [--quick] [--mpirun mpirun.mpich]
 
-The table goes to standard output.
+The table is written to standard output.
 """
 
 import argparse
@@ -24,7 +25,7 @@ LIMIT = 600
 
 
 def names(count):
-    """So many labels of one character each, none with a meaning of its own."""
+    """Returns `count` labels of one character each, without characters that have a meaning in expressions."""
     return [chr(0x4E00 + at) for at in range(count)]
 
 
@@ -59,12 +60,12 @@ def balanced(steps):
 
 
 def star(steps):
-    """[[ab,a->ab],b->ab],...: one tensor that all others are contracted onto."""
+    """[[ab,a->ab],b->ab],...: one tensor is contracted with all others"""
     return "[" * (steps - 1) + "ab" + "]".join(f",{'ab'[at % 2]}->ab" for at in range(steps))
 
 
 def unary(steps):
-    """[[ab,bc->ac]->ca],cd->ad: a transposition between any two contractions."""
+    """[[ab,bc->ac]->ca],cd->ad: a transposition between two contractions"""
     label = names(steps + 2)
     text = "[" * (2 * (steps - 1)) + label[0] + label[1]
     for at in range(1, steps + 1):
@@ -74,14 +75,14 @@ def unary(steps):
 
 
 def batched(steps):
-    """[[xab,xbc->xac],xcd->xad],...: a dimension that all steps have."""
+    """[[xab,xbc->xac],xcd->xad],...: a batch dimension in all steps"""
     label = names(steps + 2)
     tail = "]".join(f",x{label[at]}{label[at + 1]}->x{label[0]}{label[at + 1]}" for at in range(1, steps + 1))
     return "[" * (steps - 1) + "x" + label[0] + label[1] + tail
 
 
 def numbered(steps):
-    """[[[0,1],[1,2]->[0,2]],[2,3]->[0,3]],...: an einsum_ir tree."""
+    """[[[0,1],[1,2]->[0,2]],[2,3]->[0,3]],...: the notation of einsum_ir"""
     tail = "]".join(f",[{at},{at + 1}]->[0,{at + 1}]" for at in range(1, steps + 1))
     return "[" * (steps - 1) + "[0,1]" + tail
 
@@ -123,7 +124,7 @@ def children():
 
 
 def seconds(command):
-    """On the clock, and of all processors; None where it takes too long."""
+    """Wall time and CPU time of all processors; None if the command exceeds LIMIT."""
     before, start = children(), time.perf_counter()
     try:
         ran = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=LIMIT)

@@ -1,4 +1,4 @@
-"""What is timed: every suite is a list of cases, and a case is plain data."""
+"""The cases that are timed: every suite is a list of cases, and a case is plain data."""
 
 import ast
 import csv
@@ -16,11 +16,11 @@ class Case:
     expression: str
     extents: dict
     dtype: str = "f32"
-    # What the rate counts: floating point operations, or the bytes of all tensors.
+    # The unit of the rate: floating point operations, or bytes of all tensors.
     unit: str = "GFLOP/s"
-    # Pairs of operands to contract, as opt_einsum has them; none for one or two operands.
+    # Pairs of operands in contraction order, in the form of opt_einsum; empty for one or two operands.
     path: list = field(default_factory=list)
-    # Floating point operations where they are not those of one contraction.
+    # Number of floating point operations, if it is not that of one contraction.
     flop: float = 0.0
     contenders: tuple = ()
 
@@ -49,9 +49,11 @@ class Case:
 
 
 def nested(case):
-    """The expression with a bracket for every step of the path, and the numbers of its operands in that order.
+    """Returns the expression with a bracket for every step of the path, and the numbers of its operands in that
+    order.
 
-    Intermediates hold what both operands and the rest share first, then what is left's, then what is right's.
+    The labels of an intermediate are first those that both operands and the remaining expression share, then the
+    remaining labels of left, then those of right.
     """
     terms = [(labels, labels, [at]) for at, labels in enumerate(case.operands)]
     for step, pair in enumerate(case.path):
@@ -131,13 +133,13 @@ def bandwidth():
 
 
 def scaling():
-    """Compute-bound products and contractions with one worker and with two."""
+    """Compute-bound products and contractions with one and with two workers."""
     both = ("ours", "ours, 1 worker")
     for dtype in ("f32", "f64"):
         for extent in (1024, 2048, 4096):
             yield Case(f"{dtype} {extent}", "mk,kn->mn", dict.fromkeys("mkn", extent), dtype, contenders=both)
     for case in tccg("small"):
-        # At two workers' rate, memory delivers a byte for every few operations only.
+        # Cases with fewer operations per byte are limited by memory at the rate of two workers.
         if case.work / case.bytes >= 20:
             case.contenders = both
             yield case
@@ -153,7 +155,7 @@ SUITES = {
     "scaling": (scaling,),
 }
 
-# Suites for which only some numbers of threads make sense.
+# Suites that only make sense with certain numbers of threads.
 THREADS = {"trees": (2,), "scaling": (2,)}
 
 

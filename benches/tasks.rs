@@ -1,4 +1,6 @@
-//! What a task costs in addition to its arithmetic, on two ranks: `cargo bench --bench tasks -- [steps] [rounds]`.
+//! Measures the overhead of a task, without its arithmetic, on two ranks.
+//!
+//! Command: `cargo bench --bench tasks -- [steps] [rounds]`.
 //!
 //! ```text
 //! work        a chain of tiny products, cut along c: a task each, which waits for the one before
@@ -6,8 +8,8 @@
 //! product     one matrix product on one rank, on two by ring-mn, and as auto has it: what is too small to share stays on one rank
 //! ```
 //!
-//! Ranks are threads of one process and, where `EINSUM_DIST_MPIRUN` names a launcher (and with the feature `mpi`),
-//! processes of MPI, by shared memory and by messages.
+//! Ranks are threads of one process. If `EINSUM_DIST_MPIRUN` names a launcher (and the feature `mpi` is enabled), the
+//! benchmark also runs on MPI processes, with shared memory and with messages.
 
 #[allow(dead_code, reason = "each benchmark uses its own part")]
 mod product;
@@ -17,10 +19,10 @@ use einsum_dist::{Machine, Plan, PlanOptions, Problem, World};
 
 use product::{Product, median, planned};
 
-/// Microseconds that a task may cost.
+/// Maximum microseconds per task.
 const MAX_MICROSECONDS: f64 = 20.0;
 
-/// The first argument of the program's own MPI ranks; the transport follows.
+/// First argument of the processes that this program starts as MPI ranks; the second is the transport.
 #[cfg(feature = "mpi")]
 const MPI_RANK: &str = "mpi-rank";
 
@@ -49,7 +51,7 @@ fn main() {
     }
 }
 
-/// `ranks` says where they are and how blocks move.
+/// Measures all plans on one world. `ranks` describes the processes and the transport in the output.
 fn measure(world: &World, ranks: &str, steps: usize, rounds: usize) {
     world.place(1).expect("ranks that are told of each other");
     let machine = world.machine(1).expect("rates");
@@ -57,7 +59,7 @@ fn measure(world: &World, ranks: &str, steps: usize, rounds: usize) {
         let plan = chain(steps, algorithm, &machine);
         let mut product = Product::<f32>::new(world, &plan);
         let seconds = median((0..rounds).map(|_| product.run()).collect());
-        // Of the rank that has most.
+        // Number of tasks of the rank that has the most.
         let tasks = (0..plan.ranks()).map(|rank| plan.schedule(rank).tasks.len()).max().unwrap_or(1);
         if world.is_root() {
             let each = seconds * 1e6 / tasks as f64;
@@ -83,7 +85,7 @@ fn measure(world: &World, ranks: &str, steps: usize, rounds: usize) {
     }
 }
 
-/// So many products, each of the result of the one before.
+/// A chain of `steps` products, each with the result of the previous one.
 fn chain(steps: usize, algorithm: AlgorithmName, machine: &Machine) -> Plan {
     let mut text = "cij".to_owned();
     for step in 0..steps {

@@ -1,18 +1,18 @@
-//! GFLOP/s of LIBXSMM's bare code on cached data: what a batch of small products can reach at most.
+//! GFLOP/s of the code that LIBXSMM generates, on cached data: an upper bound for batches of small products.
 //!
-//! `cargo bench --features libxsmm --bench xsmm`. Each size runs on the same three matrices again and again (L1), and
-//! over a batch whose matrices fit in half of a 2 MB cache (L2). Best of several alternating rounds.
+//! `cargo bench --features libxsmm --bench xsmm`. Each size runs repeatedly on the same three matrices (L1), and over a
+//! batch whose matrices fit into half of a 2 MB cache (L2). The best of several alternating rounds is printed.
 
 use std::time::{Duration, Instant};
 
-// The wrapper as the kernels use it, which is no part of the public interface.
+// The kernels' own wrapper of LIBXSMM, which is not part of the public interface.
 #[allow(dead_code, reason = "its tests, which run elsewhere")]
 #[path = "../src/kernel/xsmm.rs"]
 mod xsmm;
 
 use xsmm::{Real, Tile};
 
-/// Bytes of a batch.
+/// Bytes of all matrices of a batch.
 const BATCH_BYTES: usize = 1 << 20;
 const ROUND: Duration = Duration::from_millis(20);
 const ROUNDS: usize = 15;
@@ -46,7 +46,7 @@ fn rate<R: Real>(side: usize, batch: usize, transpose_b: bool, one: R) -> f64 {
     while start.elapsed() < ROUND {
         for _ in 0..(1usize << 20).div_ceil(batch * length * side) {
             for at in (0..batch).map(|i| i * length) {
-                // SAFETY: each vector holds `batch` matrices.
+                // SAFETY: each vector contains `batch` matrices.
                 unsafe { tile.call(left.as_ptr().add(at), right.as_ptr().add(at), out.as_mut_ptr().add(at)) };
             }
             products += batch;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Everything that `make test` runs. Ends with the line `N passed, 0 failed`.
+# The program of `make test`. Its last line is `N passed, 0 failed`.
 #
-# A step is a command; its output is shown only when it fails. Steps that say how many tests they ran (cargo test, random
-# contractions) count each of them, every other step counts as one. Steps go on after a failure, so that one run shows all of them. A word as argument
-# runs only the steps whose name has it: `tests/all.sh openmpi`.
+# A step is a command whose output is shown only if it fails. A step that prints its number of tests (cargo test, random
+# contractions) counts as that many tests, every other step as one. After a failure the next steps still run, so that
+# one run shows all failures. An argument restricts the steps to those whose name contains it: `tests/all.sh openmpi`.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,15 +12,15 @@ full=$(./.ci/features)
 export full
 library=(-p einsum-dist -p einsum-parser)
 members=("${library[@]}" -p einsum-dist-cli)
-# Whether a feature can be built here.
+# Whether the machine can build a feature.
 has() { [[ $full == full || ,$full, == *,$1,* ]]; }
 if has libxsmm; then members+=(-p libxsmm-sys); fi
 passed=0 failed=0 failures=()
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# Both launchers must start more ranks than there are cores, as root too, in containers that forbid reading each other's
-# memory.
+# Both launchers must start more ranks than cores, run as root, and work in containers that forbid a process to read the
+# memory of another process.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
@@ -28,7 +28,7 @@ export RUST_BACKTRACE=1
 
 seconds() { date +%s.%N; }
 
-# step NAME COMMAND...: the command must succeed, within 30 minutes.
+# step NAME COMMAND...: runs a command, which must succeed within 30 minutes.
 step() {
     local name=$1 start count bad status
     shift
@@ -56,7 +56,7 @@ step() {
 
 difference() { awk -v a="$1" -v b="$2" 'BEGIN { print a - b }'; }
 
-# exits CODE COMMAND...: the command must end with this code (`any`: any but 0), and not by the clock.
+# exits CODE COMMAND...: the command must end with this exit code (`any`: any but 0), and before the timeout.
 exits() {
     local wanted=$1 got
     shift
@@ -67,7 +67,7 @@ exits() {
 }
 export -f exits
 
-# refuses LAUNCHER PROGRAM: on several ranks the program ends at once, with exit code 2 and a single error.
+# refuses LAUNCHER PROGRAM: on several ranks the program must end immediately with exit code 2 and a single error.
 refuses() {
     local output got
     output=$(timeout --kill-after=5 60 "$1" -n 3 "$2" "mk,kn->mn" 2>&1)
@@ -78,7 +78,7 @@ refuses() {
 }
 export -f refuses
 
-# small FILE...: all files together have less than 700 kB.
+# small FILE...: all files together must have less than 700 kB.
 small() {
     du -cb "$@" | tee /dev/stderr | awk 'END { exit $1 >= 700000 }'
 }
@@ -86,7 +86,7 @@ export -f small
 
 skip() { printf '%-58s skipped: %s\n' "$1" "$2"; }
 
-# cargo with the target directory and the compiler of one MPI.
+# with MPI COMMAND...: runs a command with the target directory and the compiler of one MPI.
 with() {
     local mpi=$1
     shift
@@ -96,7 +96,8 @@ compiler() { if [ "$1" = mpich ]; then echo "${MPICC:-mpicc.mpich}"; else echo "
 launcher() { if [ "$1" = mpich ]; then echo "${MPIRUN:-mpirun.mpich}"; else echo "${OPENMPI_RUN:-mpirun.openmpi}"; fi; }
 export -f with compiler launcher
 
-# The path of a test program, built if need be: cargo hands it to the runner, which only prints it.
+# binary MPI NAME: builds a test program and prints its path. The runner `echo` prints the path instead of running the
+# program.
 binary() { with "$1" cargo test -q --features $full --test "$2" --config "target.'cfg(all())'.runner = 'echo'" | grep "/$2-" | tail -n 1; }
 
 # --- the source ---------------------------------------------------------------------------------------------------------
@@ -109,7 +110,7 @@ if tool fmt rustfmt; then step "format" cargo fmt --all --check; else skip "form
 
 linter=check deny=()
 if tool clippy clippy; then linter=clippy deny=(-- -D warnings); fi
-# The library alone is checked without the feature `internals`, which the program enables. Tests and benchmarks differ with the
+# The library alone is checked without the feature `internals`, which the program enables. Tests and benchmarks depend on the
 # feature `mpi` only.
 for features in "--lib --examples" "--lib --features mpi"; do
     # shellcheck disable=SC2086
@@ -132,8 +133,8 @@ step "public interface as in tests/public_api.txt" ./tests/public_api.py target/
 
 # --- one process and in-process ranks -------------------------------------------------------------------------------------
 
-# What crates.io would get, built with default features; and its size.
-# That they build is what counts; the code itself runs in other builds, which are optimised.
+# The packages for crates.io must build with default features and be small. They are not optimised, because their code
+# is tested in other builds.
 step "packages, built with default features" env CARGO_TARGET_DIR=target/plain CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false \
     cargo package --workspace --allow-dirty
 plain=target/plain/debug/einsum-dist
@@ -142,10 +143,10 @@ if [ -x $plain ]; then step 'einsum-dist "mk,kn->mn"' $plain "mk,kn->mn"; fi
 step "build in release with all features" with mpich cargo build --release --features $full
 step "the demo" env MPIRUN="$(launcher mpich)" ./.ci/demo target/mpich/release/einsum-dist
 
-# A step of its own: on a slow machine it takes most of the time that a step may.
+# A separate step, because on a slow machine the build takes most of a step's time limit.
 step "build of the tests" with mpich cargo test "${members[@]}" --features $full --no-run
 step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test "${members[@]}" --features $full --no-fail-fast
-# Everything is built anew with these flags, so it has a directory of its own.
+# These flags rebuild everything, so the build has a directory of its own.
 step "orders of events" timeout 900 env RUSTFLAGS="--cfg shuttle" MPICC="$(compiler mpich)" CARGO_TARGET_DIR=target/shuttle \
     cargo test -p einsum-dist --features mpi --lib shuttle_tests
 if cargo +nightly --version > /dev/null 2>&1; then
@@ -153,7 +154,7 @@ if cargo +nightly --version > /dev/null 2>&1; then
 else
     skip "AddressSanitizer" "no nightly compiler; make test-asan installs one"
 fi
-# The corpora, and a fixed number of random inputs; make fuzz runs for as long as one likes.
+# Runs the corpora and a fixed number of random inputs; `make fuzz` runs for a given time.
 if command -v c++ > /dev/null; then
     step "fuzz targets, build" timeout 1500 ./fuzz/run.sh --build
     step "fuzz targets, random inputs" env FUZZ_RUNS=12000 FUZZ_SEED=1 ./fuzz/run.sh
@@ -226,7 +227,7 @@ for mpi in mpich openmpi; do
     if command -v "$(launcher $other)" > /dev/null; then
         step "built with $mpi, started by $other" refuses "$(launcher $other)" target/$mpi/debug/einsum-dist
     fi
-    # Under MPICH these ran with all the other tests.
+    # With MPICH these tests ran in the step "tests, mpich".
     if [ $mpi = openmpi ]; then
         step "command line and faults, $mpi" with mpich env EINSUM_DIST_MPIRUN="$run" \
             EINSUM_DIST_PROGRAM="$PWD/target/$mpi/debug/einsum-dist" cargo test -p einsum-dist-cli --features $full --test integration cli_mpi::

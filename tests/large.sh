@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What `make test-large` runs: blocks of more than 2^31 elements and of more than 4 GiB, by every transport and in files. Ends with the
-# line `N passed, 0 failed`.
+# The program of `make test-large`: blocks of more than 2^31 elements and of more than 4 GiB, with every transport and
+# in files. Its last line is `N passed, 0 failed`.
 #
-# It takes minutes, up to 22 GB of memory and 1 GB of disk. A step for which there is not enough of either is skipped, and says what it takes. A word as
-# argument runs only the steps whose name has it.
+# The tests take minutes, up to 22 GB of memory and 1 GB of disk. A step that needs more memory or disk than is free is
+# skipped with a message. An argument restricts the steps to those whose name contains it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +18,8 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_btl_vader_single_copy_mechanism=none
 export TMPDIR=$files EINSUM_DIST_RATES=default
 
-# step NAME MEMORY DISK COMMAND...: the command must succeed, if there are so many GB of memory and of disk.
+# step NAME MEMORY DISK COMMAND...: runs a command, which must succeed, if MEMORY GB of memory and DISK GB of disk are
+# free.
 step() {
     local name=$1 memory=$2 disk=$3 start=$SECONDS free status
     shift 3
@@ -40,7 +41,7 @@ step() {
     fi
 }
 
-# The path of a test program of an MPI, built if need be.
+# binary TARGET MPICC NAME: builds a test program with one MPI and prints its path.
 binary() {
     env MPICC="$2" CARGO_TARGET_DIR="target/$1" cargo test -q --features "$full" --test "$3" \
         --config "target.'cfg(all())'.runner = 'echo'" -- --include-ignored | grep -o "[^ ]*/$3-[^ ]*" | tail -n 1

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What `make test-long` runs: campaigns that take minutes to hours, on release builds for each MPI that is installed. Ends with the
-# line `N passed, 0 failed` of all of them.
+# The program of `make test-long`: campaigns that take minutes to hours, on release builds with each installed MPI. The
+# last line adds the results of all campaigns: `N passed, 0 failed`.
 #
-#     SIGNALS=200  how many signals each configuration gets: 1 process, 3 ranks in one, 3 ranks of each MPI; 0 for none
-#     WALK_COMMANDS=20000, WALK_SECONDS=, WALK_SEED= (the day's), WALK_ONLY=  the random walk over the command line; 0 commands for none
+#     SIGNALS=200  signals per configuration (1 process, 3 in-process ranks, 3 ranks of each MPI); 0 for none
+#     WALK_COMMANDS=20000, WALK_SECONDS=, WALK_SEED= (today's date), WALK_ONLY=  random command lines; 0 commands for none
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,7 +15,7 @@ features=$(./.ci/features)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# campaign NAME COMMAND...: its last line says how many passed.
+# campaign NAME COMMAND...: runs a command whose last line contains the numbers of passed and failed tests.
 campaign() {
     echo "$1"
     shift
@@ -36,7 +36,7 @@ for mpi in mpich openmpi; do
 done
 [ ${#names[@]} -gt 0 ] || { echo "no MPI is installed"; exit 1; }
 
-# Alone: they want the moments of an undisturbed run.
+# Signals run before the walk, because their random moments are fractions of the time of an undisturbed run.
 if [ "${SIGNALS:-200}" -gt 0 ]; then
     signals=(python3 tests/signals.py --runs "${SIGNALS:-200}")
     campaign "signals to a process" "${signals[@]}" "${programs[0]}"

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# What `make test-numa` runs: real binding on a machine of two NUMA domains, which qemu plays. Ends with the line `N passed, 0 failed`.
+# The program of `make test-numa`: tests the pinning of threads on a machine with two NUMA domains, which qemu emulates.
+# Its last line is `N passed, 0 failed`.
 #
 #     tests/numa_guest.sh PROGRAM
 #
-# The guest has two nodes of two processors, a Debian kernel, and an initial RAM disk with busybox, the program and its libraries; no
-# disk, no network, no root here. It takes about a minute, as every instruction is emulated. KERNEL may name another kernel. On Debian
-# and Ubuntu what is missing is installed; elsewhere it takes qemu-system-x86_64, a static busybox and cpio.
+# The guest has two nodes of two processors, a Debian kernel, and an initial RAM disk with busybox, the program and its
+# libraries. It needs no disk, no network and no root privileges on the host. It takes about a minute, because every
+# instruction is emulated. KERNEL names another kernel. On Debian and Ubuntu missing packages are installed; other
+# systems need qemu-system-x86_64, a static busybox and cpio.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,7 +36,7 @@ if [ ${#lacking[@]} -gt 0 ]; then
     busybox=$(command -v busybox)
 fi
 
-# A kernel that is readable by everybody, not that of this machine.
+# Uses a downloaded kernel image, because only root may read that of this machine.
 mkdir -p $work/kernel
 kernel=${KERNEL:-$(find $work/kernel -name 'vmlinuz-*' | head -n 1)}
 if [ -z "$kernel" ]; then
@@ -75,13 +77,13 @@ echo "mask $(taskset 8 einsum-dist "mk,kn->mn" -s 96 --json)"
 einsum-dist "mk,kn->mn" -s m=8,k=4096,n=2048 --algorithm grid --repeat 1000000 -v 2>&1 | sed 's/^/verbose /' &
 sleep 1
 pid=$(pidof einsum-dist)
-# Until both ranks have blocks: 16 MB of the right operand each.
+# Wait until both ranks have allocated their blocks, 16 MB of the right operand each.
 for _ in $(seq 60); do
     sleep 1
     [ "$(ls /proc/$pid/task 2> /dev/null | wc -l)" -ge 5 ] && break
 done
 sleep 10
-# Ranks have new threads in every run; one that ends while it is looked at says nothing.
+# Every run starts new threads, and a thread that ends while it is read prints nothing, so read them several times.
 for _ in $(seq 5); do
     for task in /proc/$pid/task/*; do
         echo "thread $(cat $task/comm 2> /dev/null): $(awk '/^Cpus_allowed_list/ { print $2 }' $task/status 2> /dev/null)"
@@ -106,7 +108,7 @@ timeout 600 qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 4,sockets=2
     -kernel "$kernel" -initrd $work/initrd -append "console=ttyS0 quiet panic=-1 transparent_hugepage=madvise" \
     < /dev/null | tr -d '\r' > $work/log || true
 
-# --- what it said ---------------------------------------------------------------------------------------------------------
+# --- checks -----------------------------------------------------------------------------------------------------------
 
 passed=0 failed=0
 check() {
@@ -130,7 +132,8 @@ check "rank 0's worker is bound to a core" '^thread rank 0 worker 0: 0$'
 check "rank 1's worker is bound to a core" '^thread rank 1 worker 0: 2$'
 check "rank 0's communication is bound to a core" '^thread rank 0: 1$'
 check "rank 1's communication is bound to a core" '^thread rank 1: 3$'
-# Each rank's block of the right operand takes 16 MiB, wherever the thread ran that asked for it.
+# Each rank's block of the right operand has 16 MiB and is on the rank's node, regardless of the thread that allocated
+# it.
 check "both nodes hold a block" '^memory N0 (1[6-9]|[2-9][0-9])[0-9]{3} kB, N1 (1[6-9]|[2-9][0-9])[0-9]{3} kB$'
 check "blocks have huge pages" '^huge [1-9][0-9]{4}'
 if [ $failed -gt 0 ]; then grep -aE '^(report|four|mask|thread|memory|huge|verbose (topology|placement|          rank)|error)' $work/log | cut -c 1-400; fi

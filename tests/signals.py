@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Sends signals at random moments to runs that write files, and looks at what is left.
+"""Sends signals at random moments to runs that write files, and checks the files that remain.
 
     tests/signals.py PROGRAM [--launcher "mpirun.mpich"] [--ranks N] [--runs 200] [--seed 27] [--signals INT,TERM,HUP]
 
-Each run writes a result, a trace and a timeline over old files, with a cache that is empty in one run of ten (--empty-cache). After it has
-ended, each file must be the old one or a complete new one, and no other file may be in its folder or in the cache. In one
-process the status must be that of the signal, or 0 where it came too late. Without --launcher, --ranks are threads of the
-process; with it, the signal goes to the launcher, to its process group as Ctrl-C does, or to one of the ranks. Use a release
-build on a machine that is not busy: random moments are spread over the time of an undisturbed run.
+Each run overwrites a result, a trace and a timeline. Its cache is empty in one run of ten (--empty-cache). After the
+run each file must be the old or a complete new one, and no other file may be in its folder or in the cache. The exit
+status of a single process must be that of the signal, or 0 if the signal came too late. Without --launcher, --ranks
+are threads of the process. With --launcher, the signal is sent to the launcher, to its process group (as Ctrl-C
+does), or to one rank. Use a release build on an idle machine, because the random moments are spread over the time of
+an undisturbed run.
 
-Prints a line for each failure, then the figures and `N passed, M failed`; the exit code is 1 if anything failed. SIGHUP ends MPICH's launcher, whose
-ranks are then killed without a signal that they could wait for: with --allow-leftovers-of-hup a temporary file may be left
-there, and the next run must remove it.
+Prints a line for each failure, then the statistics and `N passed, M failed`. The exit code is 1 if a test failed.
+SIGHUP ends the launcher of MPICH, which then kills its ranks without a signal that they could handle. With
+--allow-leftovers-of-hup such a run may leave a temporary file, which the next run must remove.
 """
 
 import argparse
@@ -35,7 +36,7 @@ NAMES = ["c.npy", "t.json", "t.svg"]
 
 
 class Trial:
-    """One folder for all runs of a configuration."""
+    """The command, environment and folder of all runs of a configuration."""
 
     def __init__(self, arguments, folder):
         self.arguments = arguments
@@ -54,12 +55,12 @@ class Trial:
             self.command = [arguments.program, *WRITES, "-n", ranks]
 
     def start(self):
-        # A group of its own, as a shell gives it.
+        # A process group of its own, as a shell would create it.
         quiet = subprocess.DEVNULL
         return subprocess.Popen(self.command, cwd=self.folder, env=self.environment, process_group=0, stdin=quiet, stdout=quiet, stderr=quiet)
 
     def whole(self):
-        """A run that no signal ends: what it takes, and its result."""
+        """Runs without a signal; returns the seconds and the result file."""
         started = time.monotonic()
         code = self.start().wait()
         assert code == 0, f"the run fails without any signal: {self.command}"
@@ -73,7 +74,7 @@ class Trial:
             self.cache.mkdir()
 
     def ranks(self, launcher):
-        """The processes of the program below the launcher."""
+        """Returns the processes of the program among the descendants of the launcher."""
         found, below = [], [launcher]
         while below:
             parent = below.pop()
@@ -85,7 +86,7 @@ class Trial:
             below += children
             for child in children:
                 try:
-                    # Rank 0 may have a child that is the program too, to clean up after it.
+                    # Rank 0 may have a child process of the same program, which removes files after a crash.
                     ranks = WRITES[0].encode() in pathlib.Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
                     if ranks and os.path.samefile(f"/proc/{child}/exe", self.arguments.program):
                         found.append(child)
@@ -104,19 +105,20 @@ class Trial:
             os.kill(run.pid, number)
 
     def strays(self):
-        """Files that nobody wants."""
+        """Returns the files that must not remain."""
         there = [path.name for path in self.folder.iterdir() if path.name not in NAMES]
         return there + [path.name for path in self.cache.rglob("*") if path.name.startswith(".") or ".part" in path.name]
 
     def settle(self):
-        """Waits until what is left behind stays: launchers may end before their ranks."""
+        """Waits up to 6 s for unwanted files to disappear, because launchers may end before their ranks; returns the
+        others."""
         until = time.monotonic() + 6
         while self.strays() and time.monotonic() < until:
             time.sleep(0.02)
         return self.strays()
 
     def faults(self, result):
-        """What is neither old nor complete."""
+        """Describes the files that are neither old nor complete."""
         found = []
         for name in NAMES:
             content = (self.folder / name).read_bytes() if (self.folder / name).exists() else None
@@ -139,7 +141,7 @@ class Trial:
 
 
 def main():
-    # What starts this may ignore some, and programs inherit that.
+    # The parent process may ignore these signals, and child processes inherit that.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

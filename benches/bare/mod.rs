@@ -1,6 +1,7 @@
-//! The bare kernel of LIBXSMM on `bmk,bkn->bmn`, called for one b after the other: what a batch could reach at most.
+//! The bare LIBXSMM kernel on `bmk,bkn->bmn`, called once per index b: an upper bound for the speed of a batched
+//! kernel.
 
-// The wrapper as the kernels use it, which is no part of the public interface.
+// The kernels' own wrapper of LIBXSMM, which is not part of the public interface.
 #[allow(dead_code, reason = "its tests, which run elsewhere")]
 #[path = "../../src/kernel/xsmm.rs"]
 mod xsmm;
@@ -9,7 +10,7 @@ use ndarray::ArrayD;
 
 pub use xsmm::Real;
 
-/// A batch of row-major products and the code for one.
+/// A batch of row-major products, and the generated code for one of them.
 pub struct Bare<R> {
     operands: [ArrayD<R>; 2],
     out: ArrayD<R>,
@@ -17,10 +18,10 @@ pub struct Bare<R> {
 }
 
 impl<R: Real> Bare<R> {
-    /// None if LIBXSMM has no code for the extents.
+    /// Returns `None` if LIBXSMM has no code for these extents.
     pub fn new(operands: [ArrayD<R>; 2], out: ArrayD<R>) -> Option<Self> {
         let (&[_, m, k], &[_, _, n]) = (operands[0].shape(), operands[1].shape()) else { return None };
-        // A row-major product is the column-major one with left and right exchanged.
+        // LIBXSMM is column-major: a row-major product is the column-major one with left and right exchanged.
         let tile = xsmm::Tile::get([n, m, k], [n, k, n], false)?;
         Some(Bare { operands, out, tile })
     }
@@ -32,7 +33,7 @@ impl<R: Real> Bare<R> {
         let step = self.out.len() / batch;
         let out = self.out.as_mut_ptr();
         for at in 0..batch {
-            // SAFETY: dense arrays of as many products as `batch`, with the extents of the tile.
+            // SAFETY: the arrays are dense, contain `batch` products and have the extents of the tile.
             unsafe { self.tile.call(right.add(at * steps[0]), left.add(at * steps[1]), out.add(at * step)) };
         }
     }

@@ -1,17 +1,18 @@
-//! A few numbers of a distributed result, by which runs of the same contraction by other algorithms, on other ranks and in other
-//! processes are compared.
+//! A digest of a distributed result: a few numbers that are compared between runs of one contraction with different
+//! algorithms, ranks and processes.
 
 use einsum_dist::distribution::Distribution;
 use einsum_dist::{DistTensor, World};
 
-/// A prime, so that no extent puts all of them into the same rows.
+/// Number of sampled elements. Because it is prime, no extent puts all samples into the same rows.
 const SAMPLES: usize = 251;
 
-/// In parts of the root mean square of all elements: far above what single precision rounds, far below what one product
-/// that is missing makes.
+/// Tolerance relative to the root mean square of all elements: far above the rounding errors of single precision, far
+/// below the error of one missing product.
 const TOLERANCE: f64 = 1e-4;
 
-/// The root mean square of all elements, then elements at even distances; empty where rank 0 does not live. Collective.
+/// Returns the root mean square of all elements, followed by equidistant elements. Empty on processes without rank 0.
+/// Collective.
 pub fn digest(world: &World, tensor: &DistTensor<f32>) -> Vec<f64> {
     let whole = tensor.redistribute(world, &Distribution::single()).expect("room on rank 0");
     let Some((_, values)) = whole.blocks().next() else { return Vec::new() };
@@ -22,9 +23,9 @@ pub fn digest(world: &World, tensor: &DistTensor<f32>) -> Vec<f64> {
     digest
 }
 
-/// Whether two results are the same except for rounding.
+/// Whether two results are equal up to rounding errors.
 pub fn alike(one: &[f64], other: &[f64]) -> bool {
-    // Turned around, this would take NaN for a number like any other.
+    // `<=` is false for NaN, so a NaN counts as a difference.
     let near = |(a, b): (&f64, &f64)| (a - b).abs() <= TOLERANCE * one[0];
     !one.is_empty() && one.len() == other.len() && one.iter().zip(other).all(near)
 }

@@ -1,4 +1,4 @@
-//! An allocator whose memory begins with a cache line. The C library's begins 16 bytes behind one where it is large.
+//! An allocator whose allocations start on a cache line. Large allocations of the C library start 16 bytes after one.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
@@ -13,25 +13,25 @@ fn aligned(layout: Layout) -> Layout {
     layout.align_to(CACHE_LINE).unwrap_or(layout)
 }
 
-// SAFETY: every call goes to the system's allocator with one and the same stricter layout.
+// SAFETY: every call is passed to the system's allocator, always with the same stricter layout.
 unsafe impl GlobalAlloc for Lines {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(aligned(layout)) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller upholds the contract of `alloc_zeroed`.
         unsafe { System.alloc_zeroed(aligned(layout)) }
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises, with the layout that it was allocated with.
+        // SAFETY: the caller upholds the contract of `dealloc`; `aligned` yields the layout of the allocation.
         unsafe { System.dealloc(start, aligned(layout)) }
     }
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as the caller promises, with the layout that it was allocated with.
+        // SAFETY: the caller upholds the contract of `realloc`; `aligned` yields the layout of the allocation.
         unsafe { System.realloc(start, aligned(layout), size) }
     }
 }

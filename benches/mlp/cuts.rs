@@ -1,8 +1,8 @@
-//! The distributions of a matrix: by rows, by columns or in tiles, over all ranks or over each of several groups that
-//! hold the same.
+//! The distributions of a matrix: by rows, by columns or in tiles, over all ranks or over each of several groups of
+//! ranks that store replicas.
 
-/// Text forms of all distributions of a matrix with these dimensions, as [`einsum_dist::plan::FixedDistributions`]
-/// reads them. Neighbouring ranks share a replica.
+/// Returns all distributions of a matrix with these dimensions, in the text form that
+/// [`einsum_dist::plan::FixedDistributions`] parses. Neighbouring ranks store the parts of one replica.
 pub fn cuts(ranks: usize, [row, column]: [char; 2]) -> Vec<String> {
     let mut all = Vec::new();
     for replicas in (1..=ranks).filter(|replicas| ranks.is_multiple_of(*replicas)) {

@@ -1,6 +1,6 @@
-"""Draws and sums up the results of `make mlp`: predicted beside measured time of all triples, and the best of them.
+"""Plots and summarises the results of `make mlp`: predicted and measured time of all triples, and the fastest triples.
 
-draw.py [MLP.csv]: benches/results/mlp.csv if none is named; the plot and the text are beside it.
+draw.py [MLP.csv]: the default is benches/results/mlp.csv. The plot and the text are written next to the table.
 """
 
 import csv
@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 RESULTS = Path(__file__).parent.parent / "results"
 COLOURS = {"out": "#2980b9", "left": "#27ae60", "right": "#c0392b"}
 LISTED = 5
-# What a choice may lose to another one and still be called as good.
+# A choice counts as good if its time is at most this multiple of the best one.
 NEAR = 1.05
 
 INTRODUCTION = """# MLP-1 and MLP-2 from and to all distributions
@@ -45,7 +45,7 @@ def ranks_of(values):
 
 
 def rank_correlation(one, other):
-    """Spearman's: 1 where both order alike."""
+    """Spearman's rank correlation: 1 if both lists have the same order."""
     a, b = ranks_of(one), ranks_of(other)
     mean = (len(a) - 1) / 2
     spread = math.sqrt(sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b))
@@ -62,7 +62,7 @@ def listed(rows):
 
 
 def examined(rows):
-    """How often the planner's stationary matrix was the quickest one, and what it loses."""
+    """Reports how often the planner's choice of the stationary matrix was the fastest, and the loss otherwise."""
     triples = {}
     for row in rows:
         times = triples.setdefault((row["left"], row["right"], row["out"]), {})
@@ -82,7 +82,7 @@ def section(mlp, ranks, rows):
     measured = [float(row["measured_ms"]) for row in swept]
     predicted = [float(row["predicted_ms"]) for row in swept]
     first = min(range(len(swept)), key=predicted.__getitem__)
-    # Triples of equal price are one prediction.
+    # Triples of equal predicted time are one prediction.
     equals = [time for time, price in zip(measured, predicted) if price == predicted[first]]
     once = [row for row in swept if not any("x" in row[tensor] for tensor in ("left", "right", "out"))]
     lines = ["", f"## MLP-{mlp}, {ranks} ranks", "",

@@ -1,11 +1,12 @@
-//! The two matrix products of a transformer's MLP layer, from and to all distributions: `cargo bench --bench mlp --
-//! [quick] [MACHINE.toml]`.
+//! The two matrix products of a transformer's MLP layer, between all combinations of distributions.
 //!
-//! From Brock and Golin, Slicing Is All You Need, section 5.2.1: MLP-1 multiplies a batch by a wide matrix of weights,
-//! MLP-2 brings the result back. Each of the three matrices is cut by rows, by columns or into tiles, with every number
-//! of replicas that divides the ranks; all triples of these are planned as `slicing`, and the planner says which matrix
-//! is stationary. Nothing is left out: triples of which nothing has to travel are among them, which the paper's plots
-//! leave out.
+//! Command: `cargo bench --bench mlp -- [quick] [MACHINE.toml]`.
+//!
+//! Source: Brock and Golin, "Slicing Is All You Need", section 5.2.1. MLP-1 multiplies a batch by a wide matrix of
+//! weights, MLP-2 projects the result back. Each of the three matrices is cut by rows, by columns or into tiles, with
+//! every number of replicas that divides the number of ranks. The planner plans every triple of distributions with the
+//! algorithm `slicing` and chooses the stationary matrix. Triples that need no transfer are included, unlike in the
+//! plots of the paper.
 //!
 //! ```text
 //!         m      n      k      here: batch 384, hidden 576
@@ -13,12 +14,13 @@
 //! MLP-2   batch  h      4 h
 //! ```
 //!
-//! Every round goes through all triples, compiles each anew (there is no memory for all at once), runs it once untimed
-//! and once timed; medians of rounds are printed as CSV (`set` is `all`). Then the quickest triples and some of the
-//! others are run with each of the three matrices stationary, one after the other (`set` is `stationary`).
+//! Every round compiles and runs each triple, once untimed and once timed. Compiled programs are not kept, because all
+//! of them together exceed the memory. The medians over the rounds are printed as CSV (`set` is `all`). Then the
+//! fastest triples and a sample of the others run with each of the three matrices stationary, in alternation (`set` is
+//! `stationary`).
 //!
-//! Ranks are threads of this process, of one worker each. There may be more of them than cores: the planner is told of
-//! ranks that have only a share of a core. Results are compared with those of one rank.
+//! Ranks are threads of this process with one worker each. If there are more ranks than cores, the planner's machine
+//! has ranks with a fraction of a core. Results are compared with the result of one rank.
 
 mod cuts;
 #[path = "../digest/mod.rs"]
@@ -36,18 +38,18 @@ use trial::{Matrices, Trial};
 
 const RANKS: [usize; 2] = [4, 6];
 
-/// As in the paper, weights are four times as wide as the layer.
+/// Width of the weights relative to the layer, as in the paper.
 const WIDER: usize = 4;
 
-/// Triples of each product and number of ranks whose choice of the stationary matrix is examined: the quickest, and as
-/// many others.
+/// Number of fastest triples, and of others, whose choice of the stationary matrix is examined for each product and
+/// number of ranks.
 const EXAMINED_TRIPLES: usize = 8;
 
 struct Size {
     batch: usize,
     hidden: usize,
     rounds: usize,
-    /// Only every n-th triple is measured.
+    /// Every `step`-th triple is measured.
     step: usize,
 }
 
@@ -76,10 +78,11 @@ fn main() {
     }
 }
 
-/// All triples of one product.
+/// Measures all triples of one product.
 fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine>, size: &Size) {
     let world = World::in_process(ranks);
-    // Ranks that share cores have a part of what a file says; measured rates are of all ranks at the same time.
+    // Rates from a file are those of a rank with cores of its own, so ranks that share a core have a fraction of them.
+    // Measured rates are already those of all ranks running at the same time.
     let share = (host::cpus().len() as f64 / ranks as f64).min(1.0);
     let of_file = |rates: &Machine| Machine {
         ranks,
@@ -120,7 +123,8 @@ fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine
     let (quickest, rest) = trials.split_at(EXAMINED_TRIPLES.min(trials.len()));
     for chosen in quickest.iter().chain(rest.iter().step_by(rest.len().div_ceil(EXAMINED_TRIPLES).max(1))) {
         let mut each = Stationary::ALL.map(|stationary| chosen.with(stationary));
-        // The choice among three is finer than that among hundreds.
+        // The differences among three choices are smaller than those among hundreds of triples, so more rounds are
+        // needed.
         turns(&mut each, 2 * size.rounds - 1);
         for trial in &each {
             print(mlp, "stationary", trial, trial.stationary() == chosen.stationary());
@@ -128,7 +132,7 @@ fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine
     }
 }
 
-/// All distributions of left, right and out.
+/// All triples of distributions of left, right and out.
 fn triples(ranks: usize) -> impl Iterator<Item = [String; 3]> {
     let [left, right, out] = [['m', 'k'], ['k', 'n'], ['m', 'n']].map(|dimensions| cuts(ranks, dimensions));
     let pairs =

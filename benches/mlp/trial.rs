@@ -1,4 +1,4 @@
-//! One choice of three distributions: planned, priced, and contracted once for every turn.
+//! One triple of distributions: its plan, its predicted time, and the measurements of its runs.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -11,19 +11,19 @@ use super::digest::digest;
 
 const EXPRESSION: &str = "mk,kn->mn";
 
-/// The three matrices in every distribution: there are far fewer than triples of them.
+/// Each matrix in every distribution. Storing them is cheap: there are far fewer of them than triples.
 #[derive(Default)]
 pub struct Matrices(BTreeMap<(usize, String), DistTensor<f32>>);
 
 pub struct Trial {
-    /// Of left, right and out.
+    /// Distributions of left, right and out.
     pub distributions: [String; 3],
     pub plan: Plan,
-    /// By the cost model, where the planner has chosen what is stationary.
+    /// Seconds by the cost model. `None` unless the planner itself chose the stationary matrix.
     pub predicted: Option<f64>,
-    /// By playing the schedules.
+    /// Seconds of the simulated schedules.
     pub simulated: f64,
-    /// Of each rank.
+    /// Planned bytes that each rank receives.
     pub planned: Vec<u64>,
     pub measured: Vec<u64>,
     pub seconds: Vec<f64>,
@@ -47,7 +47,7 @@ impl Trial {
         Trial { distributions, plan, predicted, simulated, planned, measured: Vec::new(), seconds: Vec::new() }
     }
 
-    /// The same with another matrix at rest.
+    /// The same triple with another stationary matrix.
     pub fn with(&self, stationary: Stationary) -> Trial {
         let mut plan = self.plan.clone();
         let predicted = self.predicted.filter(|_| stationary == self.stationary());
@@ -64,12 +64,12 @@ impl Trial {
         }
     }
 
-    /// One untimed run, then a timed one; the result in a few numbers if they are wanted.
+    /// Runs once untimed and once timed. Returns the digest of the result if `digested`.
     pub fn run(&mut self, world: &World, matrices: &mut Matrices, digested: bool) -> Option<Vec<f64>> {
         let [left, right, mut out] = [0, 1, 2].map(|at| {
             let value = if at < 2 { self.plan.operand(at) } else { self.plan.output() };
             let make = || DistTensor::random(world, &value.shape, &value.distribution, 1, at as u32);
-            // Taken out, so that a result can be written beside operands that are read.
+            // Removed from the map during the run, so that the result is borrowed mutably while the operands are read.
             matrices.0.remove(&(at, self.distributions[at].clone())).unwrap_or_else(make)
         });
         let mut program = world.compile::<f32>(&self.plan).expect("a program");
@@ -95,7 +95,7 @@ impl Trial {
         seconds[seconds.len() / 2]
     }
 
-    /// The comparison of planned and moved bytes, rank by rank.
+    /// Whether every rank received exactly the planned bytes.
     pub fn moved_as_planned(&self) -> bool {
         self.planned == self.measured
     }

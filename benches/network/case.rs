@@ -1,4 +1,5 @@
-//! What is multiplied on the hosts, and how large: computing and transfers take about equally long.
+//! The algorithms and matrix sizes to measure: sizes are fitted so that computing and transfers take about equally
+//! long.
 
 use einsum_dist::plan::{AlgorithmName, FixedDistributions};
 use einsum_dist::{Dtype, Machine, Plan, PlanOptions};
@@ -6,18 +7,19 @@ use einsum_dist::{Dtype, Machine, Plan, PlanOptions};
 use super::product::{Product, planned, received};
 use super::rank::{Settings, Worlds};
 
-/// An algorithm, and which extents grow until computing takes as long as transfers: m, n or k.
+/// An algorithm and the extents that grow until computing takes as long as the transfers.
 pub struct Case {
     pub algorithm: AlgorithmName,
-    /// The dimension that it has to cut, or the one that takes the fewest bytes would be.
+    /// The dimension that the algorithm must cut. `None` lets the planner cut the one with the fewest transferred
+    /// bytes.
     cut: Option<&'static str>,
-    /// Dimensions that left, right and out are cut along, for programs that use these distributions.
+    /// The cut dimension of left, right and out, for algorithms that use these distributions.
     distributions: Option<[&'static str; 3]>,
     grows: [bool; 3],
 }
 
-/// Of the rings and slicing the matrix that travels keeps its size, and the third extent says what computing takes.
-/// Where the planner is free, as for grids, it has the smallest travel, so all extents grow.
+/// For the rings and slicing, the matrix that travels keeps its size, and the third extent determines the computing
+/// time. For grids, the planner lets the smallest matrix travel, so all extents grow.
 pub const CASES: [Case; 4] = [
     Case { algorithm: AlgorithmName::RingMn, cut: Some("m"), distributions: None, grows: [true, false, false] },
     Case { algorithm: AlgorithmName::RingK, cut: Some("k"), distributions: None, grows: [false, false, true] },
@@ -30,10 +32,10 @@ pub const CASES: [Case; 4] = [
     Case { algorithm: AlgorithmName::Grid, cut: None, distributions: None, grows: [true; 3] },
 ];
 
-/// Extents are multiples of it.
+/// Extents are multiples of this number.
 const EXTENT_MULTIPLE: f64 = 16.0;
 
-/// Measurements until extents fit, at most, and how well they do then.
+/// Maximum number of measurements while extents are fitted, and the maximum ratio of the two times after the fitting.
 const MAX_MEASUREMENTS: usize = 4;
 const MAX_IMBALANCE: f64 = 1.05;
 
@@ -51,11 +53,13 @@ impl Case {
             .fixed(self.distributions.map(distributions).unwrap_or_default())
     }
 
-    /// The extents of m, n and k, and the plan for a machine of the rates that were measured with them. Collective.
+    /// Returns the extents of m, n and k, and the plan for a machine with the rates measured at these extents.
+    /// Collective.
     pub fn balanced(&self, worlds: &Worlds, settings: &Settings) -> ([usize; 3], Plan) {
         let ranks = worlds.work.ranks();
         let options = self.options(ranks);
-        // Transfers behind computing are what is asked for: plans are for links that take no processor.
+        // The benchmark measures how transfers overlap with computing, so the plan must assume that they do not slow it
+        // down.
         let mut machine = Machine { interference: 0.0, link_bandwidth: settings.link, ..Machine::new(ranks, 1) };
         let mut growing = settings.growing;
         for _ in 0..MAX_MEASUREMENTS {
@@ -67,7 +71,7 @@ impl Case {
             });
             let [compute, transfer] = seconds;
             machine.flops = 2.0 * extents.iter().product::<usize>() as f64 / (ranks as f64 * compute);
-            // f64 runs at half of what the rate says.
+            // `Machine::flops` is the rate of f32; f64 runs at half of it.
             machine.flops *= 2.0;
             machine.link_bandwidth = received(&plan) / transfer;
             if compute.max(transfer) < MAX_IMBALANCE * compute.min(transfer) {

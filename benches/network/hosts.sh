@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
-# Hosts on one machine: `hosts.sh HOSTS RATE PROGRAM...` runs an MPI program on them, one rank on each (as root).
+# Emulates hosts on one machine: `hosts.sh HOSTS RATE PROGRAM...` runs an MPI program, one rank per host (as root).
 #
 #     benches/network/hosts.sh 2 1gbit target/mpich/release/einsum-dist --algorithm ring-mn --size 4096 "mk,kn->mn"
 #
-# A host is a network namespace, 10.77.0.N, with a name of its own, so that MPI has only TCP between two of them. A switch joins
-# them: a bridge in one more namespace. Every link carries RATE (as tc says it) each way.
+# A host is a network namespace with address 10.77.0.N and a host name of its own, so MPI can use only TCP between
+# hosts. A bridge in another namespace serves as the switch. Every link carries RATE (in the notation of tc) in each
+# direction.
 #
 #     host 1  eth0 ---- port1
 #                            \
-#                             bridge       what leaves an eth0 and what leaves a port is shaped
+#                             bridge       traffic from each eth0 and from each bridge port is shaped
 #                            /
 #     host 2  eth0 ---- port2
 #
-# EINSUM_DIST_MPIRUN names the launcher of the program's MPI (mpirun.mpich). The program finds the addresses of all hosts, with
-# commas between, in NETWORK_HOSTS. Nothing of this is left behind; what a run that was killed has left, the next one removes.
+# EINSUM_DIST_MPIRUN names the launcher of the program's MPI (default mpirun.mpich). NETWORK_HOSTS tells the program the
+# addresses of all hosts, separated by commas. The script removes its namespaces at the end, and at the start those of a
+# killed run.
 set -euo pipefail
 
 readonly prefix=einsum-dist
@@ -31,14 +33,14 @@ namespaces() { ip netns list | awk '{ print $1 }' | grep "^$prefix-" || true; }
 remove() {
     local namespace
     for namespace in $(namespaces); do
-        # Whoever still runs in there would keep it alive.
+        # A process that still runs in the namespace would keep it alive.
         ip netns pids "$namespace" | xargs --no-run-if-empty kill -KILL 2> /dev/null || true
         ip netns delete "$namespace"
     done
 }
 
-# Both ends of a link: INTERFACE of NAMESPACE sends at most RATE. A bucket of a few GSO packets, or tbf cuts them up; a
-# queue as long as TCP may fill it before it waits, so that nothing is lost.
+# Limits one end of a link: INTERFACE of NAMESPACE sends at most RATE. The bucket must contain a few GSO packets, or tbf
+# segments them. The queue must be long enough that TCP blocks before packets are dropped.
 shape() { ip netns exec "$1" tc qdisc replace dev "$2" root tbf rate "$rate" burst 256kb latency 100ms; }
 
 plug() {
@@ -46,7 +48,8 @@ plug() {
     ip netns add "$host"
     ip link add eth0 netns "$host" type veth peer name "port$1" netns "$switch"
     ip -n "$host" address add "$net.$1/24" dev eth0
-    # Hosts pace what they send by timers where bbr is the default, and each of those stops a virtual processor; cubic may be forbidden in here.
+    # Use reno: bbr paces packets with timers, each of which interrupts a virtual processor, and cubic may be forbidden
+    # in a namespace.
     ip netns exec "$host" sysctl -qw net.ipv4.tcp_congestion_control=reno
     ip -n "$host" link set lo up
     ip -n "$host" link set eth0 up
@@ -66,14 +69,14 @@ shift 2
 exec 9> "/run/lock/$prefix-hosts"
 flock --nonblock 9 || die "another run has these hosts"
 remove
-# A second signal must not end the removing.
+# A second signal must not interrupt the removal.
 trap 'trap "" INT TERM; remove' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 ip netns add "$prefix-switch"
 ip -n "$prefix-switch" link add bridge type bridge
 ip -n "$prefix-switch" link set bridge up
-# A switch filters nothing.
+# Disable netfilter on the bridge.
 for filter in iptables ip6tables arptables; do
     ip netns exec "$prefix-switch" sysctl -qw "net.bridge.bridge-nf-call-$filter=0" 2> /dev/null || true
 done
@@ -88,12 +91,12 @@ if [[ $("${mpirun[0]}" --version 2> /dev/null) =~ Open\ MPI|OpenRTE ]]; then
     mpirun+=(--mca plm_rsh_no_tree_spawn 1 --mca pml ob1 --mca btl tcp,self)
     mpirun+=(--mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 -x PATH -x NETWORK_HOSTS --host "$NETWORK_HOSTS")
 else
-    # MPICH is built with UCX or with libfabric. UCX asks before it sends a large message, and its answers queue up behind what goes
-    # the same way: in half of the runs or more, the two directions of a link took turns. It sends pieces of 8 KB, too, each with a call
-    # of the system and a packet of its own.
+    # MPICH is built with UCX or with libfabric. UCX sends a large message only after a handshake, and the replies queue
+    # behind data in the same direction: in at least half of the runs, the two directions of a link then took turns. By
+    # default UCX also sends segments of 8 KB, each with a system call and a packet of its own.
     export UCX_TCP_TX_SEG_SIZE=${UCX_TCP_TX_SEG_SIZE:-64kb} UCX_TLS=tcp UCX_NET_DEVICES=eth0 UCX_RNDV_THRESH=${UCX_RNDV_THRESH:-inf} FI_PROVIDER=tcp FI_TCP_IFACE=eth0
     mpirun+=(-launcher ssh -launcher-exec "$launcher" -hosts "$NETWORK_HOSTS" -ppn 1)
 fi
-# Not in the foreground: a signal to this script ends them at once.
+# In the background, so that a signal to this script runs its traps immediately.
 "$launcher" "$net.1" "${mpirun[*]@Q}" -n "$hosts" "${*@Q}" 9>&- &
 wait $!

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# In place of ssh: `launcher.sh [OPTIONS] ADDRESS COMMAND...` runs a command of a shell on one of the hosts of hosts.sh.
+# A replacement for ssh: `launcher.sh [OPTIONS] ADDRESS COMMAND...` runs a shell command on one of the hosts of
+# hosts.sh.
 set -euo pipefail
 
 while [[ $1 == -* ]]; do shift; done
 number=${1##*.}
 shift
 
-# Hosts have cores of their own, or a thread that waits for messages would be woken on another host's: each has its part of this machine's,
-# and where there are too few, several have the same one.
+# Each host has its own share of this machine's cores; otherwise a thread that waits for messages could wake up on a
+# core of another host. If there are fewer cores than hosts, several hosts share a core.
 IFS=, read -ra hosts <<< "$NETWORK_HOSTS"
 cores=$(nproc --all)
 if [ "$cores" -ge ${#hosts[@]} ]; then
@@ -16,5 +17,5 @@ else
     first=$(((number - 1) % cores)) last=$(((number - 1) % cores))
 fi
 
-# As ssh does, the words make one line for a shell.
+# Like ssh, joins the words to one line for a shell.
 exec taskset --cpu-list "$first-$last" ip netns exec "einsum-dist-$number" unshare --uts sh -c "hostname host$number && $*"

@@ -1,4 +1,4 @@
-//! What a link carries, and what that takes of a processor: plain streams of TCP to the next host and from the host before.
+//! The rate of a link and its processor cost, by plain TCP streams to the next host and from the previous host.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,28 +10,28 @@ use super::product::most;
 
 const PORT: u16 = 7707;
 
-/// Bytes that are written and read at a time.
+/// Bytes per write and per read.
 const CHUNK: usize = 1 << 20;
 
-/// Streams to the next host and from the one before.
+/// Streams to the next host and from the previous one.
 pub struct Streams {
     to: TcpStream,
     from: TcpStream,
 }
 
 impl Streams {
-    /// `addresses` are those of all ranks. Collective.
+    /// Connects the ranks in a ring. `addresses` are those of all ranks. Collective.
     pub fn open(world: &World, addresses: &[&str]) -> Streams {
         let rank = world.local_ranks().start;
         let listener = TcpListener::bind((addresses[rank], PORT)).expect("a port");
-        // Everybody listens.
+        // A barrier: all ranks listen before any connects.
         world.all_gather(&[]).expect("all ranks");
         let to = TcpStream::connect((addresses[(rank + 1) % addresses.len()], PORT)).expect("the next host");
         let (from, _) = listener.accept().expect("the host before");
         Streams { to, from }
     }
 
-    /// Sends and receives this many bytes while `work` runs here, and returns when all is done.
+    /// Sends and receives `bytes` while `work` runs on this thread. Returns when the streams and `work` are complete.
     pub fn beside<T>(&mut self, bytes: usize, work: impl FnOnce() -> T) -> T {
         let Streams { to, from } = self;
         std::thread::scope(|scope| {
@@ -41,9 +41,9 @@ impl Streams {
         })
     }
 
-    /// Bytes per second each way, of the slowest host. Collective.
+    /// Bytes per second in each direction, of the slowest host. Collective.
     pub fn rate(&mut self, world: &World, bytes: usize) -> f64 {
-        // The first one opens the window of the stream.
+        // The first transfer opens the TCP window of the stream.
         self.beside(CHUNK, || {});
         let start = Instant::now();
         self.beside(bytes, || {});
@@ -51,7 +51,7 @@ impl Streams {
     }
 }
 
-/// Hands out memory for this many bytes, a chunk at a time.
+/// Calls `done` with chunks of a buffer until `bytes` bytes have been passed.
 fn each(bytes: usize, mut done: impl FnMut(&mut [u8]) -> std::io::Result<()>) {
     let mut memory = vec![1; CHUNK.min(bytes)];
     (0..bytes).step_by(CHUNK).for_each(|at| done(&mut memory[..CHUNK.min(bytes - at)]).expect("a link"));

@@ -1,14 +1,15 @@
-//! How much of the transfers hides behind computing on several hosts: `cargo bench --bench network -- [quick]
-//! [ALGORITHM...] [HOSTSxGBIT...]`, as root.
+//! Measures the overlap of transfers and computing on several hosts.
 //!
-//! Hosts are network namespaces of this machine, joined by links of a given rate (`hosts.sh`), one rank of one worker
-//! on each. Each has its part of this machine's cores. `EINSUM_DIST_MPIRUN` names the launcher of the MPI that this
-//! program is built with.
+//! Command, as root: `cargo bench --bench network -- [quick] [ALGORITHM...] [HOSTSxGBIT...]`.
 //!
-//! Matrices of f64 are multiplied by one algorithm after the other, of sizes at which computing alone and transfers
-//! alone take about equally long. Alone is the same schedule without its other half ([`einsum_dist::exec::Only`]). In
-//! every round each of these has its turn: computing, transfers, both, both without overlap, and computing beside plain
-//! streams of TCP; medians of all rounds are printed as CSV.
+//! Hosts are network namespaces of this machine, joined by links of a given rate (`hosts.sh`), with one rank of one
+//! worker each. Each host has its own share of this machine's cores. `EINSUM_DIST_MPIRUN` names the launcher of the MPI
+//! that this program is built with.
+//!
+//! Each algorithm multiplies matrices of f64 whose sizes make computing alone and transfers alone take about equally
+//! long. "Alone" means the same schedule with only its work tasks or only its transfers ([`einsum_dist::exec::Only`]).
+//! Every round measures computing, transfers, both, both without overlap, and computing with concurrent plain TCP
+//! streams. The medians over all rounds are printed as CSV.
 //!
 //! ```text
 //! plain           computing while plain streams carry as many bytes as the product's transfers, each way: what is left of a
@@ -19,12 +20,12 @@
 //! slowdown        without overlap; at least 1.5
 //! ```
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `hosts.sh`, `launcher.sh` | hosts and links, and an MPI program on them |
-//! | `link` | what a plain stream of TCP carries |
+//! | `hosts.sh`, `launcher.sh` | creates hosts and links; runs an MPI program on them |
+//! | `link` | the rate of a plain TCP stream |
 //! | `case` | algorithms and sizes |
-//! | `table.py` | the table |
+//! | `table.py` | writes the table |
 
 #[cfg(feature = "mpi")]
 mod case;
@@ -39,10 +40,10 @@ mod rank;
 
 use std::process::Command;
 
-/// Hosts and Gbit/s of their links; the first is what is asked for.
+/// Number of hosts, and Gbit/s of their links. The requirements apply to the first network.
 const NETWORKS: [(usize, usize); 3] = [(2, 1), (4, 1), (2, 4)];
 
-/// The first argument of the program's own ranks.
+/// First argument of the processes that this program starts as ranks.
 const RANK: &str = "rank";
 
 fn main() {

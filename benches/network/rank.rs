@@ -1,4 +1,4 @@
-//! What each rank does: the link first, then one algorithm after the other; rank 0 prints.
+//! The program of each rank: measures the link, then one algorithm after another. Rank 0 prints.
 
 use einsum_dist::schedule::Lane;
 use einsum_dist::{Machine, Plan, World};
@@ -7,22 +7,23 @@ use super::case::{CASES, Case};
 use super::link::Streams;
 use super::product::{Seconds, median, received, ways};
 
-/// Slower than this without overlap, and with it at most this times the longer of the two: what is asked for.
+/// Requirements: without overlap a run takes at least `SLOWDOWN` times as long as with overlap; with overlap at most
+/// `MAX_SLOWDOWN` times the longer of computing and transfers, plus the exposed time.
 const SLOWDOWN: f64 = 1.5;
 const MAX_SLOWDOWN: f64 = 1.15;
 
-/// How large, and how often.
+/// Sizes and number of rounds.
 pub struct Settings {
-    /// Of the matrix that travels.
+    /// Extents of the matrix that travels.
     pub extent: usize,
-    /// Where the others begin.
+    /// First value of the growing extents.
     pub growing: usize,
     /// Bytes per second of a plain stream.
     pub link: f64,
     rounds: usize,
 }
 
-/// The same ranks, for each way to run.
+/// The same ranks, once for each way to run a product.
 pub struct Worlds {
     pub work: World,
     pub transfers: World,
@@ -48,7 +49,7 @@ pub fn main(gbit: &str, quick: bool, arguments: &[String]) {
         row(&worlds, case, &settings, &mut streams, gbit);
     }
     let Worlds { work, transfers, both, in_turns } = worlds;
-    // The first one has started MPI.
+    // The first world initialised MPI, so it is finished last.
     for world in [in_turns, both, transfers, work] {
         world.finish().expect("the end of MPI");
     }
@@ -90,8 +91,8 @@ fn row(worlds: &Worlds, case: &Case, settings: &Settings, streams: &mut Streams,
     }
 }
 
-/// Seconds that have nothing to hide behind where everything else is hidden: the plan is played at the measured rates,
-/// with work that takes what its operations take.
+/// Seconds of transfers that cannot be hidden even if all other transfers are: the time of the plan simulated at the
+/// measured rates, minus the longer of computing and transfers. Work takes time in proportion to its operations only.
 fn exposed(plan: &Plan, seconds: &Seconds) -> f64 {
     let link_bandwidth = received(plan) / seconds.transfer;
     let played = |flops: f64| {

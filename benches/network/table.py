@@ -1,6 +1,6 @@
 """Writes the table of `make bench-network`.
 
-table.py NETWORK.csv: the text is beside it.
+table.py NETWORK.csv writes the Markdown file next to the table.
 """
 
 import csv

@@ -1,12 +1,11 @@
-//! A matrix product by one algorithm, or another plan, compiled with its tensors, and what it takes with and without
-//! overlap.
+//! A compiled matrix product, or another plan, with its tensors, and its time with and without overlap.
 
 use std::time::Instant;
 
 use einsum_dist::exec::{Only, RunOptions};
 use einsum_dist::{DistTensor, Element, Machine, Plan, PlanOptions, Problem, Program, World};
 
-/// How a product is run, in the order of [`Seconds`].
+/// The four ways to run a product, in the order of the fields of [`Seconds`].
 pub fn ways() -> [RunOptions; 4] {
     let both = RunOptions::default();
     [
@@ -22,19 +21,19 @@ pub fn ways() -> [RunOptions; 4] {
 pub struct Seconds {
     pub compute: f64,
     pub transfer: f64,
-    /// Computing and transfers at the same time.
+    /// Computing and transfers with overlap.
     pub wall: f64,
-    /// One after the other.
+    /// Computing and transfers without overlap.
     pub in_turns: f64,
 }
 
 impl Seconds {
-    /// Of the same plan in four worlds: for computing, transfers, both, and both without overlap. Collective.
+    /// Runs one plan in four worlds: only computing, only transfers, both, and both without overlap. Collective.
     pub fn of<T: Element>(worlds: [&World; 4], plan: &Plan, rounds: usize) -> Seconds {
         Seconds::between::<T>(worlds, plan, rounds, |_| {})
     }
 
-    /// As [`Seconds::of`]; in every round something else has its turn, with the product that only computes. Collective.
+    /// As [`Seconds::of`]. Every round also calls `other` with the product that only computes. Collective.
     pub fn between<T: Element>(
         worlds: [&World; 4],
         plan: &Plan,
@@ -61,7 +60,7 @@ impl Seconds {
         self.in_turns / self.wall
     }
 
-    /// What the slowdown would be if everything were hidden.
+    /// Maximum slowdown without overlap: its value if overlap hides the shorter of computing and transfers completely.
     pub fn most(&self) -> f64 {
         (self.compute + self.transfer) / self.longer()
     }
@@ -76,7 +75,7 @@ pub struct Product<T: Element> {
 }
 
 impl<T: Element> Product<T> {
-    /// Compiled and run once, which touches all memory. Collective.
+    /// Compiles the plan and runs it once, which touches all memory. Collective.
     pub fn new(world: &World, plan: &Plan) -> Product<T> {
         let operand = |index: usize| {
             let value = plan.operand(index);
@@ -90,14 +89,14 @@ impl<T: Element> Product<T> {
         product
     }
 
-    /// Seconds of one run: of the slowest process. Collective.
+    /// Seconds of one run on the slowest process. Collective.
     pub fn run(&mut self) -> f64 {
         self.run_within(|run| run())
     }
 
-    /// Seconds of whatever runs it in turn: of the slowest process. Collective.
+    /// Seconds of `within` on the slowest process. The argument of `within` runs the product. Collective.
     pub fn run_within(&mut self, within: impl FnOnce(&mut dyn FnMut())) -> f64 {
-        // Processes do not begin at the same time otherwise.
+        // A barrier, so that all processes start at the same time.
         self.world.all_gather(&[]).expect("all ranks");
         let start = Instant::now();
         let operands: Vec<&DistTensor<T>> = self.operands.iter().collect();
@@ -112,12 +111,12 @@ pub fn planned(machine: &Machine, [m, n, k]: [usize; 3], options: &PlanOptions) 
     shaped.and_then(|shaped| shaped.plan(machine, options)).expect("a matrix product")
 }
 
-/// Of all ranks, the bytes of the one that receives most.
+/// Bytes received by the rank that receives the most.
 pub fn received(plan: &Plan) -> f64 {
     (0..plan.ranks()).map(|rank| plan.schedule(rank).bytes_received()).max().unwrap_or(0) as f64
 }
 
-/// The largest of a number of every process. Collective.
+/// The largest value of `mine` over all processes. Collective.
 pub fn most(world: &World, mine: f64) -> f64 {
     let all = world.all_gather(&mine.to_le_bytes()).expect("all ranks");
     all.iter().map(|bytes| f64::from_le_bytes(bytes[..].try_into().expect("eight bytes"))).fold(f64::MIN, f64::max)

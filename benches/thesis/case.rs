@@ -1,17 +1,18 @@
-//! What is contracted, and how large.
+//! The contractions to measure, and their sizes.
 
 /// An expression of named dimensions, in several sizes.
 pub struct Case {
     pub name: &'static str,
-    /// Names say the extent.
+    /// Expression; the name of a dimension determines its extent (see [`Sizes`]).
     pub expression: &'static str,
     pub sizes: Sizes,
 }
 
 pub enum Sizes {
-    /// Outer and inner extents: c0 has two, names that end in 0 have the outer extent, those that end in 1 the inner one.
+    /// Outer and inner extents: dimensions whose names end in 0 have the outer extent, other dimensions the inner one.
+    /// c0 has extent 2.
     Growing(&'static [[usize; 2]]),
-    /// Those of m, n and k.
+    /// Extents of m, n and k.
     Products(&'static [[usize; 3]]),
 }
 
@@ -24,10 +25,11 @@ impl Sizes {
     }
 }
 
-/// The thesis's two contractions, with its inner extent except for the smallest, and the plain product, which has no c,
-/// also of shapes that are long in one dimension or two.
+/// The two contractions of the thesis, with its inner extent except for the smallest size, and the plain product, which
+/// has no c dimension, in several sizes and shapes.
 ///
-/// The thesis compares `c` with `master-worker` on the first one only up to where counts became too large for its messages.
+/// In the first contraction, the thesis compares `c` with `master-worker` only up to the size at which its message
+/// counts overflow.
 pub const CASES: [Case; 4] = [
     Case {
         name: "figure 5",
@@ -51,14 +53,14 @@ pub const CASES: [Case; 4] = [
     },
 ];
 
-/// A case of one size.
+/// One size of a case.
 pub struct Size {
     pub case: &'static Case,
     at: usize,
 }
 
 impl Size {
-    /// All sizes of all cases up to this many products of numbers, with the numbers that stand for them.
+    /// All sizes of all cases with at most `most` scalar products, each with its indices in [`CASES`] and in the case.
     pub fn all(most: f64) -> impl Iterator<Item = ([usize; 2], Size)> {
         let numbers =
             CASES.iter().enumerate().flat_map(|(case, sizes)| (0..sizes.sizes.len()).map(move |at| [case, at]));
@@ -69,7 +71,7 @@ impl Size {
         Size { case: &CASES[case], at }
     }
 
-    /// In the table.
+    /// Text for the column `size` of the table.
     pub fn name(&self) -> String {
         match self.case.sizes {
             Sizes::Growing(sizes) => sizes[self.at].map(|extent| extent.to_string()).join(" "),
@@ -106,7 +108,7 @@ impl Size {
         names.into_iter().map(|name| self.extent(name) as f64).product()
     }
 
-    /// Of the two operands.
+    /// Shapes of the two operands.
     pub fn shapes(&self) -> Vec<Vec<usize>> {
         self.terms().into_iter().map(|term| term.into_iter().map(|name| self.extent(name)).collect()).collect()
     }

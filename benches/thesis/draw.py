@@ -1,6 +1,6 @@
-"""Draws the results of `make thesis`: rates of two ranks by algorithm, and their speed-up over one rank with all cores.
+"""Plots the results of `make thesis`: rates of two ranks by algorithm, and their speed-up over one rank with all cores.
 
-draw.py [THESIS.csv]: benches/results/thesis.csv if none is named; the plot is beside it.
+draw.py [THESIS.csv]: the default is benches/results/thesis.csv. The plot is written next to the table.
 """
 
 import csv
@@ -31,7 +31,7 @@ def main():
     table = Path(sys.argv[1]) if len(sys.argv) > 1 else RESULTS / "thesis.csv"
     lines = table.read_text().splitlines()
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
-    # Shapes that are long in one dimension or two are no points of a curve.
+    # Sizes with three extents (m x n x k) are not points of a curve.
     rows = [row for row in rows if " x " not in row["size"]]
     cases, places = (list(dict.fromkeys(row[column] for row in rows)) for column in ("case", "ranks"))
     shape = (2 * len(places), len(cases))

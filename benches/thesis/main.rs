@@ -1,22 +1,23 @@
-//! The experiment of the thesis (J. Dressler, Scaling Out, section 6) on the cores of this machine:
+//! The experiment of a thesis (J. Dressler, Scaling Out, section 6) on the cores of this machine:
 //! `cargo bench --bench thesis -- [quick] [MACHINE.toml]`.
 //!
-//! Two ranks, each with half of the cores, contract by one algorithm after the other; beside them one rank has all
-//! cores. Every operand begins and every result ends where the algorithm says, each element once: for `local` and
-//! `master-worker` on rank 0. Each rank keeps to its half of the cores, as in the program. `auto` is the planner's
-//! choice, of algorithm and of distributions. Times are of [`einsum_dist::Program::run_dist`]: no planning, no
-//! compiling, nothing gathered.
+//! Two ranks with half of the cores each contract with one algorithm after another. One rank with all cores is the
+//! reference. Operands start, and the result ends, in the distributions of the algorithm, without replicas: on rank 0
+//! for `local` and `master-worker`. Each rank stays on its half of the cores, as in the program. For `auto`, the
+//! planner chooses the algorithm and the distributions. Times are those of [`einsum_dist::Program::run_dist`], without
+//! planning, compiling and gathering.
 //!
-//! The ranks are threads of this process and, with `EINSUM_DIST_MPIRUN` set (and the feature `mpi`), processes
-//! ([`ranks`]). In every round everything has one turn, in an order of its own; medians of all rounds are printed as
-//! CSV, empty where an algorithm does not apply. Algorithms whose ranks do the same, as `auto` and what it chose, share
-//! the mean of each round; `auto over best` is a median of rounds, too. All results of a size are compared before.
+//! The ranks are threads of this process. If `EINSUM_DIST_MPIRUN` is set (and the feature `mpi` is enabled), they are
+//! also processes ([`ranks`]). In every round each variant runs once, in a random order. The medians over all rounds
+//! are printed as CSV, with empty fields for algorithms that do not apply. Variants with equal schedules, such as
+//! `auto` and the algorithm that it chose, share the mean of their times in each round. `auto over best` is a median
+//! over the rounds, too. Before timing, all results of a size are compared.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | `case` | expressions and extents |
-//! | `variant` | one algorithm, compiled, with its tensors |
-//! | `part` | one rank with as many workers as each of several has |
+//! | `variant` | one compiled algorithm with its tensors |
+//! | `part` | one rank with the number of workers that each of the two ranks has |
 //! | `ranks` | MPI ranks |
 //! | `draw.py` | the plot |
 
@@ -40,21 +41,21 @@ use part::Part;
 use ranks::Ranks;
 use variant::{Variant, VariantSummary, asked};
 
-/// Sockets of the thesis's servers.
+/// Number of ranks: the sockets of the thesis's servers.
 const RANKS: usize = 2;
 
-/// What `auto` may lose to the best of its row.
+/// Maximum ratio of the time of `auto` to the best time of its row.
 const NEAR_BEST_FACTOR: f64 = 1.05;
 
-/// Below this many operations (in units of 10^9) a turn is a mean of many runs, as in the thesis, after one that nobody
-/// times: what ran before leaves cold caches, and threads take time to wake up.
+/// Below this number of operations (in units of 10^9), a turn is the mean of many runs, as in the thesis. An untimed
+/// run precedes them, because the previous variant leaves cold caches, and sleeping threads take time to wake up.
 const MIN_SINGLE_RUN_GFLOP: f64 = 1.0;
 const RUNS: usize = 10;
 
-/// Says how much is measured, on what machine.
+/// Command line settings.
 struct Settings {
     quick: bool,
-    /// What the planner takes this machine for; if nothing is said, what it measures.
+    /// The machine that the planner assumes; `None` measures this machine.
     machine: Option<Machine>,
     workers: usize,
 }
@@ -72,18 +73,18 @@ impl Settings {
         Settings { quick, machine, workers }
     }
 
-    /// The machine that a world is. Collective.
+    /// The machine of a world. Collective.
     fn machine(&self, world: &World) -> Machine {
         let machine = self.machine.clone().unwrap_or_else(|| world.machine(self.workers).expect("a machine"));
         Machine { ranks: world.ranks(), workers: self.workers, ..machine }
     }
 
-    /// The least and most rounds, and the seconds that say how many it is.
+    /// The minimum and maximum number of rounds, and the seconds from which the number is computed.
     fn rounds(&self) -> (f64, f64, f64) {
         if self.quick { (3.0, 11.0, 0.2) } else { (5.0, 101.0, 8.0) }
     }
 
-    /// All that ranks are asked for, compiled. Collective.
+    /// All variants that apply on the ranks of `world`, compiled. Collective.
     fn variants(&self, world: &World, size: &Size) -> Vec<Option<Variant>> {
         world.place(self.workers).expect("ranks that are told of each other");
         let machine = self.machine(world);
@@ -99,10 +100,10 @@ fn main() {
         return ranks::rank(&arguments[1], &settings);
     }
     let workers = settings.workers;
-    // One rank works in the pool of the caller.
+    // A rank in a single-process world uses the thread pool of its caller.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(RANKS * workers).build_global();
     pool.expect("nobody has used it yet");
-    // An MPI rank may be bound to fewer cores than this process has.
+    // An MPI rank may be bound to fewer cores than this process, so it must be passed their number.
     let rank_arguments: Vec<String> = arguments.iter().cloned().chain([format!("cores={}", RANKS * workers)]).collect();
     let mut mpi = Ranks::start(&rank_arguments);
     println!(
@@ -124,8 +125,8 @@ fn main() {
     }
 }
 
-/// Who has a turn: the one rank with all workers, with its part of them, ranks in this process, MPI ranks, by the
-/// number of the variant.
+/// The variant whose turn it is: one rank with all workers, one rank with the workers of a part, ranks in this process,
+/// or MPI ranks. The number is the index of the variant.
 #[derive(Clone, Copy)]
 enum Turn {
     One,
@@ -134,7 +135,7 @@ enum Turn {
     Mpi(usize),
 }
 
-/// Measures one size and prints its rows; whether `auto` is near the best, for each.
+/// Measures one size and prints its rows. Returns for each row whether `auto` is near the best.
 fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<Ranks>) -> Vec<bool> {
     let whole = Machine::new(1, RANKS * settings.workers);
     let one = Variant::new(&World::single(), &whole, size, Some(AlgorithmName::Local));
@@ -161,7 +162,7 @@ fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<R
         _ => one.turn(runs),
     };
     let start = Instant::now();
-    // The first round says how many there is time for.
+    // The time of the first round determines the number of rounds.
     let mut times: Vec<Vec<f64>> = turns.iter().map(|&turn| vec![run(turn)]).collect();
     let (least, most, seconds) = settings.rounds();
     let rounds = (seconds / start.elapsed().as_secs_f64()).clamp(least, most) as usize | 1;
@@ -186,7 +187,8 @@ fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<R
         .collect()
 }
 
-/// Seconds in every round, means over all who do the same: what would be between them is noise.
+/// Seconds of each variant in every round. Variants with equal schedules get their common mean, because differences
+/// between them are noise.
 fn alike(summaries: &[Option<VariantSummary>], times: &[Option<&Vec<f64>>]) -> Vec<Option<Vec<f64>>> {
     let work = |summary: &Option<VariantSummary>| summary.as_ref().map(|summary| summary.work);
     let means = |mine: &Option<VariantSummary>| {
@@ -208,7 +210,7 @@ fn print_row(
     let forced = (1..seconds.len()).filter_map(|at| Some((at, seconds[at]?)));
     let (best, _) = forced.min_by(|a, b| a.1.total_cmp(&b.1)).expect("local always applies");
     let (auto, chosen) = (seconds[0].zip(summaries[0].as_ref())).expect("the planner always chooses");
-    // Clocks that change between rounds are the same for both.
+    // Ratios within a round are not affected by clock rates that change between rounds.
     let pairs = rounds[0].iter().flatten().zip(rounds[best].iter().flatten());
     let over = median(pairs.map(|(auto, best)| auto / best).collect());
     let verdict = match over {
@@ -222,8 +224,8 @@ fn print_row(
     verdict != "no"
 }
 
-/// Numbers in an order that looks random: whoever always comes after the same one has its warm caches, or its threads
-/// that are still looking for work.
+/// A pseudo-random permutation. In a fixed order, a variant would always profit from the warm caches, or suffer from
+/// the spinning threads, of the same predecessor.
 fn shuffled(count: usize, random: &mut u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     for at in (1..count).rev() {

@@ -1,7 +1,7 @@
-//! One rank with as many workers as each of several has: what a speed-up is measured by.
+//! One rank with the number of workers that each of several ranks has: the reference of a speed-up.
 //!
-//! One rank works in the pool of its caller. This one lives in a pool of its own, as the program's has all cores, and
-//! waits there for its turns.
+//! A rank in a single-process world uses the thread pool of its caller. The global pool of the program has all cores,
+//! so this rank has a pool of its own, in which it waits for its turns.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -25,7 +25,7 @@ impl Part {
             let machine = Machine::new(1, workers);
             let part = Variant::new(&World::single(), &machine, &Size::numbered(at), Some(AlgorithmName::Local));
             let mut part = part.expect("one rank contracts everything");
-            // Until the other end is dropped.
+            // Ends when the sender is dropped.
             for runs in asked {
                 if answer.send(part.turn(runs)).is_err() {
                     return;
@@ -35,7 +35,7 @@ impl Part {
         Part { turns, seconds }
     }
 
-    /// Seconds of a run, as [`Variant::turn`].
+    /// Mean seconds of a run, as [`Variant::turn`].
     pub fn turn(&self, runs: usize) -> f64 {
         self.turns.send(runs).expect("a rank that waits");
         self.seconds.recv().expect("a rank that answers")

@@ -1,15 +1,14 @@
-//! The same variants on MPI ranks: processes that wait for their turn without taking the core from the process that
-//! computes.
+//! The same variants on MPI ranks, whose processes wait for their turn without using a core.
 //!
-//! The program starts itself once under mpirun. Every rank connects to the socket that its arguments name, says its
-//! number, and answers lines until there are no more:
+//! The program starts itself once under mpirun. Every rank connects to the port that its arguments name, sends its
+//! rank, and answers lines until the connection closes:
 //!
 //! | line | answer |
 //! |---|---|
-//! | `open CASE SIZE`: compiles all variants and forgets those before | what is known of each, as JSON |
+//! | `open CASE SIZE`: compiles all variants and drops the previous ones | the summary of each variant, as JSON |
 //! | `run VARIANT RUNS` | seconds of a run |
 //!
-//! A rank that waited inside MPI would poll. That is why turns come through a socket.
+//! Turns are passed through a socket, because a rank that waits inside MPI would poll.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,17 +18,17 @@ use std::time::Duration;
 use super::RANKS;
 use super::variant::VariantSummary;
 
-/// The first argument of the program's own MPI ranks.
+/// First argument of the processes that this program starts as MPI ranks.
 pub const MPI_RANK: &str = "mpi-rank";
 
-/// The ranks as the process that hands out turns sees them.
+/// The MPI ranks, as seen by the process that assigns the turns.
 pub struct Ranks {
     launcher: Child,
     streams: Vec<BufReader<TcpStream>>,
 }
 
 impl Ranks {
-    /// `None` where no mpirun is named or the feature is not built.
+    /// Starts the ranks. `None` if `EINSUM_DIST_MPIRUN` is not set or the feature `mpi` is disabled.
     pub fn start(arguments: &[String]) -> Option<Ranks> {
         let mpirun = std::env::var("EINSUM_DIST_MPIRUN").ok().filter(|_| cfg!(feature = "mpi"))?;
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
@@ -39,7 +38,7 @@ impl Ranks {
         command.args(words).args(["-n", &RANKS.to_string()]).arg(std::env::current_exe().expect("a path"));
         command.args([MPI_RANK, &port.to_string()]).args(arguments).stdin(Stdio::null());
         let mut launcher = command.spawn().expect("mpirun starts");
-        // Who waits for connections alone waits for ever where mpirun fails.
+        // A blocking accept would wait for ever if mpirun failed.
         listener.set_nonblocking(true).expect("a socket");
         let mut streams: Vec<(usize, BufReader<TcpStream>)> = Vec::new();
         while streams.len() < RANKS {
@@ -85,7 +84,7 @@ impl Ranks {
 }
 
 impl Drop for Ranks {
-    /// Where this process gives up, no other process would end ranks that wait for each other.
+    /// If this process panics, the ranks wait for each other, and only this process can end them.
     fn drop(&mut self) {
         let _ = self.launcher.kill();
         let _ = self.launcher.wait();
@@ -99,7 +98,7 @@ fn line(stream: &mut BufReader<TcpStream>) -> String {
     line.trim().to_owned()
 }
 
-/// One of the MPI ranks.
+/// The program of an MPI rank.
 #[cfg(feature = "mpi")]
 pub fn rank(port: &str, settings: &super::Settings) {
     use super::case::Size;

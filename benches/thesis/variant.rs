@@ -1,4 +1,4 @@
-//! One way to contract a case: compiled, with its operands where the plan wants them and its result.
+//! One way to contract a case: a compiled program with its result, and with operands in the distributions of the plan.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
@@ -10,21 +10,21 @@ use serde::{Deserialize, Serialize};
 use super::case::Size;
 use super::digest::digest;
 
-/// What ranks are asked for, a name and the algorithm that is forced: `auto`, and all that run on this many ranks.
+/// Names and algorithms of all variants: `auto`, and each algorithm that runs on this number of ranks.
 pub fn asked(ranks: usize) -> Vec<(&'static str, Option<AlgorithmName>)> {
     let all = AlgorithmName::ALL.into_iter().filter(|algorithm| algorithm.ranks().allows(ranks));
     [("auto", None)].into_iter().chain(all.map(|algorithm| (algorithm.name(), Some(algorithm)))).collect()
 }
 
-/// What is known of a variant before it is timed.
+/// Properties of a variant that are known before it is timed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VariantSummary {
-    /// A hash of what all ranks do: algorithms may come to the same.
+    /// A hash of the schedules of all ranks. It is equal if two algorithms result in the same schedules.
     pub work: u64,
     /// The algorithm, and the distributions of left, right and out.
     pub plan: String,
     pub gflop: f64,
-    /// Of the result, where rank 0 lives.
+    /// Digest of the result. Empty on processes without rank 0.
     pub digest: Vec<f64>,
 }
 
@@ -38,12 +38,12 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// Compiled and run once; `None` where the algorithm does not apply. Collective.
+    /// Compiles the variant and runs it once. `None` if the algorithm does not apply. Collective.
     pub fn new(world: &World, machine: &Machine, size: &Size, algorithm: Option<AlgorithmName>) -> Option<Variant> {
         let options = PlanOptions::default().algorithm(algorithm);
         let shaped = Problem::parse(size.case.expression).and_then(|problem| problem.shapes(&size.shapes()));
         let plan = shaped.expect("a contraction").plan(machine, &options).ok()?;
-        // Times are comparable only if no variant begins or ends with more replicas than others.
+        // Times are comparable only if no variant starts or ends with replicas.
         let once =
             |value: &einsum_dist::plan::Value| value.distribution.replicas() * value.distribution.summands() == 1;
         assert!([plan.operand(0), plan.operand(1), plan.output()].into_iter().all(once), "every tensor is there once");
@@ -61,7 +61,7 @@ impl Variant {
         Some(variant)
     }
 
-    /// Seconds of a run: of one, or the mean of several after an untimed one.
+    /// Seconds of a run: of a single run, or the mean of several runs after an untimed one.
     pub fn turn(&mut self, runs: usize) -> f64 {
         if runs > 1 {
             self.run();
@@ -69,9 +69,9 @@ impl Variant {
         (0..runs).map(|_| self.run()).sum::<f64>() / runs as f64
     }
 
-    /// Seconds of one run, on the ranks of this process.
+    /// Seconds of one run on the ranks of this process.
     fn run(&mut self) -> f64 {
-        // Processes do not hear of their turn at the same time.
+        // A barrier: processes do not receive their turn at the same time.
         self.world.all_gather(&[]).expect("all ranks");
         let start = Instant::now();
         self.program.run_dist(1.0, &[&self.left, &self.right], 0.0, &mut self.out).expect("a run");

@@ -1,5 +1,6 @@
-//! Words that the busiest rank receives under every algorithm, by its schedule and in closed form:
-//! `cargo bench --bench volumes -- algorithms`.
+//! Words that the busiest rank receives with every algorithm, from its schedule and in closed form.
+//!
+//! Command: `cargo bench --bench volumes -- algorithms`.
 
 use einsum_dist::algorithm::{Contraction, Tensor};
 use einsum_dist::plan::{AlgorithmName, Source, Value};
@@ -10,14 +11,14 @@ use super::SHAPES;
 /// Small numbers, primes, squares, and numbers with many divisors.
 const RANKS: [usize; 12] = [2, 3, 4, 6, 7, 8, 9, 12, 16, 31, 36, 64];
 
-/// A product under one algorithm; `None` where it does not apply.
+/// The plan of a product with one algorithm. `None` if the algorithm does not apply.
 fn plan([m, n, k]: [usize; 3], ranks: usize, algorithm: AlgorithmName) -> Option<Plan> {
     let options = PlanOptions::default().algorithm(algorithm);
     let shaped = Problem::parse("mk,kn->mn").and_then(|problem| problem.shapes(&[vec![m, k], vec![k, n]]));
     shaped.expect("a product").plan(&Machine::new(ranks, 1), &options).ok()
 }
 
-/// Words of a rank in closed form, where there is one.
+/// Closed form of the words that a rank receives. `None` if the algorithm has no closed form for this plan.
 fn words(plan: &Plan, rank: usize) -> Option<u64> {
     let Source::Contract { left, right, algorithm, .. } = &plan.output().source else { unreachable!("a product") };
     let tensor = |node: usize| {

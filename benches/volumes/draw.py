@@ -1,5 +1,5 @@
-"""Draws benches/results/volumes.csv: words received by the busiest rank over the lower bound, by number of ranks; and writes their
-means beside Table 4 of the COSMA paper (Kwasniewski and others, 2019) into volumes.md."""
+"""Plots benches/results/volumes.csv: words received by the busiest rank over the lower bound, by number of ranks.
+Also writes the means to volumes.md, next to Table 4 of the COSMA paper (Kwasniewski and others, 2019)."""
 
 import csv
 import sys
@@ -21,7 +21,7 @@ STYLES = {
 }
 
 
-# MB per rank: ScaLAPACK, CTF, CARMA and COSMA, measured.
+# Table 4 of the paper, measured MB per rank: ScaLAPACK, CTF, CARMA and COSMA.
 PAPER = {
     ("square", "strong"): (203, 222, 195, 107), ("square", "limited"): (816, 986, 799, 424),
     ("square", "extra"): (303, 350, 291, 151), ("largeK", "strong"): (2636, 2278, 659, 545),
@@ -30,12 +30,13 @@ PAPER = {
     ("largeM", "extra"): (122, 77, 77, 29), ("flat", "strong"): (134, 68, 10, 7),
     ("flat", "limited"): (47, 101, 26, 8), ("flat", "extra"): (15, 15, 10, 3),
 }
-# As far as the paper says on how many cores it measured.
+# The fewest ranks of the paper's measurements, where the paper states them.
 FEWEST, BYTES = {"largeK": 2048, "largeM": 2048}, 8
 
 
 def table(rows):
-    """Means of MB (double precision) over the numbers of ranks from 128 on, or where the matrices fit."""
+    """Means of MB (double precision) over the numbers of ranks from 128 (or FEWEST) on, for which the matrices fit
+    into memory."""
     lines = ["| shape | memory | ranks | ours | COSMA's grid | recursive | 2.5D | 2D | paper: COSMA | CARMA | CTF | ScaLAPACK |",
              "|---" * 12 + "|"]
     for (shape, memory), (scalapack, ctf, carma, cosma) in PAPER.items():

@@ -1,14 +1,16 @@
-//! Words that the busiest rank receives, for the shapes of the COSMA paper on 2 to 18,432 ranks:
-//! `cargo bench --bench volumes`.
+//! Words that the busiest rank receives, for the shapes of the COSMA paper on 2 to 18,432 ranks.
 //!
-//! Ours are summed from the schedules that are generated; nothing is estimated. Beside them, counted in the same words
-//! and with the same allowance for idle ranks ([`rivals`]): the best grid that trying all of them finds (its words
-//! without rounding), the grids of four decompositions, and the lower bound. Where no grid of a decomposition fits into
-//! memory there is no number. Ranks have all of a machine's memory (strong), room for the tensors twice (limited), or
-//! for cbrt(p) more copies of them (extra). The bound is that of all ranks at work: with one of few idle others may
+//! Command: `cargo bench --bench volumes`.
+//!
+//! Our words are summed from generated schedules, not estimated. They are compared with the best grid of an exhaustive
+//! search (words without rounding), the grids of four decompositions, and the lower bound. All are counted in words
+//! with the same allowance for idle ranks ([`rivals`]). A field is empty if no grid of a decomposition fits into
+//! memory. A rank has its share of a machine's memory (strong), memory for the tensors twice (limited), or cbrt(p)
+//! times the latter, at most its share (extra). The bound assumes that all ranks work: if few are idle, the others may
 //! receive less.
-//!
-//! With up to 12 ranks the same shapes are contracted too, with smaller extents, and what transports count is compared
+//! receive less.
+//! On up to 12 ranks, the same shapes are also contracted with smaller extents, and the bytes that the transports count
+//! are compared with the schedules. [`algorithms`] compares all algorithms.
 //! with what schedules say. [`algorithms`] compares all algorithms.
 
 mod algorithms;
@@ -25,10 +27,10 @@ const M: Label = Label(0);
 const N: Label = Label(1);
 const K: Label = Label(2);
 
-/// Words of a machine's memory, per rank: 64 GiB for 36 of them, in f32.
+/// Words of memory per rank: 36 ranks share 64 GiB, words are f32.
 const MACHINE: f64 = (64u64 << 30) as f64 / 36.0 / 4.0;
 
-/// Name, extents, and the divisor of extents that are contracted.
+/// Name, extents, and the divisors of the extents for products that are executed.
 const SHAPES: [(&str, [usize; 3], [usize; 3]); 4] = [
     ("square", [16_384; 3], [64, 64, 64]),
     ("largeK", [17_408, 17_408, 3_735_552], [128, 128, 128]),
@@ -36,7 +38,7 @@ const SHAPES: [(&str, [usize; 3], [usize; 3]); 4] = [
     ("flat", [131_072, 131_072, 512], [128, 128, 16]),
 ];
 
-/// Powers of two, primes, and what the paper speaks of.
+/// Powers of two, primes, and the numbers of the paper.
 const RANKS: [usize; 50] = [
     2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 17, 24, 31, 32, 36, 37, 48, 61, 64, 65, 72, 96, 97, 127, 128, 144, 192,
     251, 256, 288, 509, 512, 576, 1021, 1024, 1152, 2039, 2048, 2304, 4093, 4096, 4608, 8191, 8192, 9216, 9217, 18_432,
@@ -65,7 +67,7 @@ fn received(grid: &Grid, extents: &[usize; 3], ranks: usize, rank: usize) -> u64
     builder.finish().bytes_received()
 }
 
-/// Contracts with smaller extents on such a grid; whether all ranks received what their schedules say.
+/// Contracts with smaller extents on the given grid. Returns whether all ranks received the words of their schedules.
 fn executed(extents: [usize; 3], ranks: usize, grid: &Grid) -> bool {
     let [m, n, k] = extents;
     let options = PlanOptions::default().dtype(Dtype::Float32).algorithm(AlgorithmName::Grid);
@@ -85,7 +87,7 @@ fn executed(extents: [usize; 3], ranks: usize, grid: &Grid) -> bool {
     (0..ranks).all(|rank| measured[rank].received.iter().sum::<u64>() == plan.schedule(rank).bytes_received())
 }
 
-/// Makes this the algorithm of a plan of one contraction.
+/// Replaces the algorithm of a plan of one contraction.
 fn put(plan: &mut Plan, with: Algorithm) {
     let last = plan.values.len() - 1;
     let Source::Contract { left, right, algorithm, .. } = &mut plan.values[last].source else {

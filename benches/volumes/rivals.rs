@@ -1,8 +1,8 @@
-//! What others cut products into: grids of pm x pn x pk ranks, and the words that the busiest rank receives.
+//! Grids of pm x pn x pk ranks of other decompositions, and the words that the busiest rank receives.
 //!
-//! Every decomposition gets the best integer grid that its own rule allows, with as many idle ranks as ours may have, by the
-//! words of tiles: of each that s ranks share, (1 - 1/s). What is then counted is the same for all: to the word, with parts
-//! of tiles as ours are.
+//! Every decomposition gets the best integer grid that its rule allows, with the same allowance for idle ranks as ours.
+//! Best means the fewest words if a rank receives the fraction 1 - 1/s of a tile that s ranks share. The words of the
+//! chosen grids are then counted exactly, with the same parts of tiles as ours.
 
 /// Extents of a matrix product.
 #[derive(Clone, Copy)]
@@ -17,22 +17,22 @@ pub struct Case {
     pub extents: Shape,
     pub ranks: usize,
     pub idle: usize,
-    /// Words per rank.
+    /// Words of memory per rank.
     pub memory: f64,
 }
 
-/// How many tiles of m, n and k.
+/// Number of tiles along m, n and k.
 pub type Grid = [usize; 3];
 
 impl Case {
-    /// The largest tiles of left, right and out.
+    /// Sizes of the largest tiles of left, right and out.
     fn tiles(&self, [pm, pn, pk]: Grid) -> [f64; 3] {
         let Shape { m, n, k } = self.extents;
         let [m, n, k] = [(m / pm as f64).ceil(), (n / pn as f64).ceil(), (k / pk as f64).ceil()];
         [m * k, k * n, m * n]
     }
 
-    /// Words received; none where the parts of the tensors and a summand of out are more than there is memory for.
+    /// Words received. `None` if the parts of the tensors and a summand of out exceed the memory.
     pub fn words(&self, grid: Grid) -> Option<f64> {
         let ([left, right, out], [pm, pn, pk]) = (self.tiles(grid), grid.map(|parts| parts as f64));
         let held = left / pn + right / pm + out / pk + if pk > 1.0 { out } else { 0.0 };
@@ -40,7 +40,7 @@ impl Case {
         (held <= self.memory).then_some(words)
     }
 
-    /// All grids of enough ranks that the extents have indices for.
+    /// All grids that use enough of the ranks, and cut no dimension into more parts than its extent.
     fn grids(&self) -> impl Iterator<Item = Grid> + '_ {
         let Shape { m, n, k } = self.extents;
         let (ranks, least) = (self.ranks, self.ranks.saturating_sub(self.idle).max(1));
@@ -55,17 +55,17 @@ impl Case {
         fitting.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, grid)| grid)
     }
 
-    /// The best grid there is.
+    /// The best of all grids.
     pub fn best(&self) -> Option<Grid> {
         self.least(self.grids())
     }
 
-    /// As square a grid over m and n as there is; both ways round.
+    /// The grids over m and n that are closest to a square, in both orientations.
     pub fn two_dimensional(&self) -> Option<Grid> {
         self.least(self.squarest(1).into_iter())
     }
 
-    /// The grids over m and n, with this many ranks along k, that are closest to squares.
+    /// The grids over m and n, with `layers` ranks along k, that are closest to a square.
     fn squarest(&self, layers: usize) -> Vec<Grid> {
         let stretch = |grid: &Grid| grid[0].max(grid[1]) as f64 / grid[0].min(grid[1]) as f64;
         let all: Vec<Grid> = self.grids().filter(|grid| grid[2] == layers).collect();
@@ -73,7 +73,7 @@ impl Case {
         all.into_iter().filter(|grid| stretch(grid) == least).collect()
     }
 
-    /// Squares over m and n in up to pS/(mk + nk) layers.
+    /// Grids closest to a square over m and n, in up to p S / (mk + nk) layers.
     pub fn two_and_a_half(&self) -> Option<Grid> {
         let Shape { m, n, k } = self.extents;
         let p = self.ranks as f64;
@@ -81,7 +81,8 @@ impl Case {
         self.least((1..=most).flat_map(|layers| self.squarest(layers)))
     }
 
-    /// Halves, or the smallest prime factor first, of whatever is longest; of every number of ranks that is allowed.
+    /// Recursive bisection: cuts the longest dimension by the smallest prime factor of the ranks, for every allowed
+    /// number of ranks.
     pub fn recursive(&self) -> Option<Grid> {
         let Shape { m, n, k } = self.extents;
         let least = self.ranks.saturating_sub(self.idle).max(1);
@@ -99,7 +100,7 @@ impl Case {
         self.least(grids)
     }
 
-    /// The grid closest to [m/a, n/a, k/b], a and b as its equation 32 has them for this memory.
+    /// The grid closest to [m/a, n/a, k/b], with a and b from equation 32 of the COSMA paper for this memory.
     pub fn cosma(&self) -> Option<Grid> {
         let Shape { m, n, k } = self.extents;
         let (volume, p) = (m * n * k, self.ranks as f64);

@@ -1,7 +1,7 @@
-//! `cannon`: a square grid of ranks; both operands are cut along k and shifted past out, which stays.
+//! `cannon`: a square grid of ranks. Out stays in place; both operands are cut along k and shifted from rank to rank.
 //!
 //! Source: L. E. Cannon, A Cellular Computer to Implement the Kalman Filter Algorithm (1969); CSDS 451, lecture 21.
-//! Extents need not be divisible by s.
+//! Extents need not be divisible by the side s of the square.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 2 ranks, rank 1 = (0, 1) has left [m0, k1] and right [k0, n1]; row i begins with k (i + j) mod 2
@@ -11,10 +11,10 @@
 //!   step 1    out += left [m0, k0] right [k0, n1]
 //! ```
 //!
-//! On s x s ranks, a rank first receives one block of each operand, unless it already holds the right one, and then s -
-//! 1 more of each, one step ahead of the products. Blocks travel only left and up, so links to neighbours suffice:
-//! blocks that [`super::grid`] gets from s - 1 ranks come from one neighbour here. Deliberately absent: grids that are
-//! not square.
+//! On s x s ranks, a rank first receives one block of each operand, unless it already has the block that it starts
+//! with. Then it receives s - 1 more blocks of each operand, each one step before the products that use it. Blocks
+//! travel only left and up, so links to neighbours suffice: blocks that [`super::grid`] receives from s - 1 ranks come
+//! from one neighbour here. Deliberately absent: grids that are not square.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ use crate::distribution::{Axis, Bounds, Cut, Distribution, Intervals, Region, Ro
 use crate::schedule::verify::{Order, Summand};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// On `side` x `side` ranks, the operands are cut along `k` and along `m` or `n`, and shifted past out.
+/// On `side` x `side` ranks, the operands are cut along `k` and along `m` or `n`. Out stays in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cannon {
     pub m: Label,
@@ -36,10 +36,10 @@ pub struct Cannon {
     pub side: usize,
 }
 
-/// Blocks are shifted on a square of ranks.
+/// Blocks are shifted on a square grid of ranks.
 pub const RANKS: RankCount = RankCount::Square;
 
-/// Every choice of dimensions of kinds m, n and k, if the ranks are a square or some may be idle.
+/// Every choice of dimensions of kinds m, n and k, if the number of ranks is a square or ranks may be idle.
 pub fn candidates(setting: &Setting) -> Vec<Cannon> {
     let ranks = setting.ranks();
     if !RANKS.allows(ranks) && !setting.idle {
@@ -85,12 +85,12 @@ impl Generator for Cannon {
         let (a, b, c) = (a * m * k, b * k * n, c * m * n);
         let compute = side as f64 * cost.product(contracted.multiply_adds * m * n * k, a + b + c);
         let block = cost.transfer(a) + cost.transfer(b);
-        // The initial skew receives one block of each operand; so does each step except the last.
+        // The initial skew receives one block of each operand, and so does each step except the last.
         let skew = if side > 1 { block } else { 0.0 };
         skew + cost.overlapped(compute, (side as f64 - 1.0) * block)
     }
 
-    /// All tiles along k of both operands, except those of the first step where these are the rank's own.
+    /// The blocks of both operands in all steps, except in the first step where the block is the rank's own.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let &Cannon { m, n, k, side } = self;
         if rank >= side * side {
@@ -114,7 +114,7 @@ impl Generator for Cannon {
     }
 }
 
-/// The distribution of a tensor on a grid of `side` x `side` ranks, cut along two of its dimensions.
+/// The distribution of a tensor on a grid of `side` x `side` ranks; rows cut its first label, columns its second.
 fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Distribution {
     let axis = |label: Label| {
         let dim = labels.iter().position(|&l| l == label);
@@ -124,13 +124,13 @@ fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Distri
     Distribution::new(vec![axis(first), axis(second)])
 }
 
-/// One operand as it is shifted past this rank.
+/// One operand, whose blocks are shifted through this rank.
 struct Shifting<'a> {
     tensor: &'a Tensor,
-    /// The rank whose block this rank contracts, by step.
+    /// For each step, the rank that owns the block that this rank contracts.
     owners: Vec<usize>,
-    /// The rank that sends the block of the next step to this one, and the rank that this one sends its current block
-    /// to.
+    /// `from` is the rank that sends the block of the next step to this rank; `to` is the rank to which this rank sends
+    /// its current block.
     from: usize,
     to: usize,
     /// Alternating buffers for blocks of other ranks.
@@ -145,7 +145,7 @@ impl<'a> Shifting<'a> {
         Shifting { tensor, owners, from, to, slots }
     }
 
-    /// The block of a step: in place if this rank begins with its own block.
+    /// The block of a step. In the first step it is read in place if the rank starts with its own block.
     fn at(&self, rank: usize, step: usize) -> Option<View> {
         if step == 0 && self.owners[0] == rank {
             return self.tensor.own(rank, &[]);
@@ -154,7 +154,7 @@ impl<'a> Shifting<'a> {
         Some(corner(*self.slots.get(step % self.slots.len().max(1))?, &block))
     }
 
-    /// Receives the first block from its owner, and sends this rank's block to `takes`, the rank that begins with it.
+    /// Receives the first block from its owner, and sends this rank's block to `takes`, the rank that starts with it.
     fn skew(&self, builder: &mut Builder, takes: usize) {
         let rank = builder.rank();
         if takes != rank {
@@ -203,7 +203,7 @@ fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     }
 }
 
-/// By rank, the order in which summands are added: tile by tile of `cut`, cyclically from tile (row + column) mod
+/// The order in which each rank adds summands: one tile of `cut` after another, cyclically from tile (row + column) mod
 /// `side`.
 fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Vec<Vec<Summand>> {
     let Contraction { left, out, .. } = contraction;

@@ -6,7 +6,7 @@ use crate::dims::Label;
 use crate::distribution::{Bounds, Distribution, Intervals, Region, is_empty};
 use crate::schedule::{Accumulate, Buffer, BufferId, Builder, Factor, Home, View, Work};
 
-/// A tensor, its distribution, and the buffer of this rank's block (none outside the grid of ranks).
+/// A tensor, its distribution, and the buffer of this rank's block (`None` on ranks outside the grid).
 #[derive(Debug, Clone)]
 pub struct Tensor {
     pub node: usize,
@@ -14,8 +14,8 @@ pub struct Tensor {
     pub shape: Vec<usize>,
     pub distribution: Distribution,
     pub buffer: Option<BufferId>,
-    /// For a piece of a larger tensor: the dimension, and the start of the piece along it in the buffer, which has the
-    /// whole dimension on every rank.
+    /// Set for a piece of a larger tensor: the dimension that the piece is cut from, and the start of the piece along
+    /// it. The buffer has all indices of that dimension on every rank.
     pub window: Option<(usize, usize)>,
 }
 
@@ -25,15 +25,15 @@ pub struct Contraction {
     pub left: Tensor,
     pub right: Tensor,
     pub out: Tensor,
-    /// `out` holds user values, which are scaled by beta and added onto.
+    /// Whether `out` already has user values, which are scaled by beta and added onto.
     pub onto: bool,
 }
 
-/// A range of one dimension, in coordinates of the whole tensor.
+/// A range of indices of one dimension, in coordinates of the whole tensor.
 pub type Restriction = (Label, Range<usize>);
 
 impl Tensor {
-    /// The block of a rank as a box of the tensor, for distributions whose blocks are single boxes.
+    /// The block of a rank in coordinates of the tensor, for distributions whose blocks are single boxes.
     pub fn block(&self, rank: usize) -> Bounds {
         let region = self.distribution.block_or_empty(&self.shape, rank);
         region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
@@ -59,7 +59,8 @@ impl Tensor {
         self.elements_of(|_| None)
     }
 
-    /// The number of elements of a part, with as many indices of a dimension as `length` returns; all if `None`.
+    /// The number of elements of a part. The part has `length(label)` indices along each dimension, or all indices
+    /// where `length` returns `None`.
     pub fn elements_of(&self, length: impl Fn(Label) -> Option<usize>) -> u64 {
         let extents = self.labels.iter().zip(&self.shape);
         extents.map(|(&label, &extent)| length(label).unwrap_or(extent) as u64).product()
@@ -70,7 +71,7 @@ impl Tensor {
         self.distribution.block(&self.shape, rank).map_or(0, |block| block.volume()) as u64
     }
 
-    /// A box of the tensor inside this rank's block, as a view of its buffer.
+    /// Returns a box of the tensor as a view of this rank's buffer; `None` if the box is not inside the rank's block.
     pub fn view(&self, rank: usize, bounds: &[Range<usize>]) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         let bounds = if is_empty(bounds) { bounds.iter().map(|_| 0..0).collect() } else { region.locate(bounds)? };
@@ -84,8 +85,8 @@ impl Tensor {
         bounds
     }
 
-    /// This rank's block, restricted, as a view of its buffer. An empty dimension leaves the extents of the others
-    /// unchanged.
+    /// Returns the part of this rank's block that satisfies all restrictions, as a view of its buffer. If one dimension
+    /// becomes empty, the extents of the other dimensions do not change.
     pub fn own(&self, rank: usize, restrictions: &[Restriction]) -> Option<View> {
         let region: Region = self.distribution.block(&self.shape, rank)?;
         let mut kept = region.dims().to_vec();
@@ -97,13 +98,13 @@ impl Tensor {
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(&Region::from(kept))?) })
     }
 
-    /// A piece of the tensor as a view of this rank's block, if it is one box there.
+    /// Returns a piece of the tensor as a view of this rank's buffer; `None` if the piece is not a single box there.
     pub fn stored(&self, rank: usize, piece: &Region) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(piece)?) })
     }
 
-    /// The same tensor with ranks counted from `first`, which becomes rank 0.
+    /// The same tensor after renumbering the ranks: rank `first` becomes rank 0.
     pub fn relative_to(self, first: usize) -> Tensor {
         Tensor { distribution: self.distribution.moved(first, 0), ..self }
     }
@@ -119,7 +120,7 @@ impl Tensor {
         self
     }
 
-    /// Declares a buffer for boxes of this tensor of at most these extents.
+    /// Declares a buffer for boxes of this tensor up to these extents.
     pub fn scratch(&self, builder: &mut Builder, extents: Vec<usize>) -> BufferId {
         let labels = self.labels.clone();
         let within = extents.clone();
@@ -127,7 +128,7 @@ impl Tensor {
     }
 }
 
-/// The box `[0..e0, 0..e1, ..]` of a buffer.
+/// The box of a buffer that starts at index 0 in every dimension and has the extents of `bounds`.
 pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
     View { buffer, bounds: bounds.iter().map(|b| 0..b.len()).collect() }
 }
@@ -135,14 +136,14 @@ pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
 /// The maximum number of pieces of a block.
 pub const MAX_PIECES: usize = 8;
 
-/// The number of pieces of a block of `elements` elements when each piece travels while earlier ones are contracted.
+/// The number of pieces for a block of `elements` elements, if each piece travels while earlier pieces are contracted.
 /// Pieces are large enough that the start-up cost of a transfer or a task is small in comparison.
 pub fn most_pieces(elements: f64) -> usize {
     const PIECE_ELEMENTS: f64 = 16384.0;
     (elements / PIECE_ELEMENTS).clamp(1.0, MAX_PIECES as f64) as usize
 }
 
-/// Appends one contraction, or the equivalent fill or scaling of `out` when there is nothing to multiply.
+/// Appends one contraction. If an operand is empty, appends the equivalent fill or scaling of `out` instead.
 pub fn contract(builder: &mut Builder, left: View, right: View, out: View, accumulate: Accumulate) {
     if out.elements() == 0 {
         return;

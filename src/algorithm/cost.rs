@@ -1,9 +1,9 @@
-//! The rates by which algorithms price themselves: operations, bytes and messages, on one machine and for one element
+//! The rates with which algorithms price themselves: operations, bytes and messages, on one machine and for one element
 //! type.
 //!
-//! Overlap is modelled as a maximum. A ring costs the longer of computing and receiving, plus one piece of a block that
-//! cannot be overlapped, plus the share of the shorter one by which the two slow each other down
-//! ([`Machine::interference`]). Each algorithm derives the computing and receiving times of its busiest rank
+//! Overlap is modelled as a maximum. A ring costs the maximum of computing and receiving, plus one piece of a block,
+//! which cannot be overlapped. Computing and receiving also slow each other down by a fraction of the shorter of the
+//! two ([`Machine::interference`]). Each algorithm derives the computing and receiving times of its busiest rank
 //! ([`Generator::seconds`](super::generator::Generator::seconds)). Deliberately absent: redistributions and unary
 //! steps, which the planner prices with the same rates.
 
@@ -12,10 +12,11 @@ use crate::distribution::tile_bounds;
 use crate::dtype::Dtype;
 use crate::machine::Machine;
 
-/// Summed indices of a round whose products take much longer than one pass over out: about the depth of a k block.
+/// With at least this many summed indices, the products of a round take much longer than one pass over out. The number
+/// is about the depth of a k block of the local product.
 pub const DEEP_ROUND_INDICES: f64 = 512.0;
 
-/// Prices steps by the rates of a machine, for one element type.
+/// Prices steps with the rates of a machine, for one element type.
 pub struct Cost<'a> {
     pub machine: &'a Machine,
     pub dtype: Dtype,
@@ -29,20 +30,20 @@ impl Cost<'_> {
         labels.iter().map(|label| self.extents[label.0 as usize] as f64).product()
     }
 
-    /// Seconds in which a rank receives one message.
+    /// Seconds for a rank to receive one message.
     pub fn transfer(&self, elements: f64) -> f64 {
         let bytes = elements * self.dtype.size() as f64;
         if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.link_bandwidth }
     }
 
     /// Seconds of a product of `multiply_adds` multiply-adds that touches `touched` elements, on all workers of one
-    /// rank. It costs as much as a cube of equal volume, plus twice the extra elements that it touches: operands are
-    /// read and packed, out is read and written.
+    /// rank. It costs as much as a cube of equal volume, plus twice the additional elements that it touches: operands
+    /// are read and packed, out is read and written.
     pub fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         self.product_of(1.0, multiply_adds, touched)
     }
 
-    /// As [`Cost::product`], in `blocks` sequential blocks, at the rate of products of a block's size.
+    /// As [`Cost::product`], in `blocks` sequential blocks, at the rate of a product of the size of one block.
     pub fn product_of(&self, blocks: f64, multiply_adds: f64, touched: f64) -> f64 {
         let slower = (self.dtype.size() as f64 / 4.0).min(if self.dtype.is_complex() { 1.0 } else { 2.0 });
         let side = multiply_adds.cbrt();
@@ -51,37 +52,38 @@ impl Cost<'_> {
         compute + self.stream(2.0 * (touched - 3.0 * side * side).max(0.0))
     }
 
-    /// Seconds in which the workers of one rank read or write this many elements in memory.
+    /// Seconds for the workers of one rank to read or write this many elements in memory.
     pub fn stream(&self, elements: f64) -> f64 {
         elements * self.dtype.size() as f64 / (self.machine.memory_bandwidth * self.machine.workers as f64)
     }
 
-    /// Seconds of computing and receiving at the same time.
+    /// Seconds of computing and receiving that overlap completely.
     pub fn overlapped(&self, compute: f64, receive: f64) -> f64 {
         self.hidden([compute, 0.0], [receive, 0.0])
     }
 
-    /// Seconds of computing and receiving that overlap. Each is given as its total and as the part of it that is
-    /// exposed: it comes before or after all of the other.
+    /// Seconds of computing and receiving that overlap partly. Each argument is a pair of total seconds and exposed
+    /// seconds. Exposed work runs before or after all work of the other kind.
     pub fn hidden(&self, [compute, computing_alone]: [f64; 2], [receive, receiving_alone]: [f64; 2]) -> f64 {
         (compute + receiving_alone).max(receive + computing_alone)
             + self.machine.interference * compute.min(receive - receiving_alone)
     }
 
-    /// The largest of `tiles` even tiles of a dimension, as a share of its extent.
+    /// The largest of `tiles` even tiles of a dimension, as a fraction of its extent.
     pub fn tile(&self, label: Label, tiles: usize) -> f64 {
         let extent = self.extents[label.0 as usize];
         tile_bounds(extent, tiles, 0).len() as f64 / (extent.max(1) as f64)
     }
 
-    /// The extra seconds of a product that is computed in parts: the parts repack this many elements of a shared
-    /// operand, or reread and rewrite this many elements of out.
+    /// The additional seconds of a product that is computed in parts. The parts pack `elements` elements of a shared
+    /// operand again, or read and write `elements` elements of out again.
     pub fn again(&self, elements: f64) -> f64 {
         self.stream(2.0 * elements)
     }
 
-    /// Seconds of a ring that moves blocks of `elements` elements in `pieces` pieces each and computes for `compute`
-    /// seconds in total. Both overlap, except for `exposed` seconds of computing before or after all transfers.
+    /// Seconds of a ring that moves blocks of `elements` elements in `pieces` pieces each, and computes for `compute`
+    /// seconds in total. Transfers and computing overlap, except for `exposed` seconds of computing before or after all
+    /// transfers.
     pub fn ring(&self, compute: f64, elements: f64, pieces: f64, exposed: f64) -> f64 {
         let receive = (self.machine.ranks as f64 - 1.0) * pieces * self.transfer(elements / pieces);
         self.hidden([compute, exposed], [receive, 0.0])
@@ -93,7 +95,7 @@ pub struct Contracted<'a> {
     pub cost: &'a Cost<'a>,
     /// The labels of left, right and out.
     pub tensors: [&'a [Label]; 3],
-    /// The number of elements of each.
+    /// The numbers of elements of left, right and out.
     pub elements: [f64; 3],
     /// All labels, each once, in ascending order.
     pub labels: Vec<Label>,
@@ -115,7 +117,7 @@ impl<'a> Contracted<'a> {
         self.cost.machine.ranks
     }
 
-    /// Seconds in which one rank computes this share of the multiply-adds, touching the same share of every tensor.
+    /// Seconds for one rank to compute this fraction of the multiply-adds, touching the same fraction of every tensor.
     pub fn share(&self, share: f64) -> f64 {
         self.cost.product(self.multiply_adds * share, self.elements.iter().sum::<f64>() * share)
     }

@@ -1,8 +1,8 @@
-//! What every algorithm implements for its parameters, and what its candidates are generated from.
+//! The trait that every algorithm implements for its parameters, and the input from which candidates are generated.
 //!
-//! Each algorithm implements [`Generator`] in its own file and lists its candidates there; [`super::registry`] lists the
-//! algorithms. Invariant: the planner knows an algorithm through these two alone. Deliberately absent: choosing among
-//! candidates ([`crate::plan`]).
+//! Each algorithm implements [`Generator`] in its own file and lists its candidates there; [`super::registry`] lists
+//! the algorithms. Invariant: the planner uses an algorithm only through the trait and the registry. Deliberately
+//! absent: choosing among candidates ([`crate::plan`]).
 
 use super::contraction::Contraction;
 use super::cost::Contracted;
@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use crate::schedule::Builder;
 use crate::schedule::verify::Order;
 
-/// The distributions of a contraction's tensors.
+/// The distributions of the three tensors of a contraction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Distributions {
     pub left: Distribution,
@@ -24,32 +24,32 @@ pub struct Distributions {
 
 /// An algorithm with its parameters.
 pub trait Generator {
-    /// The dimensions that it cuts among ranks; `--cut` names the first, or all.
+    /// The dimensions that the algorithm cuts among ranks. The user's `--cut` names the first of them, or all.
     fn cuts(&self) -> Vec<Label>;
 
-    /// Its parameters as plans print them, in parentheses after the name.
+    /// The parameters as plans print them, in parentheses after the name.
     fn parameters(&self, name: &dyn Fn(Label) -> String) -> Vec<String> {
         self.cuts().into_iter().map(name).collect()
     }
 
-    /// The ranks along each dimension, for reports. `ranks` take part.
+    /// The number of ranks along each cut dimension, for reports. `ranks` is the number of ranks that take part.
     fn grid(&self, ranks: usize) -> Vec<(Label, usize)> {
         self.cuts().into_iter().take(1).map(|label| (label, ranks)).collect()
     }
 
-    /// Whether the parameters are dimensions of the kinds that it cuts.
+    /// Whether the parameters are dimensions of the kinds that the algorithm cuts.
     fn applies(&self, kinds: &Kinds) -> bool;
 
-    /// The distributions that it requires and produces on `ranks` ranks, for tensors with these labels; `None` if any
-    /// will do.
+    /// The distributions that the algorithm requires and produces on `ranks` ranks, for tensors with these labels.
+    /// `None` if it accepts any distributions.
     fn distributions(&self, tensors: [&[Label]; 3], ranks: usize) -> Option<Distributions>;
 
-    /// Whether one rank holds a whole tensor.
+    /// Whether one rank has a whole tensor.
     fn holds_whole(&self) -> bool {
         false
     }
 
-    /// The order in which it adds summands of out on `ranks` ranks.
+    /// The order in which the algorithm adds summands of out on `ranks` ranks.
     fn order(&self, _contraction: &Contraction, _ranks: usize) -> Order {
         Order::Ascending
     }
@@ -57,15 +57,15 @@ pub trait Generator {
     /// Appends the tasks of the builder's rank.
     fn generate(&self, builder: &mut Builder, contraction: &Contraction);
 
-    /// Predicted seconds on the busiest rank, with the operands already distributed as required.
+    /// Predicted seconds on the busiest rank if the operands are already distributed as required.
     fn seconds(&self, contracted: &Contracted) -> f64;
 
-    /// The words that a rank receives, in closed form: from the extents of tiles alone, not from a schedule. `None` if
-    /// they depend on the distributions. `ranks` take part.
+    /// The words that `rank` receives if `ranks` ranks take part, in closed form: computed from the extents of tiles,
+    /// not from a schedule. `None` if they depend on the distributions.
     fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64>;
 }
 
-/// What candidates are generated from.
+/// The input from which an algorithm generates its candidates.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting<'a> {
     pub kinds: &'a Kinds,
@@ -77,15 +77,15 @@ pub struct Setting<'a> {
     pub dtype: Dtype,
     /// Dimensions that must not be distributed.
     pub uncut: &'a [Label],
-    /// Maximum elements that a rank may hold.
+    /// Maximum number of elements that a rank can store; `None` means no limit.
     pub memory: Option<f64>,
-    /// Algorithms that need a particular number of ranks may leave others idle.
+    /// Whether algorithms that need a particular number of ranks may leave the other ranks idle.
     pub idle: bool,
-    /// The user asked for this algorithm.
+    /// Whether the user forced an algorithm.
     pub forced: bool,
-    /// The user prescribed a distribution.
+    /// Whether the user prescribed a distribution.
     pub fixed: bool,
-    /// The order in which `slicing` contracts.
+    /// The order in which `slicing` contracts the chunks of a rank.
     pub reorder: Reorder,
 }
 
@@ -99,7 +99,7 @@ impl Setting<'_> {
         self.machine.ranks
     }
 
-    /// Every pair of a dimension of kind m and one of kind n.
+    /// Every pair of a dimension of kind m and a dimension of kind n.
     pub fn pairs(&self) -> impl Iterator<Item = (Label, Label)> {
         self.kinds.m.iter().flat_map(|&m| self.kinds.n.iter().map(move |&n| (m, n)))
     }
@@ -113,7 +113,7 @@ pub fn is(kinds: &Kinds, label: Label, allowed: &[Kind]) -> bool {
 /// The distribution of a tensor that is cut evenly along one of its dimensions.
 ///
 /// # Panics
-/// When the tensor lacks the dimension: the planner makes algorithms from the kinds.
+/// If the tensor lacks the dimension. The planner always derives cuts from the kinds.
 pub fn cut(labels: &[Label], label: Label, ranks: usize) -> Distribution {
     let dim = labels.iter().position(|&l| l == label);
     Distribution::cut(dim.unwrap_or_else(|| panic!("the tensor has the dimension that it is cut along")), ranks)

@@ -1,4 +1,4 @@
-//! `local` and `c`: every rank contracts the blocks that it has; nothing moves.
+//! `local` and `c`: every rank contracts the blocks that it has, and nothing moves.
 //!
 //! Source: thesis, section 5.1 (`c`).
 
@@ -11,11 +11,11 @@ use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::Distribution;
 use crate::schedule::{Accumulate, Builder};
 
-/// Everything on rank 0.
+/// The whole contraction on rank 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Local;
 
-/// All three tensors cut along the same c dimension.
+/// All three tensors are cut along the same c dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BatchParallel {
     pub cut: Label,

@@ -1,9 +1,9 @@
-//! `master-worker`: all tensors start and end on rank 0, which hands out parts of the products and computes some
-//! itself.
+//! `master-worker`: all tensors start and end on rank 0. It sends parts of the work to the other ranks and computes one
+//! part itself.
 //!
-//! Source: thesis, section 4. Products are cut along one dimension of kind c, m or n. A rank gets its part of the
-//! operands that have this dimension (both for c), and the whole other operand. Parts travel in chunks, so that
-//! sending, computing and returning overlap.
+//! Source: thesis, section 4. Products are cut along one dimension of kind c, m or n. A rank receives its part of the
+//! operands that have this dimension (both operands for c), and the whole other operand. Parts travel in chunks, so
+//! that sending, computing and returning overlap.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, cut along m, 2 chunks
@@ -12,7 +12,8 @@
 //! ```
 //!
 //! A worker receives its part of the operands; rank 0 receives all of out except its own part. All transfers have one
-//! order: first the operand that is not cut, then chunk by chunk, out one chunk later; each in order of ranks.
+//! order: first the operand that is not cut, then chunk after chunk of the cut operands, each followed by the previous
+//! chunk of out. Within a chunk, transfers are in order of ranks.
 
 use std::ops::Range;
 
@@ -26,21 +27,21 @@ use crate::distribution::{Distribution, tile_bounds};
 use crate::machine::Machine;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// Rank 0 holds everything and hands out parts of `cut`, one per rank, which end at `ends`.
+/// Rank 0 divides `cut` among the ranks, one part per rank. `ends` has the end of each part, by rank.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MasterWorker {
     pub cut: Label,
     pub ends: Vec<usize>,
 }
 
-/// Every dimension of kind c, m or n.
+/// One candidate for each dimension of kind c, m or n.
 pub fn candidates(setting: &Setting) -> Vec<MasterWorker> {
     let cuts = setting.kinds.c.iter().chain(&setting.kinds.m).chain(&setting.kinds.n);
     let parts = |cut: Label| MasterWorker { cut, ends: ends(setting.machine, setting.extent(cut)) };
     cuts.map(|&cut| parts(cut)).collect()
 }
 
-/// By rank, the ends of the parts of a dimension that ranks contract in equal time.
+/// Divides a dimension into one part per rank, such that all ranks need equal time. Returns the end of each part.
 fn ends(machine: &Machine, extent: usize) -> Vec<usize> {
     let ranks = machine.ranks;
     if machine.speeds.is_empty() {
@@ -55,7 +56,7 @@ fn ends(machine: &Machine, extent: usize) -> Vec<usize> {
             (extent as f64 * sum / all).round() as usize
         })
         .collect();
-    // Rounding must not lose the last indices.
+    // Rounding must not drop the last indices.
     ends.last_mut().into_iter().for_each(|last| *last = extent);
     ends
 }
@@ -101,7 +102,7 @@ impl Generator for MasterWorker {
         cost.overlapped(compute, through) + chunk
     }
 
-    /// A worker's part of the operands; for rank 0, all of out except its own part.
+    /// A worker receives its part of the operands; rank 0 receives all of out except its own part.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let Contraction { left, right, out, .. } = contraction;
         let part = |tensor: &Tensor, rank: usize| {
@@ -116,13 +117,13 @@ impl Generator for MasterWorker {
     }
 }
 
-/// The number of chunks whose operands and results are in memory at once.
+/// The number of chunks whose operands and results are in memory at the same time.
 const SLOTS: usize = 2;
 
 struct Shares<'a> {
     contraction: &'a Contraction,
     cut: Label,
-    /// The ends of the ranks' parts, by rank.
+    /// The end of each rank's part, by rank.
     ends: &'a [usize],
     chunks: usize,
 }
@@ -134,19 +135,19 @@ impl Shares<'_> {
         start + tile.start..start + tile.end
     }
 
-    /// The length of the longest chunk of these ranks.
+    /// The length of the longest chunk of any of these ranks.
     fn longest(&self, ranks: Range<usize>) -> usize {
         ranks.map(|rank| self.chunk(rank, 0).len()).max().unwrap_or(0)
     }
 
-    /// A view on rank 0: a chunk of a tensor that has the cut dimension, the whole of a tensor that lacks it.
+    /// A view on rank 0: one chunk of a tensor that has the cut dimension, or all of a tensor that lacks it.
     fn there(&self, tensor: &Tensor, rank: usize, chunk: usize) -> Option<View> {
         let restricted = (self.cut, self.chunk(rank, chunk));
         let cut = tensor.labels.contains(&self.cut);
         tensor.own(0, if cut { std::slice::from_ref(&restricted) } else { &[] })
     }
 
-    /// The same chunk, stored by itself in a buffer.
+    /// The same chunk, stored densely in a buffer of its own.
     fn stored_chunk(&self, tensor: &Tensor, rank: usize, chunk: usize, buffer: BufferId) -> View {
         let extents = tensor
             .labels
@@ -164,7 +165,7 @@ impl Shares<'_> {
     }
 }
 
-/// Appends this rank's tasks; `ends` are the ends of the ranks' parts of `cut`.
+/// Appends this rank's tasks. `ends` has the end of each rank's part of `cut`.
 fn master_worker(builder: &mut Builder, contraction: &Contraction, cut: Label, ends: &[usize]) {
     let Contraction { left, right, out, .. } = contraction;
     let elements: f64 = [left, right, out].map(|tensor| tensor.shape.iter().product::<usize>() as f64).iter().sum();
@@ -230,7 +231,8 @@ fn worker(builder: &mut Builder, shares: &Shares, rank: usize) {
     let here = |(tensor, slots): &(&Tensor, Vec<BufferId>), chunk: usize| {
         shares.stored_chunk(tensor, rank, chunk, slots[chunk % slots.len()])
     };
-    // A worker with an empty share does not need the operand that is not cut, but rank 0 sends it to all workers.
+    // A worker with an empty part does not need the operand that is not cut, but rank 0 sends that operand to all
+    // workers.
     for operand in operands.iter().filter(|(tensor, _)| !is_cut(tensor)) {
         builder.recv(0, vec![here(operand, 0)]);
     }

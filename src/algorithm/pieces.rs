@@ -1,11 +1,11 @@
-//! The pieces of one operand: read in place where a rank holds the whole piece as one box of its block, else gathered
-//! from the blocks of all ranks, including its own.
+//! The pieces of one operand. A piece is read in place if it is a single box of the rank's own block. Otherwise it is
+//! gathered from the blocks of all ranks, the rank's own block included.
 
 use super::contraction::Tensor;
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{BufferId, Builder, View, Work};
 
-/// The pieces that ranks work on in each round, and the ranks that hold them.
+/// The pieces that ranks work on in each round, and the ranks that have their data.
 pub trait Rounds {
     /// The number of chunks of a rank.
     fn rounds_of(&self, rank: usize) -> usize;
@@ -13,14 +13,15 @@ pub trait Rounds {
     /// The piece of a tensor that a rank's chunk needs; `None` after its last chunk.
     fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region>;
 
-    /// The boxes of a piece that `target` gets from the block of `source`; none if it gets them from another rank.
+    /// The boxes of a piece that `target` reads from the block of `source`; empty if `target` reads them from another
+    /// rank.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds>;
 
-    /// Whether a rank holds a piece as one box of its block.
+    /// Whether a rank has a piece as a single box of its block.
     fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool;
 }
 
-/// One operand, as one rank sees it.
+/// One operand as one rank sees it.
 pub struct Pieces<'a, R> {
     rounds: &'a R,
     tensor: &'a Tensor,
@@ -29,7 +30,7 @@ pub struct Pieces<'a, R> {
 }
 
 impl<'a, R: Rounds> Pieces<'a, R> {
-    /// At most `most` pieces are in memory at once.
+    /// Declares buffers for at most `most` gathered pieces at a time.
     pub fn new(builder: &mut Builder, rounds: &'a R, tensor: &'a Tensor, most: usize) -> Pieces<'a, R> {
         let rank = builder.rank();
         let chunks = (0..rounds.rounds_of(rank)).filter_map(|round| rounds.piece(tensor, rank, round));
@@ -39,7 +40,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         Pieces { rounds, tensor, rank, slots }
     }
 
-    /// The piece of a rank's chunk, if it must be gathered because the rank does not hold it as one box.
+    /// The piece of a rank's chunk if it must be gathered, because it is not a single box of the rank's block.
     fn gathered(&self, rank: usize, round: usize) -> Option<Region> {
         let piece = self.rounds.piece(self.tensor, rank, round)?;
         (!piece.is_empty() && !self.rounds.holds(self.tensor, rank, &piece)).then_some(piece)
@@ -52,7 +53,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         builder.send(target, boxes.iter().filter_map(|bounds| self.tensor.view(self.rank, bounds)).collect());
     }
 
-    /// Receives the part that `source` has of a piece that this rank gathers.
+    /// Receives the boxes that `source` has of a piece that this rank gathers.
     pub fn recv(&self, builder: &mut Builder, source: usize, round: usize) {
         let Some(piece) = self.gathered(self.rank, round) else { return };
         let boxes = self.rounds.overlap(self.tensor, &piece, source, self.rank);
@@ -61,11 +62,11 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         builder.recv(source, into.collect());
     }
 
-    /// The piece of this rank's chunk; if the piece is gathered, also copies the rank's own part into it.
+    /// The piece of this rank's chunk. If the piece is gathered, copies the boxes of the rank's own block into it.
     pub fn here(&self, builder: &mut Builder, round: usize) -> Option<View> {
         let Some(piece) = self.gathered(self.rank, round) else {
             let piece = self.rounds.piece(self.tensor, self.rank, round)?;
-            // An empty piece may have no position in the block; any buffer will do.
+            // An empty piece may have no position in the block, so any buffer is valid for it.
             return self.tensor.stored(self.rank, &piece).or_else(|| {
                 let bounds = piece.extents().into_iter().map(|extent| 0..extent).collect();
                 Some(View { buffer: self.slots.first().copied().or(self.tensor.buffer)?, bounds })
@@ -85,7 +86,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
     }
 }
 
-/// The extents of a buffer that is large enough for any of these regions.
+/// The extents of a buffer that can store any of these regions.
 pub fn largest(regions: &[Region]) -> Vec<usize> {
     let dims = regions.first().map_or(0, |region| region.dims().len());
     (0..dims).map(|dim| regions.iter().map(|region| region.dims()[dim].len()).max().unwrap_or(0)).collect()

@@ -5,12 +5,13 @@
 pub enum RankCount {
     /// Any number.
     Any,
-    /// Square numbers. On others it leaves ranks idle, where [`PlanOptions::idle`](crate::PlanOptions::idle) allows it.
+    /// Square numbers. On other numbers, the remaining ranks are idle if
+    /// [`PlanOptions::idle`](crate::PlanOptions::idle) allows it.
     Square,
 }
 
 impl RankCount {
-    /// The largest number that is allowed, up to `ranks`.
+    /// The largest allowed number of ranks up to `ranks`.
     pub const fn at_most(self, ranks: usize) -> usize {
         match self {
             RankCount::Any => ranks,
@@ -18,12 +19,12 @@ impl RankCount {
         }
     }
 
-    /// Whether no rank is left idle.
+    /// Whether the algorithm uses exactly `ranks` ranks, so that none is idle.
     pub const fn allows(self, ranks: usize) -> bool {
         self.at_most(ranks) == ranks
     }
 
-    /// Why a number is not allowed, as a phrase for messages; `None` if it is.
+    /// Explains why a number of ranks is not allowed, as a phrase for messages; `None` if it is allowed.
     pub fn needs(self, ranks: usize) -> Option<String> {
         if self.allows(ranks) {
             return None;

@@ -1,4 +1,4 @@
-//! Redistribution between any two distributions: only overlaps travel.
+//! Redistribution between any two distributions: only the overlaps of source and target blocks travel.
 //!
 //! ```text
 //! [4, 4] from rows over 2 ranks to columns over 2 ranks
@@ -6,22 +6,22 @@
 //!   rank 1: [2..4, 0..4] -> [0..4, 2..4]      keeps [2..4, 2..4], sends [2..4, 0..2] to 0
 //! ```
 //!
-//! A rank copies the data that it already holds, and receives the rest from one replica of each source block, all boxes
-//! from one peer in one transfer. Summands of a partial source are added in ascending order, so results are bitwise
-//! reproducible. In a partial target, the first summand gets the values and the others zeros. Round d pairs rank r with
-//! rank r + d, so no rank is the first target of all others.
+//! A rank copies the data that it already has. It receives the rest from one replica of each source block, with all
+//! boxes from one peer in one transfer. Summands of a partial source are added in ascending order, so results are
+//! bitwise reproducible. In a partial target, the first summand has the values and the other summands are zeros. In
+//! round d, rank r sends to rank r + d, so that the ranks do not all send to the same rank first.
 //!
-//! From one rank to all of more than two ranks, the tensor is broadcast ([`collective`]): along a ring if it is large
-//! enough for many pieces, else along a tree. Every rank receives the same bytes as with direct messages, but the root
-//! sends the tensor 1 to log p times instead of p - 1 times. Deliberately absent: other collectives, in which no rank
-//! sends a byte more than once.
+//! A tensor on one rank is broadcast ([`collective`]) if more than two ranks need all of it: along a ring if it is
+//! large enough for many pieces, else along a tree. Every rank receives the same bytes as with direct messages, but the
+//! root sends the tensor 1 to log2(p) times instead of p - 1 times. Deliberately absent: other collectives, which would
+//! not save bytes because no rank sends a byte twice.
 
 use super::contraction::{Tensor, most_pieces};
 use crate::distribution::{Bounds, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Builder, View, Work};
 
-/// The boxes that rank `target` gets from rank `source`, in coordinates of the tensor.
+/// The boxes that rank `target` receives from rank `source`, in coordinates of the tensor.
 fn wanted(from: &Tensor, to: &Tensor, source: usize, target: usize) -> Vec<Bounds> {
     if to.distribution.summand(target) != Some(0) || from.distribution.replica_for(source, target) != Some(source) {
         return Vec::new();
@@ -37,8 +37,9 @@ fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
     boxes.iter().filter_map(|bounds| tensor.view(rank, bounds)).collect()
 }
 
-/// If a rank holds the whole tensor and all ranks of a group get it: the root's position in the group, and the group.
-/// `None` otherwise, and for groups of at most two, in which no rank could forward it.
+/// Returns the position of a root in a group, and the group, if the root has the whole tensor and every rank of the
+/// group needs all of it. `None` otherwise, and for groups of at most two ranks, in which no rank could forward the
+/// tensor.
 fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
     let replicates = to.axes().iter().all(|axis| axis.ranks == 1 || axis.role == Role::Replicate);
@@ -51,12 +52,12 @@ fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
     (ranks.len() > 2).then_some((member, ranks))
 }
 
-/// The algorithm for broadcasting `elements` elements to `ranks` ranks, ring or tree, whichever reaches the last rank
-/// sooner, and the number of pieces.
+/// Chooses between ring and tree for broadcasting `elements` elements to `ranks` ranks: the one in which the last rank
+/// is reached earlier. Also returns the number of pieces.
 fn passed_on(elements: usize, ranks: usize) -> (CollectiveAlgorithm, usize) {
     let pieces = most_pieces(elements as f64);
-    // In transfer times of one piece: in a ring the last piece still passes ranks - 2 others; in a tree the root sends
-    // every piece once per level.
+    // Both times count transfers of one piece. In a ring, the last piece is forwarded ranks - 2 times. In a tree, the
+    // root sends every piece once per level.
     let (ring, tree) = (ranks - 2 + pieces, pieces * ranks.next_power_of_two().ilog2() as usize);
     if ring < tree { (CollectiveAlgorithm::Ring, pieces) } else { (CollectiveAlgorithm::Tree, pieces) }
 }
@@ -73,7 +74,7 @@ fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ran
     collective::append(builder, (Collective::Broadcast { root }, algorithm), &group, &parts, pieces);
 }
 
-/// Appends this rank's tasks that move a tensor from the distribution of `from` to that of `to`.
+/// Appends this rank's tasks, which move a tensor from the distribution of `from` to that of `to`.
 pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     if let Some((root, ranks)) = broadcasts(from, to) {
         return broadcast(builder, from, to, root, ranks);
@@ -84,7 +85,7 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     if let (Some(zeros), None) = (to.own(rank, &[]).filter(|zeros| zeros.elements() > 0), &need) {
         builder.work(Work::Fill { out: zeros });
     }
-    // Later summands arrive in two alternating scratch blocks, and are added in place.
+    // The second and later summands arrive in two alternating scratch blocks, and are then added onto the first.
     let largest = need.as_ref().map(Region::extents).filter(|_| summands > 1);
     let scratch: Vec<_> = largest
         .iter()
@@ -121,9 +122,10 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
 
 /// The peers of one rank.
 struct Peers {
-    /// The ranks whose blocks overlap its target block, possibly including itself.
+    /// The ranks whose source blocks overlap this rank's target block, possibly including this rank.
     sources: Vec<usize>,
-    /// The distances to the ranks that it sends to, and from the ranks that it receives from, in ascending order.
+    /// The distances to the ranks that this rank sends to, and from the ranks that it receives from, ascending and
+    /// distinct.
     rounds: Vec<usize>,
 }
 
@@ -151,7 +153,7 @@ mod tests {
     use crate::schedule::verify::{self, Order, Origin, Spec, Value};
     use crate::schedule::{Buffer, BufferPlacement, Factor, Home, Schedule};
 
-    /// The verified schedules of all ranks.
+    /// The schedules of all ranks, after verification.
     fn proved(shape: &[usize], from: &Distribution, to: &Distribution, ranks: usize) -> Vec<Schedule> {
         let labels: Vec<Label> = (0..shape.len()).map(|at| Label(at as u32)).collect();
         let value = |distribution: &Distribution, origin| {
@@ -197,7 +199,7 @@ mod tests {
                     assert_eq!(moved, (0..=ranks).map(due).collect::<Vec<_>>());
                     let levels = u64::from(ranks.next_power_of_two().ilog2());
                     assert!(schedules[root].bytes_sent() <= levels * bytes);
-                    // Eight pieces along a ring arrive sooner than through three levels of a tree.
+                    // Sending eight pieces along a ring is faster than sending them through three levels of a tree.
                     if (5..=9).contains(&ranks) && bytes > 4 << 17 {
                         assert_eq!(schedules[root].bytes_sent(), bytes);
                     }

@@ -1,18 +1,18 @@
-//! The table of algorithms: one row each. Everything that differs between them by name comes from here or from
-//! [`Generator`].
+//! The table of algorithms, with one row for each. Everything else that differs between algorithms is in the
+//! [`Generator`] that their parameters implement.
 //!
 //! | column | used by |
 //! |---|---|
 //! | variant, with its parameters | [`Algorithm`], [`AlgorithmName`] |
 //! | name | `--algorithm`, plans, JSON |
 //! | generator | schedules, distributions, prices: the [`Generator`] of the parameters |
-//! | `ranks`, `needs` | messages that an algorithm does not apply; tests |
+//! | `ranks`, `needs` | messages that say why an algorithm does not apply; tests |
 //! | `residency` | lower bounds, default distributions |
 //! | `cuts`, `moves` | `--help` |
 //! | `candidates` | the planner |
 //!
-//! A new algorithm is a file and a row. Of candidates with equal predicted time the planner takes that of the earlier
-//! row. Invariant: the names of rows are distinct.
+//! A new algorithm needs a file and a row. Among candidates with equal predicted time, the planner chooses the one
+//! whose row comes first. Invariant: the names of rows are distinct.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,44 +35,45 @@ use crate::schedule::verify::Order;
 /// Where the tensors of a contraction are before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Residency {
-    /// Spread over the ranks.
+    /// Distributed over the ranks.
     Distributed,
-    /// On rank 0, which hands out work.
+    /// On rank 0, which distributes the work.
     Root,
-    /// On rank 0, which computes alone: no rank waits for another.
+    /// On rank 0, which computes alone, so no rank waits for another rank.
     Alone,
 }
 
-/// What is common to all contractions under an algorithm.
+/// The properties that all parameters of one algorithm share.
 struct Row {
     ranks: RankCount,
     residency: Residency,
     /// The dimensions that a contraction must have, as a phrase for messages.
     needs: &'static str,
-    /// The dimensions that it cuts.
+    /// The dimensions that the algorithm cuts.
     cuts: &'static str,
-    /// What travels between ranks.
+    /// The data that moves between ranks.
     moves: &'static str,
-    /// Every choice of parameters for a contraction, as a variant.
+    /// Lists every choice of parameters for a contraction.
     candidates: fn(&Setting) -> Vec<Algorithm>,
 }
 
-/// The parameters that an algorithm may have for a contraction, as variants.
+/// Wraps the parameters of all candidates in the enum variant of their algorithm.
 fn each<P>(candidates: Vec<P>, variant: fn(P) -> Algorithm) -> Vec<Algorithm> {
     candidates.into_iter().map(variant).collect()
 }
 
-/// A number of parameters on the left of `=>`, and what implements [`Generator`] on its right.
+/// Each row has a variant with its parameters on the left of `=>`, and a value that implements [`Generator`] on the
+/// right.
 macro_rules! registry {
     ($($(#[doc = $doc:literal])+
        $variant:ident $(($bound:ident: $parameters:ty))? = $name:literal => $generator:expr, $row:expr;)+) => {
-        /// A binary contraction's algorithm with its parameters.
+        /// The algorithm of a binary contraction, with its parameters.
         #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum Algorithm {
             $($(#[doc = $doc])+ #[serde(rename = $name)] $variant $(($parameters))?,)+
         }
 
-        /// An algorithm by its name on the command line.
+        /// An algorithm without parameters, identified by its name on the command line.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum AlgorithmName {
             $($(#[doc = $doc])+ $variant,)+
@@ -84,7 +85,7 @@ macro_rules! registry {
             /// All algorithms.
             pub const ALL: [AlgorithmName; ROWS.len()] = [$(AlgorithmName::$variant),+];
 
-            /// Its name on the command line, in plans and in JSON.
+            /// The name of the algorithm on the command line, in plans and in JSON.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(AlgorithmName::$variant => $name,)+
@@ -110,7 +111,7 @@ macro_rules! registry {
 }
 
 registry! {
-    /// All on rank 0.
+    /// The whole contraction on rank 0.
     Local = "local" => &local::Local, Row {
         ranks: RankCount::Any,
         residency: Residency::Alone,
@@ -119,7 +120,7 @@ registry! {
         moves: "nothing",
         candidates: |_| vec![Algorithm::Local],
     };
-    /// All three tensors cut along the same c dimension: nothing moves.
+    /// All three tensors are cut along the same c dimension, so nothing moves.
     BatchParallel(parallel: BatchParallel) = "c" => parallel, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -128,7 +129,7 @@ registry! {
         moves: "nothing",
         candidates: |setting| each(local::candidates(setting), Algorithm::BatchParallel),
     };
-    /// `out` and one operand stay, cut along m or n; the blocks of the other operand travel the ring.
+    /// `out` and one operand stay in place, cut along m or n; the blocks of the other operand travel around a ring.
     RingMn(ring: RingMn) = "ring-mn" => ring, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -137,7 +138,7 @@ registry! {
         moves: "blocks of right; left, in a ring",
         candidates: |setting| each(ring_mn::candidates(setting), Algorithm::RingMn),
     };
-    /// Both operands are cut along k; partial sums of out travel the ring.
+    /// Both operands are cut along k; partial sums of out travel around a ring.
     RingK(ring: RingK) = "ring-k" => ring, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -146,7 +147,7 @@ registry! {
         moves: "partial sums of out, in a ring",
         candidates: |setting| each(ring_k::candidates(setting), Algorithm::RingK),
     };
-    /// The universal algorithm: any distributions; pieces of two tensors travel to the blocks of the third.
+    /// The universal algorithm for any distributions: pieces of two tensors travel to the blocks of the third.
     Slicing(slicing: Slicing) = "slicing" => slicing, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -164,7 +165,7 @@ registry! {
         moves: "parts of tiles, summands of out",
         candidates: |setting| each(grid::candidates(setting), |grid| Algorithm::Grid(Box::new(grid))),
     };
-    /// A square grid of ranks; operands are shifted past out.
+    /// A square grid of ranks: out stays in place, and blocks of both operands are shifted from rank to rank.
     Cannon(cannon: Cannon) = "cannon" => cannon, Row {
         ranks: cannon::RANKS,
         residency: Residency::Distributed,
@@ -173,7 +174,7 @@ registry! {
         moves: "blocks of both operands, past out",
         candidates: |setting| each(cannon::candidates(setting), Algorithm::Cannon),
     };
-    /// Rank 0 holds everything and hands out parts.
+    /// All tensors are on rank 0, which sends parts of the work to the other ranks.
     MasterWorker(shares: MasterWorker) = "master-worker" => shares, Row {
         ranks: RankCount::Any,
         residency: Residency::Root,
@@ -182,7 +183,7 @@ registry! {
         moves: "parts of operands, parts of out back",
         candidates: |setting| each(master_worker::candidates(setting), Algorithm::MasterWorker),
     };
-    /// A grid of ranks of any shape; panels of operands are broadcast past out.
+    /// A grid of ranks of any shape: out stays in place, and panels of both operands are broadcast.
     Summa(summa: Summa) = "summa" => summa, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -195,16 +196,16 @@ registry! {
 
 impl AlgorithmName {
     const fn row(self) -> &'static Row {
-        // Rows and variants come from the same list.
+        // Rows and variants are generated from the same list.
         &ROWS[self as usize]
     }
 
-    /// The dimensions that a contraction must have for it, as a phrase for messages.
+    /// The dimensions that a contraction must have for this algorithm, as a phrase for messages.
     pub const fn needs(self) -> &'static str {
         self.row().needs
     }
 
-    /// The numbers of ranks that it runs on.
+    /// The numbers of ranks that the algorithm runs on.
     pub const fn ranks(self) -> RankCount {
         self.row().ranks
     }
@@ -214,17 +215,17 @@ impl AlgorithmName {
         self.row().residency
     }
 
-    /// The dimensions that it cuts, as a phrase.
+    /// The dimensions that the algorithm cuts, as a phrase.
     pub const fn cuts(self) -> &'static str {
         self.row().cuts
     }
 
-    /// What travels between ranks, as a phrase.
+    /// The data that moves between ranks, as a phrase.
     pub const fn moves(self) -> &'static str {
         self.row().moves
     }
 
-    /// Every choice of parameters for a contraction; none if it does not apply.
+    /// Lists every choice of parameters for a contraction; empty if the algorithm does not apply.
     pub(crate) fn candidates(self, setting: &Setting) -> Vec<Algorithm> {
         (self.row().candidates)(setting)
     }
@@ -247,21 +248,21 @@ impl Algorithm {
         self.generator().cuts()
     }
 
-    /// The ranks along each dimension, for reports. `ranks` take part.
+    /// The number of ranks along each cut dimension, for reports. `ranks` is the number of ranks that take part.
     pub fn grid(&self, ranks: usize) -> Vec<(Label, usize)> {
         self.generator().grid(ranks)
     }
 
-    /// The distributions that it requires and produces on `ranks` ranks, for tensors with these labels; `None` if any
-    /// will do.
+    /// The distributions that the algorithm requires and produces on `ranks` ranks, for tensors with these labels.
+    /// `None` if it accepts any distributions.
     ///
     /// # Panics
-    /// When its parameters are not dimensions of the right kinds: the planner makes algorithms from the kinds.
+    /// If the parameters are not dimensions of the right kinds. The planner always derives them from the kinds.
     pub fn distributions(&self, left: &[Label], right: &[Label], out: &[Label], ranks: usize) -> Option<Distributions> {
         self.generator().distributions([left, right, out], ranks)
     }
 
-    /// Whether one rank holds a whole tensor.
+    /// Whether one rank has a whole tensor.
     pub fn holds_whole(&self) -> bool {
         self.generator().holds_whole()
     }
@@ -281,20 +282,20 @@ impl Algorithm {
         self.generator().generate(builder, contraction);
     }
 
-    /// The words that `rank` receives when `ranks` ranks take part, in closed form: from the extents of tiles alone,
-    /// not from a schedule. `None` if they depend on the distributions. Cost: linear in the ranks.
+    /// The words that `rank` receives if `ranks` ranks take part, in closed form: computed from the extents of tiles,
+    /// not from a schedule. `None` if they depend on the distributions. Cost: O(ranks).
     pub fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         self.generator().words_received(contraction, rank, ranks)
     }
 
-    /// Predicted seconds on the busiest rank, with the operands already distributed as required.
+    /// Predicted seconds on the busiest rank if the operands are already distributed as required.
     pub(crate) fn seconds(&self, contracted: &Contracted) -> f64 {
         self.generator().seconds(contracted)
     }
 }
 
 impl Cost<'_> {
-    /// Predicted seconds of a contraction under an algorithm, with its inputs already distributed as required.
+    /// Predicted seconds of a contraction by an algorithm if its inputs are already distributed as required.
     pub fn contraction(&self, algorithm: &Algorithm, left: &[Label], right: &[Label], out: &[Label]) -> f64 {
         algorithm.seconds(&Contracted::new(self, [left, right, out]))
     }

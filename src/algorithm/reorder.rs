@@ -1,7 +1,7 @@
-//! The order in which a rank contracts its chunks under `slicing`.
+//! The order in which a rank contracts its chunks in the algorithm `slicing`.
 //!
 //! Source: Brock and Golin (see [`super::slicing`]), section 4.3. Each step contracts one chunk while the pieces of the
-//! next one arrive, so its time is the longer of the two:
+//! next chunk arrive, so a step takes the maximum of both times:
 //!
 //! ```text
 //! words to receive, products     as they are           by cost
@@ -11,26 +11,29 @@
 //!   d   5  30                    d            30       b            10
 //! ```
 //!
-//! Invariant: an order contains every chunk once. The number of words does not depend on it; delays to the transfers of
-//! other ranks are ignored. Deliberately absent: several chunks in one step, as workers have one task at a time.
+//! Invariant: an order contains every chunk once. The number of words received is the same in every order. Delays to
+//! the transfers of other ranks are ignored. Deliberately absent: several chunks in one step, because workers run one
+//! task at a time.
 
 use serde::{Deserialize, Serialize};
 
-/// The maximum number of chunks for which all orders are tried; more are ordered by cost.
+/// The maximum number of chunks for which all orders are tried; more chunks are ordered by cost.
 const MAX_EXHAUSTIVE_CHUNKS: usize = 8;
 
 /// The order of chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reorder {
-    /// Ascending, cyclically from the chunk of which the rank holds most (direct execution with an iteration offset).
+    /// Ascending, cyclically from the chunk of which the rank has the most data (direct execution with an iteration
+    /// offset).
     #[default]
     Direct,
-    /// First the chunks that need nothing from other ranks.
+    /// Chunks that need no data from other ranks come first.
     Greedy,
-    /// Next is the slowest to arrive of the chunks that arrive in time; if none does, the one that arrives soonest.
+    /// The next chunk is the slowest to arrive of those that arrive while the current chunk is computed. If none
+    /// arrives in time, it is the chunk that arrives soonest.
     ByCost,
-    /// The fastest of all orders, for at most eight chunks; by cost for more.
+    /// The fastest of all orders, for at most eight chunks. More chunks are ordered by cost.
     Exhaustive,
 }
 
@@ -48,7 +51,7 @@ impl Reorder {
         }
     }
 
-    /// The indices of the chunks, in this order.
+    /// Returns the indices of the chunks in this order.
     pub(super) fn order(self, chunks: &[Effort]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..chunks.len()).collect();
         match self {
@@ -65,14 +68,14 @@ impl Reorder {
     }
 }
 
-/// The transfer and compute times of a chunk, in one unit: the products that can be computed in the time.
+/// The transfer time and the computing time of a chunk, both in units of one multiply-add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effort {
     pub comes: u64,
     pub computes: u64,
 }
 
-/// The time of an order, in the unit of [`Effort`]; the transfer of the first chunk's pieces is not hidden.
+/// The time of an order, in the unit of [`Effort`]. Nothing overlaps with the transfer of the first chunk.
 fn seconds(chunks: &[Effort], order: &[usize]) -> u64 {
     let next = order.iter().skip(1).map(|&at| chunks[at].comes).chain([0]);
     let steps = order.iter().zip(next).map(|(&at, comes)| chunks[at].computes.max(comes));
@@ -86,8 +89,8 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     while !left.is_empty() {
         let rank = |&place: &usize| {
             let comes = chunks[left[place]].comes;
-            // Chunks that arrive in time before late ones; the longest of those in time, the shortest of those that are
-            // late.
+            // Chunks that arrive in time come first, those with the longest transfer in front. Late chunks follow,
+            // those with the shortest transfer in front.
             if comes <= hides { (0, hides - comes) } else { (1, comes) }
         };
         let Some(next) = (0..left.len()).min_by_key(rank) else { break };
@@ -98,14 +101,14 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     order
 }
 
-/// A search through all orders that prunes a beginning as soon as it is no faster than the best whole order.
+/// A search through all orders. A partial order is dropped as soon as it is no faster than the best complete order.
 struct OrderSearch<'a> {
     chunks: &'a [Effort],
     best: (u64, Vec<usize>),
 }
 
 impl OrderSearch<'_> {
-    /// `spent` is the time until the last chunk of `order` has arrived.
+    /// Tries all continuations of `order`. `spent` is the time until the last chunk of `order` has arrived.
     fn extend(&mut self, order: &mut Vec<usize>, spent: u64) {
         let last = order.last().map_or(0, |&at| self.chunks[at].computes);
         if order.len() == self.chunks.len() {
@@ -162,7 +165,7 @@ mod tests {
                 order.sort_unstable();
                 assert_eq!(order, (0..count).collect::<Vec<_>>());
             }
-            // Any other order, at random.
+            // Compares with random orders.
             for _ in 0..20 {
                 let mut order: Vec<usize> = (0..count).collect();
                 for at in 1..count {

@@ -1,4 +1,4 @@
-//! Sums over the replicas of a block: an all-reduce of parts of the block ([`collective`]).
+//! Sums a block over its replicas: an all-reduce of parts of the block ([`collective`]).
 //!
 //! ```text
 //! a block of 4 rows on ranks 0 and 1          reduce-scatter          all-gather
@@ -6,7 +6,8 @@
 //!   rank 1: b0 b1 b2 b3                       b2+a2 b3+a3             all four sums
 //! ```
 //!
-//! Each of r replicas receives 2 (r - 1) / r of the block, in a ring or by direct messages; all hold the same bits.
+//! Each of r replicas receives 2 (r - 1) / r of the block, in a ring or by direct messages. All replicas end with the
+//! same bits.
 
 use super::contraction::Tensor;
 use crate::distribution::{Intervals, Region, tile_bounds};
@@ -14,8 +15,8 @@ use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, 
 use crate::schedule::verify::Summand;
 use crate::schedule::{Builder, View};
 
-/// Sets each replica's block of `out` to the sum of the blocks of all replicas in `sums`; with `onto`, adds beta times
-/// the existing values.
+/// Sets each replica's block of `out` to the sum over all replicas of their blocks of `sums`. With `onto`, adds beta
+/// times the existing values.
 pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool, algorithm: CollectiveAlgorithm) {
     let me = builder.rank();
     let (Some(source), Some(target)) = (sums.own(me, &[]), out.own(me, &[])) else { return };
@@ -26,7 +27,8 @@ pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bo
     collective::append(builder, (Collective::AllReduce, algorithm), &group, &parts, 1);
 }
 
-/// By rank, the summands that are added there: those that it makes itself (`made`), then those of other replicas.
+/// For each rank, the summands in the order in which they are added: first those that the rank computes itself
+/// (`made`), then those of other replicas.
 pub fn order(out: &Tensor, made: &[Vec<Summand>], algorithm: CollectiveAlgorithm) -> Vec<Vec<Summand>> {
     let replicas = out.distribution.replicas();
     let sums: Vec<Vec<Sum>> = Pattern::new(Collective::AllReduce, algorithm, replicas).sums();

@@ -1,8 +1,8 @@
-//! `ring-k`: both operands are cut along k; partial sums of out travel the ring and grow.
+//! `ring-k`: both operands are cut along k. Partial sums of out travel around a ring, and each rank adds its products.
 //!
 //! Source: thesis, section 5.3, Algorithm 4; reduce-scatter matrix multiplication. Every block of out is cut into
-//! pieces along a second dimension (or the cut one), so that one piece is computed while others travel: two pieces,
-//! more for large blocks.
+//! pieces along a second dimension, or along the dimension of the cut, so that one piece is computed while other pieces
+//! travel. There are two pieces, or more for large blocks.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, rank 0: block 0 of out is its own, pieces a and b
@@ -12,17 +12,19 @@
 //!   step 3    block 0b += left right            -
 //! ```
 //!
-//! With s pieces, at step j rank i computes piece j mod s of block (i + 1 + j/s) mod p, on top of the sum that rank i+1
-//! computed s steps before. It receives (p-1)/p of out. There are s + 1 slots of one piece each, which rotate through
-//! receiving, computing and sending. s of them are in the rank's own block of out, where the last s steps leave the
-//! result, so the extra memory is one piece.
+//! With s pieces, at step j rank i computes piece j mod s of block (i + 1 + j/s) mod p. It adds its products to the sum
+//! that rank i + 1 computed s steps before. A rank receives (p-1)/p of out.
 //!
-//! The smallest block determines the height of a piece. The remaining rows, fewer than s + 1 of any block, travel
-//! afterwards in the slot that is free by then. If blocks differ in a dimension other than the one cut into pieces,
-//! slots are exchange buffers and the last steps copy the results out of them.
+//! There are s + 1 slots of one piece each, which rotate through receiving, computing and sending. The rank's own block
+//! of out provides s of them, and the last s steps leave the result there. The additional memory is therefore one
+//! piece.
 //!
-//! When adding onto an existing out, the travelling sums stay out of the user's block: all slots are exchange buffers,
-//! and the owner adds the arriving sum to `beta out + left right`.
+//! The smallest block determines the height of a piece. The remaining rows of a block, fewer than s + 1, travel
+//! afterwards in the slot that is free by then. If blocks differ in a dimension other than the one that is cut into
+//! pieces, all slots are exchange buffers, and the last steps copy the results from them to out.
+//!
+//! When adding onto an existing out, travelling sums are never stored in the user's block. All slots are then exchange
+//! buffers, and the owner adds the arriving sum to `beta out + left right`.
 
 use std::ops::Range;
 
@@ -37,10 +39,10 @@ use crate::distribution::{Bounds, is_empty, tile_bounds};
 use crate::schedule::verify::Order;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// Storage for one travelling piece.
+/// The memory for one travelling piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
-    /// The position of this piece in the rank's own block of out.
+    /// The piece with this number in the rank's own block of out.
     Own(usize),
     Exchange(BufferId),
 }
@@ -53,13 +55,13 @@ struct Ring<'a> {
     out: BufferId,
     cut: Label,
     split: Label,
-    /// The number of pieces of a block; `height` is the number of indices of `split` in each.
+    /// The number of pieces of a block; `height` is the number of indices of `split` in each piece.
     pieces: usize,
     height: usize,
 }
 
-/// Both operands cut along `cut` (k), `out` along `out` (m or n). Blocks of out are cut into pieces along `split`, at
-/// most `pieces` and at least two, whose partial sums travel the ring.
+/// Both operands are cut along `cut` (k), and `out` is cut along `out` (m or n). Blocks of out are cut along `split`
+/// into at least two and at most `pieces` pieces, whose partial sums travel around the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RingK {
     pub cut: Label,
@@ -68,7 +70,7 @@ pub struct RingK {
     pub pieces: usize,
 }
 
-/// Every dimension of kind k with every one of kind m or n, in the fewest pieces and in many.
+/// Every dimension of kind k with every dimension of kind m or n, once with two pieces and once with many.
 pub fn candidates(setting: &Setting) -> Vec<RingK> {
     let mut all = Vec::new();
     for &cut in &setting.kinds.k {
@@ -80,9 +82,9 @@ pub fn candidates(setting: &Setting) -> Vec<RingK> {
     all
 }
 
-/// The dimension along which blocks are cut into pieces, among those of at least two indices if there are any. Blocks
-/// of unequal sizes are cut along the dimension in which they differ, so that pieces fit into every block. Equal blocks
-/// are cut preferably along a dimension of even extent, then one other than `cut_out`, then the longest.
+/// Chooses the dimension along which blocks are cut into pieces. It has at least two indices if any dimension has.
+/// Blocks of unequal sizes are cut along the dimension in which they differ, so that pieces fit into every block. For
+/// equal blocks, the order of preference is: an even extent, a dimension other than `cut_out`, the longest dimension.
 fn split(setting: &Setting, cut_out: Label) -> Label {
     let ranks = setting.ranks();
     let smallest = |label: Label| {
@@ -128,7 +130,8 @@ impl Generator for RingK {
         let ([a, b, c], ranks) = (contracted.elements, contracted.ranks() as f64);
         let (with_out, without) = if left.contains(&out) { (a * share, b * share) } else { (b * share, a * share) };
         let of_block = with_out * block;
-        // Pieces cut one operand and share the other; if all tensors have the dimension, they cut both and share none.
+        // Pieces cut one operand and share the other. If both operands have the dimension, pieces cut both and share
+        // none.
         let both = contracted.tensors[..2].iter().all(|labels| labels.contains(&split));
         let shared = if both {
             0.0
@@ -148,26 +151,27 @@ impl Generator for RingK {
         cost.ring(compute, c * block, pieces, 2.0 * compute / (ranks * pieces))
     }
 
-    /// The sums of all blocks of out except that of the next rank, which this rank is the first to add to.
+    /// The words of all blocks of out except the block of the next rank, whose first summand this rank computes itself.
     fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         let out = &contraction.out;
         Some(out.elements() - out.held((rank + 1) % ranks))
     }
 }
 
-/// Appends this rank's tasks, for blocks in at most `pieces` pieces, and at least two.
+/// Appends this rank's tasks, for blocks in at least two and at most `pieces` pieces.
 fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label; 2], pieces: usize) {
     let (rank, ranks) = (builder.rank(), contraction.out.distribution.ranks());
     let Some(out) = contraction.out.buffer else { return };
     if ranks == 1 {
         return local(builder, contraction);
     }
-    // Larger tiles come first.
+    // The last tile is the smallest, because larger tiles come first.
     let smallest = contraction.out.tile(ranks - 1, split).len();
     let block = contraction.out.distribution.largest_block(&contraction.out.shape);
     let most = most_pieces(block.iter().product::<usize>() as f64).min(pieces).clamp(2, smallest.max(2));
     let largest = contraction.out.tile(0, split).len();
-    // The remainder must fit twice into one piece; pieces that divide the smallest block leave the least.
+    // Twice the remainder must fit into one piece. If the number of pieces divides the smallest block, the remainder is
+    // smallest.
     let fits = |pieces: &usize| 2 * (largest - pieces * (smallest / pieces)) <= smallest / pieces;
     let equal = (2..=most).rev().filter(|pieces| smallest.is_multiple_of(*pieces)).find(fits);
     let pieces = equal.or_else(|| (2..=most).rev().find(fits)).unwrap_or(2);
@@ -185,7 +189,7 @@ impl Ring<'_> {
         ((self.rank + 1) % self.ranks, (self.rank + self.ranks - 1) % self.ranks)
     }
 
-    /// Rows `rows` (counted from its first) of the block of `owner`, as a box of the tensor.
+    /// A box of the tensor: these rows of the block of `owner`, counted from the first row of the block.
     fn rows(&self, owner: usize, rows: Range<usize>) -> Bounds {
         let mut bounds = self.tensor().block(owner);
         let range = &mut bounds[self.tensor().dim(self.split)];
@@ -197,13 +201,13 @@ impl Ring<'_> {
         self.rows(owner, which * self.height..(which + 1) * self.height)
     }
 
-    /// The remainder of the block of `owner` beyond its whole pieces.
+    /// The rows of the block of `owner` beyond its whole pieces.
     fn remainder(&self, owner: usize) -> Bounds {
         let rows = self.tensor().tile(owner, self.split).len();
         self.rows(owner, self.pieces * self.height..rows)
     }
 
-    /// A piece of the rank's own block as a view of it.
+    /// A piece of the rank's own block of out, as a view of the buffer of out.
     fn own(&self, piece: &[Range<usize>]) -> View {
         let view = self.tensor().view(self.rank, piece);
         view.unwrap_or_else(|| unreachable!("the rank has a block of out, which the piece is of"))
@@ -220,8 +224,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Adds this rank's products to a travelling piece; if the piece is the rank's own (`mine`), also puts it into its
-    /// block.
+    /// Adds this rank's products to a travelling piece. If the piece belongs to the rank's own block (`mine`), also
+    /// stores the sum in that block.
     fn compute(&self, builder: &mut Builder, piece: &Bounds, here: View, first: bool, mine: bool) {
         let ranges: Vec<_> =
             [self.cut, self.split].map(|label| (label, piece[self.tensor().dim(label)].clone())).into();
@@ -240,7 +244,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Appends the tasks of the whole pieces. Returns the slot outside the own block, which is free afterwards.
+    /// Appends the tasks of the whole pieces. Returns the slot that is not in the rank's own block; it is free
+    /// afterwards.
     fn whole_pieces(&self, builder: &mut Builder) -> Option<BufferId> {
         if self.height == 0 {
             return None;
@@ -248,7 +253,7 @@ impl Ring<'_> {
         let slots = self.slots(builder);
         let (pieces, steps) = (self.pieces, self.pieces * self.ranks);
         let (next, previous) = self.neighbours();
-        // Slots rotate, such that the last steps use those in the own block.
+        // The rotation starts such that the last steps use the slots in the rank's own block.
         let first = (steps - pieces) % slots.len();
         let at = |step: usize| {
             let piece = self.piece((self.rank + 1 + step / pieces) % self.ranks, step % pieces);
@@ -269,10 +274,10 @@ impl Ring<'_> {
         }
     }
 
-    /// Slots that are large enough for any piece, one more than pieces; all but one in the rank's own block of out if
-    /// they fit.
+    /// The slots, one more than there are pieces; each is large enough for any piece. All but one are in the rank's own
+    /// block of out if they fit there.
     fn slots(&self, builder: &mut Builder) -> Vec<Slot> {
-        // Larger tiles come first, so no piece is larger than those of rank 0.
+        // Larger tiles come first, so the pieces of rank 0 are the largest.
         let largest: Vec<usize> = self.piece(0, 0).iter().map(Range::len).collect();
         let fits = self.piece(self.rank, 0).iter().map(Range::len).eq(largest.iter().copied());
         let slot = |which: usize| {
@@ -285,7 +290,7 @@ impl Ring<'_> {
         (0..=self.pieces).map(slot).collect()
     }
 
-    /// Appends the tasks of the remainder: a few rows per block, without overlap, in two alternating buffers.
+    /// Appends the tasks of the remainder: a few rows per block, in two alternating buffers, without overlap.
     fn rest(&self, builder: &mut Builder, free: Option<BufferId>) {
         let largest = self.remainder(0);
         if is_empty(&largest) {
@@ -314,7 +319,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Two buffers for boxes as large as `largest`: in the free slot if it has room for both.
+    /// Two buffers for boxes as large as `largest`. They are in the free slot if it can store both.
     fn places(&self, builder: &mut Builder, free: Option<BufferId>, largest: &Bounds) -> [View; 2] {
         let dim = self.tensor().dim(self.split);
         let rows = largest[dim].len();

@@ -1,7 +1,7 @@
-//! `ring-mn`: out and one operand stay; the blocks of the other operand travel the ring.
+//! `ring-mn`: out and one operand stay in place; the blocks of the other operand travel around a ring.
 //!
-//! Source: thesis, section 5.2, Algorithm 2; collective matrix multiplication of JAX. Described for a travelling right
-//! operand; mirrored, left and right are swapped.
+//! Source: thesis, section 5.2, Algorithm 2; collective matrix multiplication of JAX. This description has the right
+//! operand travel; in the mirrored ring, left and right are swapped.
 //!
 //! ```text
 //! mk,kn->mn on 3 ranks, rank 0            computes            meanwhile
@@ -10,15 +10,15 @@
 //!   step 2                                left n2 -> out n2   -
 //! ```
 //!
-//! Rank i contracts block (i + step) mod p; it receives (p-1)/p of the travelling operand. Its own block is read in
-//! place, so inputs stay unchanged; blocks of other ranks arrive in two alternating exchange buffers.
+//! Rank i contracts block (i + step) mod p, so it receives (p-1)/p of the travelling operand. Its own block is read in
+//! place and not changed. Blocks of other ranks arrive in two alternating exchange buffers.
 //!
-//! Large blocks may travel in pieces. A piece leaves for the next rank as soon as it has arrived, and the last block is
-//! contracted piece by piece: if transfers take as long as computation, only one piece's transfer is not hidden. All
-//! other blocks are contracted as a whole, so that the stationary operand is packed once for each.
+//! Large blocks can travel in pieces. A piece is sent on to the next rank as soon as it has arrived, and the last block
+//! is contracted piece by piece. If transfers take as long as computation, only one piece's transfer is exposed. All
+//! other blocks are contracted in one task, so that the stationary operand is packed once for each block.
 //!
 //! A block is cut into pieces along its outermost dimension. If the block is dense and all blocks have equal extents,
-//! each piece is then one contiguous run of memory that needs no packing:
+//! each piece is one contiguous range of memory and is sent without packing:
 //!
 //! ```text
 //! kn, n0 travels    along k    aaaa      along n    aabb
@@ -26,8 +26,8 @@
 //! ```
 //!
 //! If pieces are cut along a summed dimension, the products of the last block are added to out piece by piece, each
-//! with its own part of the stationary operand. If the outermost dimension is too short, or such pieces would be too
-//! thin, blocks are cut along the travelling dimension.
+//! with the matching part of the stationary operand. If the outermost dimension is too short, or such pieces would be
+//! too thin, blocks are cut along the travelling dimension instead.
 
 use std::ops::Range;
 
@@ -40,9 +40,9 @@ use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Bounds, tile_bounds};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// `out` and one operand cut along `cut`, the other operand along `travel`; its blocks travel the ring. If `cut` is an
-/// m dimension, the right operand travels; mirrored, if it is an n dimension, the left. Blocks travel in at most
-/// `pieces` pieces, and the last block is contracted piece by piece.
+/// `out` and one operand are cut along `cut`; the other operand is cut along `travel`, and its blocks travel around the
+/// ring. If `cut` is an m dimension, the right operand travels. If `cut` is an n dimension, the left operand travels.
+/// Blocks travel in at most `pieces` pieces, and the last block is contracted piece by piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RingMn {
     pub cut: Label,
@@ -50,8 +50,8 @@ pub struct RingMn {
     pub pieces: usize,
 }
 
-/// Every pair of dimensions of kinds m and n, either way, in one piece and in many: one suits rings that compute longer
-/// than they transfer, many suit the others.
+/// Every pair of dimensions of kinds m and n in both orders, with one piece and with many. One piece suits rings that
+/// compute longer than they transfer; many pieces suit all other rings.
 pub fn candidates(setting: &Setting) -> Vec<RingMn> {
     let mirrored = setting.pairs().map(|(m, n)| (n, m));
     let rings = setting
@@ -97,8 +97,9 @@ impl Generator for RingMn {
         let (along, pieces) = (travelling[dim], pieces as f64);
         let summed = travelling.iter().filter(|label| !out.contains(label));
         let depth: f64 = summed.map(|&label| extent(label) as f64).product();
-        // The last block is contracted in pieces. Depending on the dimension that they cut, each piece repacks the
-        // whole stationary operand, or adds no work, or packs only its own part but may need another pass over out.
+        // The last block is contracted in pieces. Depending on the dimension that pieces cut, each piece packs the
+        // whole stationary operand again, or adds no work, or packs only its own part but may need another pass over
+        // out.
         let again = match along {
             _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
             _ if out.contains(&along) => 0.0,
@@ -115,7 +116,7 @@ impl Generator for RingMn {
         cost.ring(compute, travels * block, pieces, last / pieces)
     }
 
-    /// All of the travelling operand except the rank's own block.
+    /// The words of the travelling operand, without the rank's own block.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let Contraction { left, right, .. } = contraction;
         let travels = if left.labels.contains(&self.cut) { right } else { left };
@@ -133,14 +134,14 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
     let (Some(_), Some(_)) = (stays.own(rank, &[]), travels.own(rank, &[])) else { return };
     let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
     let largest = travels.distribution.largest_block(&travels.shape);
-    // With two ranks, each receives a single block, which is dense in a buffer of exactly its extents.
+    // With two ranks, each rank receives one block. A buffer of exactly its extents stores the block densely.
     let received = if ranks == 2 { travels.block(next).iter().map(Range::len).collect() } else { largest.clone() };
     let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, received.clone())).collect();
     let accumulate = if *onto { Accumulate::Beta } else { Accumulate::Overwrite };
     let (dim, many) = dim_and_pieces(&travels.labels, &largest, &out.labels, travel, most);
     let pieces = if ranks == 1 { 1 } else { many };
 
-    // Piece `which` of `pieces` of the block of a step: as a box of the tensor, and as a view on this rank.
+    // Piece `which` of `pieces` of the block of a step: as a box of the tensor, and as a view of a buffer on this rank.
     let piece = |step: usize, pieces: usize, which: usize| -> (Bounds, Option<View>) {
         let mut bounds = travels.block((rank + step) % ranks);
         let start = bounds[dim].start;
@@ -172,12 +173,12 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
     }
 }
 
-/// The minimum number of summed indices of a piece. Local products pass over out once per 512 or so summed indices:
-/// with far fewer, these passes would cost more than packing the pieces and, for each, the stationary operand.
+/// The minimum number of summed indices of a piece. A local product passes over out once per about 512 summed indices.
+/// With far fewer indices per piece, these passes would cost more than packing the pieces and the stationary operand.
 const MIN_DEPTH: usize = 256;
 
-/// The dimension along which a travelling block with these labels and extents is cut, and the number of pieces (at most
-/// `most`).
+/// Chooses the dimension along which a travelling block with these labels and extents is cut, and the number of pieces,
+/// at most `most`.
 fn dim_and_pieces(labels: &[Label], extents: &[usize], out: &[Label], travel: Label, most: usize) -> (usize, usize) {
     let pieces = most_pieces(extents.iter().product::<usize>() as f64).min(most).max(1);
     let summed = |dim: usize| !out.contains(&labels[dim]);

@@ -1,13 +1,13 @@
-//! Unary steps on blocks, without communication: permute, take diagonals, sum.
+//! Unary steps on blocks without communication: permutations, diagonals and sums.
 
 use super::contraction::Tensor;
 use crate::dims::Label;
 use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::{Builder, View, Work};
 
-/// The distribution of out that a unary step produces without communication from an input with distribution `input`:
-/// cuts of a kept dimension stay, cuts of a summed dimension leave partial sums. `None` if a cut dimension is part of a
-/// diagonal.
+/// The distribution of out that a unary step produces without communication from an input with distribution `input`.
+/// Cuts of a kept dimension remain; cuts of a summed dimension leave partial sums. `None` if a cut dimension is part of
+/// a diagonal.
 pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<Distribution> {
     let axes = input.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return Some(axis.clone()) };
@@ -22,7 +22,7 @@ pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<
     axes.collect::<Option<Vec<_>>>().map(|axes| Distribution::new(axes).owned_by(input.owners().clone()))
 }
 
-/// Appends the unary step of this rank, from the part of its block of `input` that its block of `out` needs.
+/// Appends this rank's unary step. It reads the part of the rank's block of `input` that its block of `out` needs.
 pub fn unary(builder: &mut Builder, input: &Tensor, out: &Tensor) {
     let rank = builder.rank();
     let Some(target) = out.own(rank, &[]) else { return };
@@ -36,7 +36,8 @@ pub fn unary(builder: &mut Builder, input: &Tensor, out: &Tensor) {
     if alike {
         return step(builder, input.own(rank, &[]), target);
     }
-    // The two blocks differ along a kept dimension, so work box by box: the block of out may consist of several boxes.
+    // The blocks differ along a kept dimension. The block of out may consist of several boxes, each of which is one
+    // task.
     for bounds in need.boxes() {
         let restrictions: Vec<_> = out.labels.iter().copied().zip(bounds.iter().cloned()).collect();
         if let Some(target) = out.view(rank, &bounds) {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Intervals, tile_bounds};
 
-/// How a dimension is divided.
+/// How a dimension is divided among the coordinates of an axis.
 ///
 /// ```
 /// # use einsum_dist::Cut;
@@ -21,22 +21,22 @@ pub enum Cut {
     Even,
     /// Block-cyclic: blocks of `block` indices, dealt out round-robin.
     Cyclic {
-        /// At least 1.
+        /// The number of indices of a block, at least 1.
         block: usize,
     },
-    /// Cut at these indices, in ascending order, one fewer than there are coordinates. Tiles beyond the extent are
+    /// Cuts at these ascending indices, of which there is one fewer than coordinates. Tiles beyond the extent are
     /// empty.
     At(Vec<usize>),
 }
 
 impl Cut {
-    /// The indices of `0..extent` that coordinate `index` of `parts` gets. Cost: linear in the number of blocks.
+    /// The indices of `0..extent` that belong to coordinate `index` of `parts`. Cost: O(blocks).
     pub fn tile(&self, extent: usize, parts: usize, index: usize) -> Intervals {
         match self {
             Cut::Even => Intervals::from(tile_bounds(extent, parts, index)),
-            // A single coordinate gets the whole extent as one interval.
+            // A single coordinate has the whole extent as one interval.
             Cut::Cyclic { .. } if parts == 1 => Intervals::from(0..extent),
-            // A saturated value is beyond any extent.
+            // A saturated product is beyond every extent.
             Cut::Cyclic { block } => {
                 let starts = (index.saturating_mul(*block)..extent).step_by(parts.saturating_mul(*block));
                 Intervals::ascending(starts.map(|start| start..start.saturating_add(*block).min(extent)))
@@ -52,7 +52,7 @@ impl Cut {
     /// The size of the largest tile.
     pub fn largest(&self, extent: usize, parts: usize) -> usize {
         match self {
-            // Coordinate 0 gets the larger tiles.
+            // Coordinate 0 has the largest tile.
             Cut::Even => self.tile(extent, parts, 0).len(),
             Cut::Cyclic { .. } if parts == 1 => extent,
             Cut::Cyclic { block } => {
@@ -72,7 +72,7 @@ impl Cut {
         }
     }
 
-    /// The number of separate pieces in the largest tile; block-cyclic tiles have one per round. Cost: constant.
+    /// The number of separate pieces in the largest tile; block-cyclic tiles have one per round. Cost: O(1).
     pub(super) fn pieces(&self, extent: usize, parts: usize) -> usize {
         match self {
             Cut::Cyclic { block } if parts > 1 => extent.div_ceil(parts.saturating_mul((*block).max(1))),
@@ -80,7 +80,7 @@ impl Cut {
         }
     }
 
-    /// The suffix to the name of the dimension: nothing, ` cyclic(2)` or ` at(1,9)`.
+    /// The suffix to the name of the dimension: empty, ` cyclic(2)` or ` at(1,9)`.
     pub(super) fn describe(&self) -> String {
         match self {
             Cut::Even => String::new(),

@@ -1,14 +1,14 @@
-//! Errors: why axes and owners do not form a grid of ranks, or why a grid does not fit a tensor or a run.
+//! Errors: axes and owners do not form a grid of ranks, or a grid does not fit a tensor or a run.
 
-/// An invalid grid of ranks, or one that does not fit.
+/// An invalid grid of ranks, or a grid that does not fit a tensor or a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum GridError {
-    /// An axis without ranks.
+    /// An axis has no ranks.
     #[error("axis {axis} of the grid has no rank")]
     NoRank { axis: usize },
-    /// A cut whose number of tiles differs from the number of ranks of the axis, whose indices are not ascending, or
-    /// whose blocks are empty.
+    /// A cut has another number of tiles than its axis has ranks, or its indices do not ascend, or its blocks are
+    /// empty.
     #[error("axis {axis} of the grid has {ranks} ranks, which its cut does not divide a dimension among")]
     Cut { axis: usize, ranks: usize },
     /// The number of places overflows.
@@ -17,16 +17,16 @@ pub enum GridError {
     /// The number of a rank overflows.
     #[error("it begins at rank {first}, and its {places} ranks end beyond what 64 bits count")]
     End { first: usize, places: usize },
-    /// The owners are not one distinct rank per place.
+    /// The owners are not one distinct rank for each place.
     #[error("its owners are not {places} ranks, each once")]
     Owners { places: usize },
-    /// The tensor has too few dimensions.
+    /// The grid cuts a dimension that the tensor does not have.
     #[error("it cuts dimension {dim} of {dims}")]
     Dimension { dim: usize, dims: usize },
-    /// The grid needs more ranks than there are.
+    /// The grid needs more ranks than the run has.
     #[error("it needs {needed} ranks, and there are {ranks}")]
     Ranks { needed: usize, ranks: usize },
-    /// Blocks of too many separate pieces; schedules list each of them.
+    /// A block would consist of too many separate pieces. Schedules list each piece.
     #[error(
         "blocks of rank 0 would be {pieces} separate pieces, {most} at most are possible: take larger cyclic blocks"
     )]

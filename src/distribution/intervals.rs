@@ -9,7 +9,8 @@ use smallvec::{SmallVec, smallvec};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Intervals(List);
 
-/// Most sets are one range, which is stored inline without a heap allocation: schedules contain millions of them.
+/// Most sets are a single range, which is stored inline without a heap allocation, because schedules contain millions
+/// of sets.
 type List = SmallVec<[Range<usize>; 1]>;
 
 impl From<Range<usize>> for Intervals {
@@ -22,7 +23,7 @@ impl Intervals {
     /// The set of the indices in `ranges`, which must be ascending and disjoint.
     ///
     /// # Panics
-    /// If they are not.
+    /// If the ranges are not ascending and disjoint.
     pub fn ascending(ranges: impl IntoIterator<Item = Range<usize>>) -> Intervals {
         let mut joined = List::new();
         for range in ranges.into_iter().filter(|range| !range.is_empty()) {
@@ -34,7 +35,7 @@ impl Intervals {
                 }
             }
         }
-        // Growing leaves spare capacity.
+        // Appending may have left spare capacity.
         joined.shrink_to_fit();
         Intervals(joined)
     }
@@ -53,7 +54,7 @@ impl Intervals {
         &self.0
     }
 
-    /// The indices in both sets. Cost: linear in the number of intervals.
+    /// The indices in both sets. Cost: O(intervals of both).
     pub fn intersect(&self, other: &Intervals) -> Intervals {
         let (mut a, mut b, mut both) = (0, 0, List::new());
         while let (Some(x), Some(y)) = (self.0.get(a), other.0.get(b)) {
@@ -66,7 +67,7 @@ impl Intervals {
         Intervals(both)
     }
 
-    /// Whether the two sets share an index. Cost: linear in the number of intervals.
+    /// Whether the two sets share an index. Cost: O(intervals of both).
     pub fn meets(&self, other: &Intervals) -> bool {
         let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
@@ -82,8 +83,8 @@ impl Intervals {
         false
     }
 
-    /// The positions of a run of indices when the set is stored densely in ascending order; `None` unless one interval
-    /// contains the whole run.
+    /// The positions of `run` when the set is stored densely in ascending order. `None` unless one interval contains
+    /// all of `run`.
     pub fn locate(&self, run: &Range<usize>) -> Option<Range<usize>> {
         let mut before = 0;
         for range in &self.0 {
@@ -96,18 +97,18 @@ impl Intervals {
         run.is_empty().then_some(0..0)
     }
 
-    /// The indices at a range of positions in the set.
+    /// The indices of this set at a range of positions.
     pub fn select(&self, positions: &Range<usize>) -> Intervals {
         select(self, std::slice::from_ref(positions))
     }
 
-    /// The indices at a set of positions.
+    /// The indices of this set at a set of positions.
     pub fn select_all(&self, positions: &Intervals) -> Intervals {
         select(self, &positions.0)
     }
 
-    /// The positions of the indices `of` in the set, if those positions are contiguous; `None` also if one is not in
-    /// the set.
+    /// The positions of the indices `of` within this set, if the positions are contiguous. `None` otherwise, and if an
+    /// index is not in this set.
     pub fn positions(&self, of: &Intervals) -> Option<Range<usize>> {
         let (Some(first), Some(last)) = (of.0.first(), of.0.last()) else { return Some(0..0) };
         let start = self.locate(&(first.start..first.start + 1))?.start;

@@ -1,8 +1,8 @@
-//! Owners: which rank is at which place of a grid.
+//! Owners: the rank at each place of a grid.
 
 use serde::{Deserialize, Serialize};
 
-/// The ranks at the places of a grid. Methods take the number of coordinates of each axis, slowest axis first.
+/// The ranks at the places of a grid. Methods receive the number of coordinates of each axis, slowest axis first.
 ///
 /// ```
 /// # use einsum_dist::distribution::Owners;
@@ -21,7 +21,7 @@ pub enum Owners {
     From(usize),
     /// These distinct ranks, in row-major order.
     Listed(Vec<usize>),
-    /// From rank 0 on, with a rank stride for each axis.
+    /// Rank 0 is at the first place; each axis has a rank stride.
     Strided(Vec<usize>),
 }
 
@@ -45,7 +45,7 @@ impl Owners {
         }
     }
 
-    /// The same places with every rank shifted by `to - from`; `None` if a rank would be negative or overflow.
+    /// The same owners with `to - from` added to every rank; `None` if a rank would be negative or overflow.
     pub(super) fn moved(&self, axes: &[usize], from: usize, to: usize) -> Option<Owners> {
         let place = |rank: usize| (rank.checked_add(to)?).checked_sub(from);
         match self {
@@ -67,7 +67,7 @@ impl Owners {
         }
     }
 
-    /// The coordinates of a rank; `None` outside the grid. Cost: a linear search for [`Owners::Listed`].
+    /// The coordinates of a rank; `None` outside the grid. Cost: O(places) for [`Owners::Listed`], else O(axes).
     pub fn coordinates(&self, axes: &[usize], rank: usize) -> Option<Vec<usize>> {
         let places = places(axes).unwrap_or(usize::MAX);
         let mut rest = match self {
@@ -88,7 +88,7 @@ impl Owners {
         Some(coordinates)
     }
 
-    /// The smallest rank of a grid.
+    /// The smallest rank at a place of a grid.
     pub(super) fn start(&self) -> usize {
         match self {
             Owners::From(first) => *first,
@@ -97,7 +97,7 @@ impl Owners {
         }
     }
 
-    /// One more than the largest rank of a grid; `None` on overflow.
+    /// One more than the largest rank at a place of a grid; `None` on overflow.
     pub fn end(&self, axes: &[usize]) -> Option<usize> {
         let places = places(axes)?;
         match self {
@@ -110,7 +110,7 @@ impl Owners {
         }
     }
 
-    /// Whether each place of a grid gets a rank of its own.
+    /// Whether each place of a grid has a rank of its own.
     pub fn fits(&self, axes: &[usize]) -> bool {
         match self {
             Owners::From(_) => true,
@@ -123,7 +123,8 @@ impl Owners {
                 let mut some: Vec<(usize, usize)> = strides.iter().copied().zip(axes.iter().copied()).collect();
                 some.retain(|&(_, axis)| axis > 1);
                 some.sort_unstable();
-                // The stride of each axis is a multiple of the span of the next smaller one, so ranks are distinct.
+                // Ranks are distinct because the stride of each axis is a multiple of the span of the axis with the
+                // next smaller stride.
                 let disjoint = |pair: &[(usize, usize)]| {
                     pair[0].0.checked_mul(pair[0].1).is_some_and(|span| pair[1].0.is_multiple_of(span))
                 };
@@ -137,7 +138,7 @@ impl Owners {
 
 /// The number of places of a grid; `None` on overflow.
 pub(super) fn places(axes: &[usize]) -> Option<usize> {
-    // An axis without coordinates must not hide an overflow of the others.
+    // An axis without coordinates must not hide an overflow of the other axes.
     axes.iter().try_fold(1usize, |places, &axis| places.checked_mul(axis.max(1)))?;
     Some(axes.iter().product())
 }

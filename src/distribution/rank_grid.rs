@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::owners::places;
 use super::{Cut, GridError, Intervals, Owners, Region};
 
-/// The maximum number of separate pieces of one block; schedules list each of them.
+/// The maximum number of separate pieces of one block. Schedules list each piece.
 const MAX_PIECES: usize = 1 << 20;
 
 /// The role of one axis of the grid for the tensor.
@@ -16,7 +16,7 @@ const MAX_PIECES: usize = 1 << 20;
 pub enum Role {
     /// Divides dimension `dim` (its position in the tensor) among the coordinates.
     Cut {
-        /// Counted from 0.
+        /// The dimension, counted from 0.
         dim: usize,
         /// The kind of cut.
         how: Cut,
@@ -32,14 +32,15 @@ pub enum Role {
 pub struct Axis {
     /// The number of coordinates.
     pub ranks: usize,
-    /// Its role for the tensor.
+    /// The role of the axis for the tensor.
     pub role: Role,
 }
 
 /// The distribution of a tensor over a row-major grid of ranks (last axis fastest). Ranks outside the grid hold
 /// nothing.
 ///
-/// Axes that cut the same dimension nest: the later axis divides what the earlier one leaves, by position.
+/// If several axes cut the same dimension, each later axis divides the indices that the earlier axes leave, by
+/// position.
 ///
 /// ```
 /// # use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};
@@ -55,7 +56,7 @@ pub struct Axis {
 pub struct Distribution {
     axes: Vec<Axis>,
     owners: Owners,
-    /// The product of the axes of the grid; checked not to overflow.
+    /// The number of places: the product of the axes, checked not to overflow.
     #[serde(skip_serializing)]
     places: usize,
     /// One more than the largest rank; checked not to overflow.
@@ -79,7 +80,7 @@ impl TryFrom<Unchecked> for Distribution {
 }
 
 impl Distribution {
-    /// A grid of these axes with these ranks at its places.
+    /// A grid of these axes, with these owners as the ranks at its places.
     ///
     /// ```
     /// # use einsum_dist::distribution::{Axis, Distribution, Owners, Role};
@@ -112,32 +113,31 @@ impl Distribution {
         Ok(Distribution { axes, owners, places, end })
     }
 
-    /// As [`Distribution::try_new`], for axes made by the engine itself; panics on an error.
+    /// As [`Distribution::try_new`], for axes that the engine itself generates. Panics on an error.
     fn made(axes: Vec<Axis>, owners: Owners) -> Distribution {
         Distribution::try_new(axes, owners).unwrap_or_else(|error| panic!("no grid of ranks: {error}"))
     }
 
-    /// A grid of these axes, from rank 0 on. For axes from a file or a user, use [`Distribution::try_new`].
+    /// A grid of these axes on the ranks from 0 on. For axes from a file or a user, use [`Distribution::try_new`].
     ///
     /// # Panics
-    /// When an axis has no ranks, a cut does not fit the number of ranks, or the number of places overflows.
+    /// If an axis has no ranks, a cut does not fit the number of ranks, or the number of places overflows.
     pub fn new(axes: Vec<Axis>) -> Distribution {
         Distribution::made(axes, Owners::default())
     }
 
-    /// The same grid with other ranks.
+    /// The same grid with other ranks at its places.
     ///
     /// # Panics
-    /// When the owners are not one distinct rank per place.
+    /// If the owners are not one distinct rank per place.
     pub fn owned_by(self, owners: Owners) -> Distribution {
         Distribution::made(self.axes, owners)
     }
 
-    /// Checks that a tensor of `dims` dimensions can have this distribution in a run of `ranks` ranks. Cost: linear in
-    /// the axes.
+    /// Checks that a tensor of `dims` dimensions can have this distribution in a run of `ranks` ranks. Cost: O(axes).
     ///
     /// # Errors
-    /// An axis cuts a dimension that does not exist, or the grid needs more ranks.
+    /// An axis cuts a dimension that does not exist, or the grid needs more ranks than the run has.
     pub fn fits(&self, dims: usize, ranks: usize) -> Result<(), GridError> {
         if self.end > ranks {
             return Err(GridError::Ranks { needed: self.end, ranks });
@@ -148,8 +148,8 @@ impl Distribution {
         })
     }
 
-    /// As [`Distribution::fits`], for a tensor of this shape; also limits the separate pieces of a block. Cost: linear
-    /// in the axes.
+    /// As [`Distribution::fits`], for a tensor of this shape. Also limits the number of separate pieces of a block.
+    /// Cost: O(axes).
     ///
     /// # Errors
     /// As [`Distribution::fits`]; also if cyclic cuts leave blocks of more than 2^20 separate pieces.
@@ -158,7 +158,7 @@ impl Distribution {
         let (mut extents, mut pieces) = (shape.to_vec(), vec![1usize; shape.len()]);
         for axis in &self.axes {
             if let Role::Cut { dim, how } = &axis.role {
-                // A cut of a cut has the borders of both.
+                // A block that two axes cut along one dimension has the boundaries of both cuts.
                 pieces[*dim] = pieces[*dim].saturating_add(how.pieces(extents[*dim], axis.ranks).saturating_sub(1));
                 extents[*dim] = how.largest(extents[*dim], axis.ranks);
             }
@@ -170,10 +170,10 @@ impl Distribution {
         Ok(())
     }
 
-    /// The same grid with every rank shifted by `to - from`.
+    /// The same grid with `to - from` added to every rank.
     ///
     /// # Panics
-    /// When a rank would be negative or overflow.
+    /// If a rank would be negative or overflow.
     ///
     /// ```
     /// # use einsum_dist::Distribution;
@@ -193,7 +193,7 @@ impl Distribution {
         Distribution::new(Vec::new())
     }
 
-    /// Even tiles of dimension `dim` over `ranks` ranks.
+    /// Dimension `dim` in even tiles over `ranks` ranks.
     pub fn cut(dim: usize, ranks: usize) -> Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Cut { dim, how: Cut::Even } }])
     }
@@ -203,7 +203,7 @@ impl Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Replicate }])
     }
 
-    /// A summand of the tensor on each of `ranks` ranks.
+    /// One summand of the tensor on each of `ranks` ranks.
     pub fn partial(ranks: usize) -> Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Partial }])
     }
@@ -233,7 +233,7 @@ impl Distribution {
         self.end
     }
 
-    /// The range from the smallest rank of the grid to the largest.
+    /// The range from the smallest rank of the grid to the largest, inclusive.
     pub fn span(&self) -> Range<usize> {
         self.owners.start()..self.end
     }
@@ -252,7 +252,7 @@ impl Distribution {
         self.axes.iter().any(cyclic)
     }
 
-    /// The coordinates of a rank in the grid; `None` outside it.
+    /// The coordinates of a rank in the grid; `None` outside the grid.
     pub fn coordinates(&self, rank: usize) -> Option<Vec<usize>> {
         self.owners.coordinates(&self.extents(), rank)
     }
@@ -262,8 +262,9 @@ impl Distribution {
         self.owners.rank(&self.extents(), coordinates)
     }
 
-    /// The rank from which `target` reads the block of `holder`: `target` itself if it holds a replica, else a replica
-    /// chosen by the number of `target`, which spreads the load. `None` if `holder` holds nothing.
+    /// The rank from which `target` reads the block of `holder`. This is `target` itself if it has a replica of that
+    /// block. Otherwise it is a replica chosen by the number of `target`, which spreads the load. `None` if `holder`
+    /// has no block.
     pub fn replica_for(&self, holder: usize, target: usize) -> Option<usize> {
         let mut coordinates = self.coordinates(holder)?;
         let same = self.coordinates(target).is_some_and(|own| {
@@ -283,22 +284,24 @@ impl Distribution {
         Some(self.rank_at(&coordinates))
     }
 
-    /// The number of ranks that hold the same block.
+    /// The number of ranks that have the same block.
     pub fn replicas(&self) -> usize {
         self.axes.iter().filter(|axis| axis.role == Role::Replicate).map(|axis| axis.ranks).product()
     }
 
-    /// The number of places with different blocks, or with different summands of a block; at least one.
+    /// The number of distinct parts of the tensor, at least one: places count once if they have the same block and
+    /// summand.
     pub fn parts(&self) -> usize {
         (self.places() / self.replicas().max(1)).max(1)
     }
 
-    /// The number of the replica that `rank` holds: its coordinates on the replicating axes, as one number.
+    /// The number of the replica on `rank`: its coordinates on the replicating axes, in row-major order. `None` outside
+    /// the grid.
     pub fn replica(&self, rank: usize) -> Option<usize> {
         self.number_on(rank, &Role::Replicate)
     }
 
-    /// The ranks that hold the same block as `rank`, including `rank`, in order of their replica numbers.
+    /// The ranks that have the same block as `rank`, including `rank`, in order of their replica numbers.
     pub fn same_as(&self, rank: usize) -> Vec<usize> {
         let Some(mut coordinates) = self.coordinates(rank) else { return Vec::new() };
         let replica = |mut number: usize| {
@@ -319,7 +322,7 @@ impl Distribution {
         Some(on.fold(0, |number, (axis, coordinate)| number * axis.ranks + coordinate))
     }
 
-    /// The block of `rank`; `None` outside the grid (the rank holds nothing at all).
+    /// The block of `rank`; `None` outside the grid, where a rank has no block at all.
     pub fn block(&self, shape: &[usize], rank: usize) -> Option<Region> {
         let coordinates = self.coordinates(rank)?;
         let mut dims: Vec<Intervals> = shape.iter().map(|&extent| Intervals::from(0..extent)).collect();
@@ -332,9 +335,9 @@ impl Distribution {
         Some(Region::from(dims))
     }
 
-    /// The ranks whose blocks overlap a region, in ascending order: its possible sources. Cost: at each axis, one tile
-    /// for each coordinate of every partial place that overlaps the region along the axes before; not linear in all
-    /// ranks.
+    /// The ranks whose blocks overlap a region, in ascending order. Coordinates are chosen axis by axis. Cost: at each
+    /// axis, one tile per coordinate for every choice of the earlier coordinates that still overlaps the region. Blocks
+    /// that do not overlap are thus mostly skipped.
     ///
     /// ```
     /// # use einsum_dist::{Axis, Cut, Distribution, Region, Role};
@@ -372,27 +375,29 @@ impl Distribution {
     /// The block of `rank`, empty outside the grid.
     pub fn block_or_empty(&self, shape: &[usize], rank: usize) -> Region {
         self.block(shape, rank).unwrap_or_else(|| {
-            // A tensor of no dimensions has no empty region; the buffer of such a rank is declared absent instead.
+            // A tensor without dimensions has no empty region. The buffer of a rank outside the grid is then declared
+            // absent.
             Region::from(shape.iter().map(|_| 0..0).collect::<Vec<_>>())
         })
     }
 
-    /// The number of the summand that `rank` holds: its coordinates on the partial axes, as one number.
+    /// The number of the summand on `rank`: its coordinates on the partial axes, in row-major order. `None` outside the
+    /// grid.
     pub fn summand(&self, rank: usize) -> Option<usize> {
         self.number_on(rank, &Role::Partial)
     }
 
-    /// Whether `rank` holds the first replica of its block; of several replicas, this one writes a file.
+    /// Whether `rank` has the first replica of its block. Only the first replica is written to a file.
     pub fn is_first_replica(&self, rank: usize) -> bool {
         self.replica(rank) == Some(0)
     }
 
-    /// The number of summands that make up the tensor; 1 when every block holds final values.
+    /// The number of summands that make up the tensor; 1 if every block has final values.
     pub fn summands(&self) -> usize {
         self.axes.iter().filter(|axis| axis.role == Role::Partial).map(|axis| axis.ranks).product()
     }
 
-    /// The extents of the largest block, dimension by dimension.
+    /// The extents of the largest block, by dimension.
     pub fn largest_block(&self, shape: &[usize]) -> Vec<usize> {
         let mut extents = shape.to_vec();
         for axis in &self.axes {

@@ -1,4 +1,4 @@
-//! Regions of a tensor: a union of intervals per dimension; and boxes, where each union is a single interval.
+//! Regions of a tensor, with a union of intervals for each dimension. In a box, each union is a single interval.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ pub fn is_empty(bounds: &[Range<usize>]) -> bool {
     bounds.iter().any(Range::is_empty)
 }
 
-/// The part of `from` outside `hole`, as disjoint boxes; `hole` is contained in `from`.
+/// The part of `from` outside `hole`, as disjoint boxes. `from` must contain `hole`.
 pub fn without(from: &[Range<usize>], hole: &[Range<usize>]) -> Vec<Bounds> {
     let mut rest = from.to_vec();
     let mut pieces = Vec::new();
@@ -63,7 +63,7 @@ impl Region {
         &self.0
     }
 
-    /// The shape of the region stored densely.
+    /// The shape of the region when it is stored densely.
     pub fn extents(&self) -> Vec<usize> {
         self.0.iter().map(Intervals::len).collect()
     }
@@ -78,14 +78,14 @@ impl Region {
         self.0.iter().any(Intervals::is_empty)
     }
 
-    /// The elements in both regions, which belong to one tensor.
+    /// The elements that are in both regions. Both must be regions of the same tensor.
     pub fn intersect(&self, other: &Region) -> Region {
         debug_assert!(self.0.len() == other.0.len());
         Region(self.0.iter().zip(&other.0).map(|(a, b)| a.intersect(b)).collect())
     }
 
-    /// The union of two regions that are adjacent intervals along one dimension and equal in all others; otherwise
-    /// `None`.
+    /// The union of two regions that are adjacent intervals along one dimension and equal in all other dimensions;
+    /// `None` otherwise.
     pub fn joined(&self, other: &Region) -> Option<Region> {
         let mut differ = self.0.iter().zip(&other.0).enumerate().filter(|(_, (a, b))| a != b);
         let (dim, (a, b)) = differ.next().filter(|_| self.0.len() == other.0.len())?;
@@ -98,12 +98,12 @@ impl Region {
         })
     }
 
-    /// Whether the two share an element.
+    /// Whether the two regions share an element.
     pub fn meets(&self, other: &Region) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| a.meets(b))
     }
 
-    /// The boxes that make up the region, in row-major order of their first elements; none when it is empty.
+    /// The boxes that make up the region, in row-major order of their first elements. Empty if the region is empty.
     pub fn boxes(&self) -> Vec<Bounds> {
         let mut boxes: Vec<Bounds> = vec![Vec::new()];
         for dim in &self.0 {
@@ -126,18 +126,19 @@ impl Region {
         self.boxes().into_iter().filter_map(|bounds| Some((bounds.clone(), self.locate(&bounds)?)))
     }
 
-    /// The position of a box of the tensor in the dense storage of this region; `None` when it is not one box there.
+    /// The position of a box of the tensor in the dense storage of this region; `None` if it is not a single box there.
     pub fn locate(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
         each_dim(self.0.iter().zip(bounds).map(|(dim, run)| dim.locate(run)))
     }
 
-    /// The position of another region in the dense storage of this one; `None` when it is not one box there.
+    /// The position of another region in the dense storage of this region; `None` if it is not a single box there.
     pub fn positions(&self, of: &Region) -> Option<Bounds> {
         each_dim(self.0.iter().zip(&of.0).map(|(dim, of)| dim.positions(of)))
     }
 }
 
-/// Collects the ranges if all are `Some`, without spare capacity, because schedules hold very many of them.
+/// Collects the ranges if all are `Some`. The list has no spare capacity, because schedules contain very many such
+/// lists.
 fn each_dim(ranges: impl ExactSizeIterator<Item = Option<Range<usize>>>) -> Option<Bounds> {
     let mut bounds = Vec::with_capacity(ranges.len());
     for range in ranges {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The bounds of tile `index` of `parts` when `extent` elements are cut into tiles whose sizes differ by at most one,
+/// The bounds of tile `index` of `parts` when `extent` indices are cut into tiles whose sizes differ by at most one,
 /// larger tiles first.
 ///
 /// ```

@@ -3,7 +3,7 @@
 use super::{Machine, Synthetic};
 
 impl Machine {
-    /// Reads a machine; missing entries are as in [`Machine::default`].
+    /// Reads a machine. Missing entries have the values of [`Machine::default`].
     ///
     /// ```
     /// use einsum_dist::Machine;
@@ -17,12 +17,12 @@ impl Machine {
     /// ```
     ///
     /// # Errors
-    /// Text that is not TOML, unknown names, and numbers that [`Machine::check`] refuses.
+    /// The text is not TOML, has unknown names, or has numbers that [`Machine::check`] refuses.
     pub fn from_toml(text: &str) -> Result<Machine, String> {
         Machine::from_toml_with(text, None)
     }
 
-    /// As [`Machine::from_toml`], with the given number of ranks, whatever the text says.
+    /// As [`Machine::from_toml`], except that `ranks`, if given, replaces the number of ranks in the text.
     ///
     /// # Errors
     /// As [`Machine::from_toml`].
@@ -45,9 +45,9 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Writes the machine as [`Machine::from_toml`] reads it.
+    /// Writes the machine in the format that [`Machine::from_toml`] reads.
     pub fn to_toml(&self) -> String {
-        // A machine is numbers; writing those cannot fail.
+        // A machine consists of numbers and one string, so writing it cannot fail.
         toml::to_string(self).unwrap_or_default()
     }
 }

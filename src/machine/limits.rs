@@ -1,12 +1,12 @@
-//! Limits on the numbers of a machine, whatever their source.
+//! Limits on the numbers of a machine, whether they come from a file, a user or a measurement.
 //!
-//! Invariant: with numbers that pass, no product of them overflows, no rate or time is infinite or NaN, and no list
-//! with an entry for each rank or worker takes more memory than a laptop has. Deliberately absent: whether any such
-//! machine was ever built.
+//! Invariant: if all numbers pass the check, no product of them overflows, no rate or time is infinite or NaN, and no
+//! list with an entry for each rank or worker needs more memory than a laptop has. Deliberately absent: a check that a
+//! machine with these numbers exists.
 
 use super::Machine;
 
-/// Maximum number of ranks of a plan. Planning, proving and explaining list each of them.
+/// Maximum number of ranks of a plan. Planning, proving and explaining list every rank.
 pub const MAX_RANKS: usize = 32_768;
 
 /// Maximum number of compute threads of one rank.
@@ -16,15 +16,15 @@ pub const MAX_WORKERS: usize = 1 << 16;
 const MIN_RATE: f64 = 1e-3;
 const MAX_RATE: f64 = 1e24;
 
-/// Maximum of all times.
+/// Maximum of all times, in seconds.
 const MAX_SECONDS: f64 = 1e9;
 
-/// Maximum of all factors.
+/// Maximum of all dimensionless factors.
 const MAX_FACTOR: f64 = 1e9;
 
 impl Machine {
-    /// Checks that its numbers allow planning: ranks and workers from 1 to [`MAX_RANKS`] and [`MAX_WORKERS`], rates
-    /// and times that are numbers within reason.
+    /// Checks that the machine can be planned for: ranks from 1 to [`MAX_RANKS`], workers from 1 to [`MAX_WORKERS`],
+    /// and plausible rates and times.
     ///
     /// ```
     /// use einsum_dist::Machine;
@@ -36,7 +36,7 @@ impl Machine {
     /// ```
     ///
     /// # Errors
-    /// The first number that is out of range, with its name and its range.
+    /// Names the first number that is out of range, and its range.
     pub fn check(&self) -> Result<(), String> {
         let counts = [
             ("ranks", self.ranks, MAX_RANKS),
@@ -67,7 +67,7 @@ impl Machine {
             ("interference", interference, 0.0, MAX_FACTOR),
         ];
         for (name, number, least, most) in numbers {
-            // False for NaN.
+            // `contains` is false for NaN, so NaN is refused.
             if !(least..=most).contains(&number) {
                 return Err(format!("{name} is {number:?}, and must be from {least:?} to {most:?}"));
             }

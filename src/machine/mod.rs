@@ -1,9 +1,9 @@
-//! The machine that a plan is for: a plain value.
+//! The machine that a plan is made for, as a plain value.
 //!
-//! Plans depend on a machine only through this value, so a laptop can plan for a cluster. The default rates are those
-//! of one common server core and its memory; [`World::machine`](crate::World::machine) has those of the host. A machine
-//! may describe the topology of its hosts, from which the cores of each rank follow. Deliberately absent: measuring,
-//! which needs a world to run in, and detecting the topology of this host.
+//! A plan depends on a machine only through this value, so a laptop can plan for a cluster. The default rates are
+//! typical of a server core and its memory; [`World::machine`](crate::World::machine) returns the rates of this host. A
+//! machine can describe the topology of its hosts, which determines the cores of each rank. Deliberately absent:
+//! measuring, which needs a world to run in, and detecting the topology of this host.
 
 mod file;
 mod limits;
@@ -20,16 +20,16 @@ pub use placement::{Placement, RankPlacement, Warning, listed};
 pub use synthetic::Synthetic;
 pub use topology::{Cache, Domain, Topology};
 
-/// The cost of a transfer between two ranks.
+/// The cost of a transfer between two ranks: `latency` + bytes / `bandwidth`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
     /// Bytes per second.
     pub bandwidth: f64,
-    /// Seconds, independent of the size.
+    /// Seconds per transfer, independent of its size.
     pub latency: f64,
 }
 
-/// Ranks, workers and rates.
+/// The ranks, workers and rates of a machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Machine {
@@ -37,41 +37,43 @@ pub struct Machine {
     pub ranks: usize,
     /// Compute threads of each rank.
     pub workers: usize,
-    /// Operations per second of one worker in single precision; double precision runs at half of it.
+    /// Operations per second of one worker in single precision. Double precision runs at half this rate.
     pub flops: f64,
     /// Bytes per second that one worker reads or writes in memory.
     pub memory_bandwidth: f64,
-    /// Bytes per second that one rank receives, from another node if there are several ([`Machine::ranks_per_node`]).
+    /// Bytes per second that one rank receives from a rank of another node, or from any rank if all links are equal
+    /// ([`Machine::ranks_per_node`]).
     pub link_bandwidth: f64,
-    /// Seconds of such a transfer, independent of its size.
+    /// Seconds of such a transfer that do not depend on its size.
     pub link_latency: f64,
-    /// Ranks of one node, which are consecutive; 1 if all links are alike.
+    /// Number of ranks on one node; these are consecutive. 1 if all links are equal.
     pub ranks_per_node: usize,
-    /// Bytes per second that one rank receives from another of its node.
+    /// Bytes per second that one rank receives from another rank of its node.
     pub node_bandwidth: f64,
-    /// Seconds of such a transfer, independent of its size.
+    /// Seconds of such a transfer that do not depend on its size.
     pub node_latency: f64,
     /// Fixed seconds of every run.
     #[serde(rename = "start", alias = "startup_seconds")]
     pub startup_seconds: f64,
-    /// Additional seconds of a run when more than one rank has work: it begins when the last rank has woken up.
+    /// Additional seconds of a run in which several ranks have work: it begins when the last rank has woken up.
     #[serde(alias = "together")]
     pub sync_overhead: f64,
-    /// How many times as fast a rank contracts while no other rank does: ranks may share clocks, caches and memory, and
-    /// cores too.
+    /// The speed of a rank's contractions while no other rank contracts, relative to their speed while all ranks
+    /// contract. Ranks may share clocks, caches, memory and even cores.
     #[serde(alias = "alone")]
     pub solo_speedup: f64,
-    /// The share of an overlapped transfer's time that computing loses. Transfers use memory bandwidth. They also use
-    /// cores, if ranks have none to spare; they then need more core time than while nothing computes, and the share is
-    /// above 1. The default of 1 suits unknown machines, for which plans should move few bytes.
+    /// The computing time that an overlapped transfer costs, as a fraction of the transfer's time. Transfers use memory
+    /// bandwidth. They also use cores if ranks have no spare cores. They then need more core time than while nothing
+    /// computes, and the fraction exceeds 1. The default of 1 suits unknown machines, for which plans should move few
+    /// bytes.
     pub interference: f64,
-    /// Rates of small products, which are slower: sides of cubes in ascending order, and operations per second of one
-    /// worker on each.
+    /// Rates of small products, which are slower. Each entry has the side of a cube, and the operations per second of
+    /// one worker on a product of that size. Sides ascend.
     pub block_rates: Vec<[f64; 2]>,
-    /// Speed of each rank's contractions relative to the mean; empty if all are alike.
+    /// Speed of each rank's contractions relative to the mean; empty if all ranks are equally fast.
     pub speeds: Vec<f64>,
-    /// The topology of a host, for placing ranks; no rate follows from it. With it, the default is one rank for each
-    /// NUMA domain, and one worker for each core of a rank, less one for communication.
+    /// The topology of a host, for placing ranks; no rate depends on it. If it is set, the default is one rank for each
+    /// NUMA domain, and one worker for each core of a rank except one core for communication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<Synthetic>,
 }
@@ -100,13 +102,13 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// This many ranks of this many workers, with default rates.
+    /// A machine with this number of ranks and of workers per rank, at default rates.
     pub fn new(ranks: usize, workers: usize) -> Machine {
         Machine { ranks, workers, ..Machine::default() }
     }
 
-    /// Operations per second of one worker on products as large as a cube of this side: interpolated by powers of the
-    /// side between known sides, and [`Machine::flops`] beyond the largest.
+    /// Operations per second of one worker on products as large as a cube of this side. Between known sides the rate is
+    /// interpolated by powers of the side; beyond the largest side it is [`Machine::flops`].
     ///
     /// ```
     /// use einsum_dist::Machine;
@@ -142,20 +144,20 @@ impl Machine {
         if per_node > 1 && one / per_node == other / per_node { self.near() } else { self.far() }
     }
 
-    /// The link between ranks of one node, if there are several nodes.
+    /// The link between ranks of one node, if nodes have several ranks.
     fn near(&self) -> Link {
         Link { bandwidth: self.node_bandwidth, latency: self.node_latency }
     }
 
-    /// The link between nodes, or between any two ranks if all links are alike.
+    /// The link between nodes, or between any two ranks if all links are equal.
     fn far(&self) -> Link {
         Link { bandwidth: self.link_bandwidth, latency: self.link_latency }
     }
 
-    /// Some of the ranks as a machine of their own.
+    /// The machine that consists of these ranks only.
     #[must_use]
     pub fn part(&self, ranks: Range<usize>) -> Machine {
-        // Other ranks compute at the same time.
+        // While these ranks compute, other ranks compute too.
         let solo_speedup = if ranks.len() == self.ranks { self.solo_speedup } else { 1.0 };
         let per_node = self.ranks_per_node.max(1);
         let within = per_node > 1 && !ranks.is_empty() && ranks.start / per_node == (ranks.end - 1) / per_node;
@@ -179,7 +181,7 @@ impl Machine {
         Some((topology, placement))
     }
 
-    /// Number of ranks of the first host: all ranks, if links are alike.
+    /// Number of ranks of the first host: all ranks if all links are equal.
     fn ranks_of_host(&self) -> usize {
         if self.ranks_per_node > 1 { self.ranks_per_node.min(self.ranks) } else { self.ranks }
     }
@@ -189,7 +191,7 @@ impl Machine {
         self.speeds.get(rank).copied().unwrap_or(1.0)
     }
 
-    /// Multiply-adds of a rank in the time in which it receives an element of `bytes` bytes.
+    /// The number of multiply-adds that a rank computes while it receives one element of `bytes` bytes.
     pub fn balance(&self, bytes: usize) -> u64 {
         (self.flops * self.workers as f64 / 2.0 * bytes as f64 / self.link_bandwidth).max(1.0) as u64
     }

@@ -1,4 +1,5 @@
-//! Assigns cores to the ranks of one host and to their threads: a plain value, from a topology alone.
+//! Assigns cores to the ranks of one host and to their threads. The result is a plain value that depends only on the
+//! topology and the numbers of ranks and threads.
 //!
 //! ```text
 //! two domains of four cores      0 1 2 3 | 4 5 6 7
@@ -8,13 +9,16 @@
 //! one rank of eight workers      w w w w | w w w w      it straddles both
 //! ```
 //!
-//! Invariants: ranks of one host occupy its domains in order; a domain gets ranks in proportion to its cores, at least
-//! one if there are enough ranks; ranks of one domain have about equally many cores, side by side. If that would leave
-//! more than a quarter of the cores idle, as all ranks have equally many workers, all cores are divided evenly instead,
-//! across the borders of domains. A core has at most one worker, whatever its hardware threads. If ranks of a domain
-//! have fewer cores than workers, none has any of its own: they stay in the domain, and the system places their
-//! threads. It also places the threads of a rank that has more cores than threads, as another run on the host would be
-//! bound to the same ones.
+//! Invariants: the ranks of one host occupy its domains in order. The number of ranks in a domain is proportional to
+//! its cores, and at least one if there are enough ranks. Ranks of one domain have about equally many cores, which are
+//! adjacent. All ranks have equally many workers, so uneven shares can leave cores idle. If more than a quarter of the
+//! cores would be idle, all cores are divided evenly instead, across the borders of domains. A core has at most one
+//! worker, however many hardware threads it has.
+//!
+//! If the ranks of a domain have fewer cores than workers, no rank has cores of its own: the ranks stay in the domain,
+//! and the system places their threads. The system also places the threads of a rank that has more cores than threads,
+//! because another run on the host would be bound to the same cores.
+//!
 //! Deliberately absent: binding, which the threads do themselves.
 
 use std::fmt;
@@ -24,50 +28,50 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Domain, Topology};
 
-/// Maximum ranks that a list of places shows.
+/// Maximum number of ranks in a printed list of placements.
 const MAX_LISTED_RANKS: usize = 64;
 
-/// Placement of one rank. Numbers of units and domains are those of the system.
+/// The placement of one rank. The numbers of units and domains are those of the operating system.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RankPlacement {
-    /// NUMA domains; several if the rank straddles them.
+    /// NUMA domains of the rank; several if the rank straddles them.
     pub domains: Vec<usize>,
-    /// Processing units that its threads may use, in ascending order; empty if nothing is bound.
+    /// Processing units that the rank's threads may use, in ascending order; empty if no thread is bound.
     pub units: Vec<usize>,
-    /// The unit of each worker; empty if the system chooses among the units.
+    /// The unit of each worker; empty if the system chooses among `units`.
     pub workers: Vec<usize>,
-    /// The unit of the thread that communicates; `None` if it is not bound to one.
+    /// The unit of the communication thread; `None` if that thread is not bound to one unit.
     pub communication: Option<usize>,
-    /// Whether a core is left for communication, bound to it or not.
+    /// Whether one core is left for communication, even if no thread is bound to it.
     pub spare: bool,
 }
 
 /// The placement of all ranks of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Placement {
-    /// In order of ranks.
+    /// The placement of each rank, in order of ranks.
     pub places: Vec<RankPlacement>,
-    /// Problems, in order of ranks.
+    /// Reasons why ranks are slow, in order of ranks.
     pub warnings: Vec<Warning>,
 }
 
 /// A reason why a rank is slow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
-    /// It has fewer cores than workers.
+    /// The rank has fewer cores than workers.
     Starved {
-        /// Its number among the ranks of the host.
+        /// The number of the rank among the ranks of the host.
         rank: usize,
-        /// Cores of its share.
+        /// The smallest number of cores of a rank in the same domains.
         cores: usize,
-        /// Workers requested.
+        /// The number of workers requested.
         workers: usize,
     },
-    /// Its workers are in several NUMA domains.
+    /// The workers of the rank are in several NUMA domains.
     Straddles {
-        /// Its number among the ranks of the host.
+        /// The number of the rank among the ranks of the host.
         rank: usize,
-        /// Numbers of the domains.
+        /// The numbers of the domains.
         domains: Vec<usize>,
     },
 }
@@ -86,7 +90,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// A line for each rank; only the first ones if there are many.
+/// One line for each rank, up to `MAX_LISTED_RANKS` ranks.
 pub fn listed(places: &[RankPlacement]) -> impl Iterator<Item = String> {
     let more = places.len().saturating_sub(MAX_LISTED_RANKS);
     let lines = places.iter().take(MAX_LISTED_RANKS).enumerate().map(|(rank, place)| format!("rank {rank}: {place}"));
@@ -108,7 +112,7 @@ impl fmt::Display for RankPlacement {
     }
 }
 
-/// Numbers as ranges: `0-3,8`.
+/// Formats ascending numbers as ranges: `0-3,8`.
 fn ranges(numbers: &[usize]) -> String {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for &number in numbers {
@@ -124,24 +128,24 @@ fn ranges(numbers: &[usize]) -> String {
     runs.iter().map(run).collect::<Vec<_>>().join(",")
 }
 
-/// The share of one rank in a topology.
+/// The cores of one rank in a topology.
 struct RankShare<'a> {
     domains: &'a [Domain],
     cores: Vec<&'a Vec<usize>>,
-    /// Minimum number of cores of each rank in its domains.
+    /// The smallest number of cores of a rank in these domains.
     least: usize,
 }
 
 impl Topology {
-    /// Default number of ranks of a process that may use all of it: one for each domain, or fewer if the smallest
-    /// domain would leave too many cores of the others idle, as all ranks have equally many workers. It is the largest
-    /// number of ranks that keeps at least nine tenths of the achievable maximum of cores busy.
+    /// Default number of ranks of a process that may use the whole topology: one rank for each domain, or fewer. All
+    /// ranks have equally many workers, so a small domain could leave too many cores of the other domains idle. The
+    /// result is the largest number of ranks that keeps at least nine tenths of the achievable maximum of cores busy.
     pub fn ranks(&self) -> usize {
         self.ranks_within(self.cores())
     }
 
-    /// As [`Topology::ranks`], for a process that has the time of only `processors` processors; no more ranks than
-    /// these.
+    /// As [`Topology::ranks`], for a process that is allowed the computing time of only `processors` processors. The
+    /// result is at most `processors`.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -156,8 +160,8 @@ impl Topology {
         (1..=most).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
     }
 
-    /// Default number of workers of each of `ranks` ranks that share it: one for each core of the smallest share, less
-    /// one for communication if ranks `communicate` and at least one worker remains.
+    /// Default number of workers of each of `ranks` ranks that share the topology. It is the number of cores of the
+    /// smallest share, less one core for communication if ranks `communicate` and at least one worker remains.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -178,12 +182,12 @@ impl Topology {
         least_of(&self.shares(ranks))
     }
 
-    /// Number of cores of the smallest share, if shares are whole domains or within one.
+    /// Number of cores of the smallest share if every share consists of whole domains or is inside one domain.
     fn least_within(&self, ranks: usize) -> usize {
         least_of(&self.shares_within(ranks))
     }
 
-    /// Places `ranks` ranks that share it, each with `workers` workers, and one more thread if they `communicate`.
+    /// Places `ranks` ranks on the topology. Each has `workers` workers, and one more thread if ranks `communicate`.
     pub fn place(&self, ranks: usize, workers: usize, communicate: bool) -> Placement {
         let mut placement = Placement::default();
         for (rank, RankShare { domains, cores, least }) in self.shares(ranks).into_iter().enumerate() {
@@ -209,8 +213,8 @@ impl Topology {
         placement
     }
 
-    /// The domains of each rank, for fewer ranks than domains: consecutive whole domains, with about equally many
-    /// cores, at least one domain each.
+    /// The domains of each rank if there are fewer ranks than domains. Each rank has at least one domain; its domains
+    /// are consecutive and whole. Ranks have about equally many cores.
     fn runs(&self, ranks: usize) -> Vec<Range<usize>> {
         let ends: Vec<usize> = self
             .domains
@@ -236,7 +240,7 @@ impl Topology {
         if 4 * least_of(&within) >= 3 * even { within } else { self.shares_across(ranks) }
     }
 
-    /// Divides all cores evenly, in order.
+    /// Divides all cores evenly, in order, across the borders of domains.
     fn shares_across(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let cores = cores_of(&self.domains);
         let owners: Vec<usize> =
@@ -249,7 +253,7 @@ impl Topology {
         (0..ranks).map(share).collect()
     }
 
-    /// Whole domains, or parts of one.
+    /// Shares that consist of whole domains or are inside one domain.
     fn shares_within(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let count = self.domains.len();
         if ranks < count {
@@ -264,7 +268,8 @@ impl Topology {
         }
         let mut members = vec![1; count];
         for _ in count..ranks {
-            // The domain with the most cores per rank after one more rank; of equals, the first.
+            // Adds a rank to the domain that then has the most cores per rank; to the first of them if several have
+            // equally many.
             let cores = |domain: usize| self.domains[domain].cores.len();
             let each = |a: usize, b: usize| (cores(a) * (members[b] + 1)).cmp(&(cores(b) * (members[a] + 1)));
             let next = (0..count).max_by(|&a, &b| each(a, b).then(b.cmp(&a))).unwrap_or(0);
@@ -305,7 +310,7 @@ mod tests {
         text.parse::<Synthetic>().unwrap().topology()
     }
 
-    /// The defaults of a run without any given number: ranks, workers and places.
+    /// The default number of workers, and the placement of the default number of ranks.
     fn default(topology: &Topology) -> (usize, Placement) {
         let ranks = topology.ranks();
         let workers = topology.workers(ranks, ranks > 1);
@@ -353,7 +358,7 @@ mod tests {
             assert_eq!((&place.domains[..], &place.units), (&[rank][..], &units));
             assert_eq!((&place.workers[..], place.communication), (workers, Some(last)));
         }
-        // A rank per socket has all domains of the socket; three ranks cannot have equally many.
+        // One rank per socket has all domains of the socket. Three ranks cannot have equally many domains.
         let places = host.place(2, 63, true);
         assert_eq!(lines(&places)[1], "rank 1: NUMA domains 4-7, workers on 64-126, communication on 127");
         assert_eq!(places.warnings[1].to_string(), "rank 1 straddles NUMA domains 4-7");
@@ -378,8 +383,8 @@ mod tests {
             let places = host.place(ranks, 1, true).places;
             (0..2).map(|domain| places.iter().filter(|place| place.domains == [domain]).count()).collect::<Vec<_>>()
         };
-        // With five ranks, three would have two cores each in one domain and two would have four in the other: one
-        // straddles.
+        // With five ranks and no straddling, three ranks would have two cores each in one domain and two ranks four
+        // each in the other. Instead, one rank straddles.
         assert_eq!([2, 5, 6, 16].map(each), [[1, 1], [2, 2], [3, 3], [8, 8]]);
     }
 
@@ -388,7 +393,7 @@ mod tests {
         let (workers, placement) = default(&host("core:1"));
         assert_eq!((workers, &placement.warnings[..]), (1, &[][..]));
         assert_eq!(lines(&placement), ["rank 0: NUMA domain 0, workers on 0"]);
-        // Two ranks, or two workers, are too many for it.
+        // Two ranks, or two workers, are too many for one core.
         let crowded = host("core:1 pu:2").place(2, 1, true);
         assert_eq!(lines(&crowded)[1], "rank 1: NUMA domain 0, all threads on 0-1");
         assert_eq!(crowded.warnings[1].to_string(), "rank 1 has 1 worker and 0 cores of its own");
@@ -404,7 +409,7 @@ mod tests {
         let placement = host.place(5, 1, true);
         let starved = |warning: &Warning| matches!(warning, Warning::Starved { cores: 0, workers: 1, .. });
         assert!(placement.warnings.len() == 3 && placement.warnings.iter().all(starved));
-        // A rank without a core of its own still stays in its domain; the other domain has enough cores.
+        // A rank without a core of its own stays in its domain, although the other domain has enough cores.
         assert_eq!(
             lines(&placement)[2..],
             [
@@ -417,13 +422,13 @@ mod tests {
 
     #[test]
     fn masks_of_other_sizes() {
-        // Six cores of one domain and two of the other.
+        // Six cores in one domain and two in the other.
         let host = host("numa:2 core:8 pu:2").restricted(&[0, 1, 2, 4, 6, 8, 10, 28, 30, 31]);
-        // One rank of eight workers, as each of two would have two cores.
+        // One rank of eight workers by default, because each of two ranks would have only two cores.
         let (workers, placement) = default(&host);
         assert_eq!(workers, 8);
         assert_eq!(lines(&placement), ["rank 0: NUMA domains 0-1, workers on 0,2,4,6,8,10,28,30"]);
-        // Shares of six and two cores would keep only half of them busy.
+        // With shares of six and two cores, two ranks of equally many workers would keep only half of the cores busy.
         let two = host.place(2, host.workers(2, true), true);
         assert_eq!(
             lines(&two),
@@ -434,7 +439,7 @@ mod tests {
         );
         assert_eq!(two.places[1].units, [8, 10, 28, 30, 31]);
         assert!(two.places.iter().all(|place| place.spare));
-        // Four ranks: three in the domain with three times as many cores.
+        // With four ranks, three are in the domain that has three times as many cores.
         let four = host.place(4, host.workers(4, true), true);
         assert_eq!(
             lines(&four),
@@ -463,11 +468,11 @@ mod tests {
         assert_eq!(two.warnings.len(), 2);
         let units: Vec<usize> = (0..60).chain(72..84).collect();
         assert_eq!(host("numa:2 core:72").restricted(&units).workers(2, true), 35);
-        // One rank in three would straddle to gain a fifth of the cores.
+        // With three ranks, one would have to straddle, for a gain of only a fifth of the cores.
         assert_eq!(host("numa:2 core:8").workers(3, true), 3);
     }
 
-    /// Default ranks and workers of hosts with these numbers of cores in each domain.
+    /// Checks the default ranks and workers of hosts with given numbers of cores in their domains.
     #[test]
     fn uneven_masks_leave_few_cores_idle() {
         let of = |cores: &[usize]| {
@@ -479,9 +484,9 @@ mod tests {
             (ranks, host.workers(ranks, ranks > 1))
         };
         assert_eq!([of(&[15, 1]), of(&[1, 15]), of(&[8, 4])], [(1, 16), (1, 16), (1, 12)]);
-        // The additional cores of a single rank do not justify straddling.
+        // A single rank would have slightly more cores, but would straddle.
         assert_eq!([of(&[16, 15]), of(&[72, 71])], [(2, 14), (2, 70)]);
-        // Ranks that straddle combine domains with too few cores.
+        // Straddling ranks combine domains that have too few cores.
         assert_eq!([of(&[8, 8, 4, 4]), of(&[1, 8, 8, 8, 8])], [(3, 7), (4, 7)]);
         assert_eq!(of(&[30, 1, 1, 1]), (1, 33));
         assert_eq!([of(&[1, 1]), of(&[8, 8, 8]), of(&[3])], [(2, 1), (3, 7), (1, 3)]);
@@ -496,7 +501,8 @@ mod tests {
         assert_eq!(Topology::default().ranks_within(0), 1);
     }
 
-    /// Two runs on one host must not be bound to the same of its cores.
+    /// Threads are bound to cores only if they fill their share: two runs on one host must not be bound to the same
+    /// cores.
     #[test]
     fn threads_that_do_not_fill_their_share_are_bound_to_none_of_its_cores() {
         let host = host("numa:2 core:4");
@@ -522,8 +528,8 @@ mod tests {
         );
     }
 
-    /// On every host: all cores of a domain are shared out, no core belongs to two ranks, and sizes within a domain
-    /// differ by one at most.
+    /// On every host, the shares of all ranks cover all cores, no core belongs to two ranks, and the sizes of shares
+    /// within a domain differ by at most one.
     #[test]
     fn shares_are_even_and_complete() {
         for text in ["core:1", "core:7", "numa:3 core:5", "pack:2 numa:4 core:3", "numa:2 core:64 pu:2"] {

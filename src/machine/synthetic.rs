@@ -1,5 +1,5 @@
-//! Regular topologies as text, in hwloc's synthetic format: each level says how many it has for each one of the level
-//! above.
+//! Regular topologies as text, in hwloc's synthetic format: each level has a count, which is the number of its elements
+//! per element of the level above.
 //!
 //! ```text
 //! pack:2 numa:1(memory=240GB) l3:1(size=114MiB) l2:72(size=1MiB) l1:1(size=64KiB) core:1 pu:1
@@ -9,13 +9,13 @@
 //! |---|---|---|---|
 //! | `pack` | `package`, `socket` | a socket | |
 //! | `numa` | `numanode`, `node` | a NUMA domain; a single one if absent | `memory` |
-//! | `l1` .. `l5` | `l1d`, `l1cache` | a cache of data | `size` |
+//! | `l1` .. `l5` | `l1d`, `l1cache` | a data cache | `size` |
 //! | `die`, `group` | | adjacent cores | |
 //! | `core` | | a core; required | |
 //! | `pu` | | a processing unit (hardware thread), the last level; one for each core if absent | |
 //!
-//! Invariants: units, domains and sockets are numbered from 0 in the order of the text; printed text reads back as the
-//! same value. Deliberately absent: hwloc's other attributes, and levels that no placement rule uses.
+//! Invariants: units, domains and sockets are numbered from 0 in the order of the text; parsing a printed topology
+//! yields the same value. Deliberately absent: hwloc's other attributes, and levels that no placement rule uses.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,13 +24,14 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Cache, Domain, Topology};
 
-/// Maximum units of a host: eight times as many as Linux supports. More cannot be meant, and each takes memory.
+/// Maximum number of units of a host: eight times as many as Linux supports. A larger number is taken for a mistake,
+/// and every unit needs memory.
 const MAX_UNITS: usize = 1 << 16;
 
-/// Maximum NUMA domains of a host; placing ranks compares each with all others.
+/// Maximum number of NUMA domains of a host, because placing ranks compares each domain with all others.
 const MAX_DOMAINS: usize = 512;
 
-/// Maximum bytes of one cache, or of the memory of one domain: 1 PiB.
+/// Maximum number of bytes of one cache, or of the memory of one domain: 1 PiB.
 const MAX_BYTES: u64 = 1 << 50;
 
 /// A regular topology.
@@ -53,9 +54,9 @@ pub struct Synthetic(Vec<Level>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Level {
     kind: Kind,
-    /// Number for each one of the level above.
+    /// Number of elements per element of the level above.
     count: usize,
-    /// Bytes of one of them; 0 if the text does not say.
+    /// Bytes of one element; 0 if the text has no size.
     bytes: u64,
 }
 
@@ -87,7 +88,7 @@ impl Kind {
         })
     }
 
-    /// The attribute that it may have in parentheses.
+    /// The attribute that a level of this kind may have in parentheses.
     fn attribute(self) -> Option<&'static str> {
         match self {
             Kind::Domain => Some("memory"),
@@ -111,7 +112,7 @@ impl fmt::Display for Kind {
 }
 
 impl Synthetic {
-    /// The host that it describes.
+    /// The host that the text describes.
     pub fn topology(&self) -> Topology {
         let (sockets, domains) = (self.until(Kind::Socket), self.until(Kind::Domain));
         let (cores, units) = (self.until(Kind::Core), self.until(Kind::Unit).max(self.until(Kind::Core)));
@@ -131,7 +132,7 @@ impl Synthetic {
         Topology { domains: domains.collect(), caches }
     }
 
-    /// Number of a level's elements in the whole host; 1 if the text does not say.
+    /// Number of elements of a kind in the whole host; 1 if the text lacks that level.
     fn until(&self, kind: Kind) -> usize {
         let last = self.0.iter().position(|level| level.kind == kind);
         last.map_or(1, |last| self.0[..=last].iter().map(|level| level.count).product())
@@ -214,7 +215,7 @@ fn level(word: &str) -> Result<Level, String> {
     Ok(Level { kind, count, bytes })
 }
 
-/// Parses a size with its unit, in powers of 1000 or (`KiB`) 1024.
+/// Parses a size with its unit, in powers of 1000 (`KB`) or 1024 (`KiB`).
 fn bytes(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let power =

@@ -1,8 +1,8 @@
-//! The topology of a host: NUMA domains, their cores, the processing units (hardware threads) of these, caches and
+//! The topology of a host: NUMA domains, their cores, the processing units (hardware threads) of the cores, caches and
 //! memory.
 //!
-//! Invariants: no two cores have a unit in common; domains and cores are in the order in which ranks occupy them,
-//! neighbours next to each other. Deliberately absent: detection, distances between domains, devices.
+//! Invariants: no two cores have a unit in common; domains and cores are in the order in which ranks occupy them, so
+//! that adjacent cores follow each other. Deliberately absent: detection, distances between domains, devices.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,37 +16,37 @@ pub struct Topology {
     pub caches: Vec<Cache>,
 }
 
-/// Cores that share a memory which is nearer to them than to other cores.
+/// Cores that share a memory. They access it faster than other cores do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Domain {
-    /// The system's number of the NUMA node.
+    /// The operating system's number of the NUMA node.
     pub number: usize,
-    /// The system's number of the first of its sockets.
+    /// The operating system's number of the domain's first socket.
     pub socket: usize,
     /// Bytes of memory; 0 if unknown.
     pub memory: u64,
-    /// The processing units of each core, as the system numbers them.
+    /// The processing units of each core, by the operating system's numbers.
     pub cores: Vec<Vec<usize>>,
 }
 
-/// The caches of one level, which are all alike.
+/// The caches of one level, which all have the same size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
-    /// 1 is nearest to the core.
+    /// The level of the cache; 1 is nearest to the core.
     pub level: usize,
-    /// Size of one of them.
+    /// Bytes of one cache of this level.
     pub bytes: u64,
 }
 
 impl Topology {
-    /// One domain of cores of one unit each.
+    /// A topology with one domain, in which each core has one unit.
     pub fn flat(units: &[usize]) -> Topology {
         let cores = units.iter().map(|&unit| vec![unit]).collect();
         Topology { domains: vec![Domain { cores, ..Domain::default() }], caches: Vec::new() }
     }
 
-    /// The part of it that an affinity mask allows: cores without an allowed unit, and domains without cores, are
-    /// removed.
+    /// The part of the topology that an affinity mask allows: cores without an allowed unit are removed, and then
+    /// domains without cores.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -68,19 +68,20 @@ impl Topology {
         left
     }
 
-    /// How many cores there are.
+    /// The number of cores.
     pub fn cores(&self) -> usize {
         self.domains.iter().map(|domain| domain.cores.len()).sum()
     }
 
-    /// The number of the domain that contains all of these units; `None` if they are in several, or in none.
+    /// The number of the domain that contains all of these units; `None` if no single domain does, or if there are no
+    /// units.
     pub fn domain_of(&self, units: &[usize]) -> Option<usize> {
         let has = |domain: &&Domain| units.iter().all(|unit| domain.cores.iter().any(|core| core.contains(unit)));
         self.domains.iter().find(has).filter(|_| !units.is_empty()).map(|domain| domain.number)
     }
 }
 
-/// One line with the counts and sizes of all levels.
+/// One line with the number and the size of every level.
 impl fmt::Display for Topology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

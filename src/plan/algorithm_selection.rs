@@ -1,13 +1,13 @@
 //! Selects the algorithms of a whole tree by dynamic programming over the distributions of intermediates.
 //!
-//! Each node, leaves first, has a table. For every distribution that some algorithm leaves its tensor in, the table
-//! holds the cheapest way to produce it, including the redistributions of intermediates below it. The cheapest entry of
-//! the root, including the redistribution to the requested distribution of the result, wins; tracing it back gives the
-//! algorithm of every contraction below.
+//! Each node has a table; the tables of inputs are built first. For every distribution in which some algorithm can
+//! leave the node's tensor, the table stores the cheapest way to produce it, including the redistributions of
+//! intermediates below it. The selection starts at the root's cheapest entry, to which the redistribution to the
+//! requested distribution of the result is added. Tracing that entry back yields the algorithm of every contraction.
 //!
 //! Invariant: the selection is the cheapest of all combinations of candidates by [`Cost`], unless tables are truncated.
-//! In trees of more than [`MAX_FULL_TABLE_NODES`] nodes only the best few entries of a table are kept; in very large
-//! trees a single one, which amounts to choosing node by node. Deliberately absent: ranks in groups
+//! In trees of more than [`MAX_FULL_TABLE_NODES`] nodes a table keeps only its best few entries. In very large trees a
+//! table keeps one entry, which amounts to choosing node by node. Deliberately absent: ranks in groups
 //! ([`super::groups`]), and pipelines.
 
 use std::ops::Range;
@@ -37,12 +37,12 @@ struct Entry {
     /// Seconds of the node alone.
     own: f64,
     algorithm: Option<Algorithm>,
-    /// The table entries of its inputs; 0 for inputs with a free distribution.
+    /// The table entry used for each input; 0 for inputs with a free distribution.
     inputs: [usize; 2],
 }
 
-/// The possible distributions of a tensor. Operands without a prescribed distribution and unary steps over them are
-/// free: their consumer chooses.
+/// The possible distributions of a tensor. Operands without a prescribed distribution are free, and so are unary steps
+/// over such operands: their consumer chooses the distribution.
 enum Table {
     Free,
     Entries(Vec<Entry>),
@@ -53,7 +53,7 @@ enum Table {
 pub struct Choice {
     /// `None` for steps other than contractions.
     pub algorithm: Option<Algorithm>,
-    /// Its ranks; `None`: all.
+    /// The ranks that contract; `None` means all ranks.
     pub group: Option<Range<usize>>,
     /// The cheapest candidates, for display.
     pub considered: Vec<Candidate>,
@@ -63,7 +63,7 @@ pub struct Choice {
 pub struct Cheapest {
     pub seconds: f64,
     pub distribution: Distribution,
-    /// All contractions of the subtree.
+    /// The choices for all contractions of the subtree.
     pub contractions: Vec<(NodeId, Choice)>,
 }
 
@@ -74,7 +74,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Builds the tables, leaves first.
+    /// Builds the tables; those of inputs come before those of their consumers.
     ///
     /// # Errors
     /// As [`SearchSpace::candidates`].
@@ -112,16 +112,16 @@ impl Tables {
         Ok(Tables { tables, considered: all_considered })
     }
 
-    /// The cheapest way to produce a node's tensor; `None` if its distribution is free.
+    /// The cheapest way to produce a node's tensor; `None` if the distribution of the tensor is free.
     pub fn cheapest(&self, tree: &Tree, node: NodeId) -> Option<Cheapest> {
         let Table::Entries(entries) = &self.tables[node] else { return None };
-        // Entries are sorted, cheapest first.
+        // Entries are sorted by price.
         let first = entries.first()?;
         let (seconds, distribution) = (first.seconds, first.distribution.clone());
         Some(Cheapest { seconds, distribution, contractions: self.chosen(tree, node, 0) })
     }
 
-    /// Traces an entry of a node back to the contractions of its subtree.
+    /// Traces one table entry of a node back to the choices of all contractions in the subtree.
     fn chosen(&self, tree: &Tree, node: NodeId, entry: usize) -> Vec<(NodeId, Choice)> {
         let mut chosen = Vec::new();
         let mut open: Vec<(NodeId, usize)> = vec![(node, entry)];
@@ -144,7 +144,7 @@ impl Tables {
     }
 }
 
-/// Selects the algorithm of each contraction, with the candidates that were considered.
+/// Selects the algorithm of each contraction and lists the candidates that were considered.
 ///
 /// # Errors
 /// As [`SearchSpace::candidates`].
@@ -167,7 +167,7 @@ pub fn algorithms(space: &SearchSpace) -> Result<Vec<Choice>, PlanError> {
     Ok(chosen)
 }
 
-/// Keeps the first entry of each distribution, at most `keep` in all; `entries` are sorted, cheapest first.
+/// Keeps the first entry of each distribution, at most `keep` in total. `entries` must be sorted, cheapest first.
 fn best(entries: Vec<Entry>, keep: usize) -> Vec<Entry> {
     let mut kept: Vec<Entry> = Vec::new();
     for entry in entries {
@@ -182,8 +182,8 @@ fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
     algorithm.describe(|label| tree.name(label).to_owned())
 }
 
-/// The first [`MAX_CONSIDERED`] of some algorithms, with the seconds of the contraction and of the whole subtree, for
-/// display. Algorithms with the same description, such as variants of one algorithm with the same cuts, appear once.
+/// The first [`MAX_CONSIDERED`] of these algorithms for display. Each comes with the seconds of the contraction and of
+/// its whole subtree. Algorithms with the same description, such as variants with the same cuts, appear once.
 pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, f64, f64)>) -> Vec<Candidate> {
     let mut considered: Vec<Candidate> = Vec::new();
     for (algorithm, contraction, whole) in priced {
@@ -239,7 +239,7 @@ impl AlgorithmSearch<'_> {
     }
 
     fn contract(&self, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Result<Vec<Entry>, PlanError> {
-        // The cheapest distributions of the inputs: the ones that algorithms without requirements are priced with.
+        // The cheapest distributions of the inputs. Algorithms that accept any distributions are priced with these.
         let input_distributions = inputs.map(|input| match &self.tables[input] {
             Table::Free => None,
             Table::Entries(entries) => entries.first().map(|entry| &entry.distribution),
@@ -267,8 +267,8 @@ impl AlgorithmSearch<'_> {
         Ok(entries)
     }
 
-    /// The cheapest way to get an input into the wanted distribution: the seconds, and the table entry that it starts
-    /// from.
+    /// The cheapest way to produce an input in the wanted distribution: the seconds, and the table entry that is
+    /// redistributed.
     fn bring(&self, input: NodeId, wanted: &Distribution) -> (f64, usize) {
         let Table::Entries(entries) = &self.tables[input] else { return (0.0, 0) };
         let labels = self.labels(input);
@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// A tree of `contractions` contractions of operands with up to three of six dimensions.
+    /// A tree with this number of contractions. Each operand has one to three of six dimensions.
     fn random_tree(numbers: &mut Numbers, contractions: usize) -> Tree {
         let extents: Vec<usize> = (0..6).map(|_| 1 + numbers.below(300)).collect();
         let mut nodes: Vec<Node> = Vec::new();

@@ -1,12 +1,12 @@
 //! Distributes independent subtrees over the workers of one rank.
 //!
-//! A contraction that is too small for several workers leaves all but one idle. If independent subtrees contain many
-//! such contractions, they are distributed over as many branches as there are workers. Each branch
-//! runs on one worker.
+//! A contraction that is too small for several workers leaves all workers but one idle. If independent subtrees contain
+//! many such contractions, the subtrees are distributed over as many branches as there are workers. Each branch runs on
+//! one worker.
 //!
 //! Invariants: all branches come before all other steps; within a branch and after the branches, steps keep their
-//! original order. Deliberately absent: several ranks, which already work on parts of their own; concurrent large
-//! contractions, as each of them keeps all workers busy.
+//! original order. Deliberately absent: branches on several ranks, because ranks already divide the work; concurrent
+//! large contractions, because each of them keeps all workers busy.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -23,23 +23,23 @@ use super::structure::Plan;
 use crate::local_plan::MIN_PARALLEL_MULTIPLY_ADDS;
 use crate::tree::{NodeId, Step, Tree};
 
-/// The fixed overhead of a step, in multiply-adds of equal duration.
+/// The fixed overhead of a step, as the number of multiply-adds that take equally long.
 const STEP_OVERHEAD: f64 = 1e4;
 
-/// The additional overhead of a step per concurrent branch, in multiply-adds: branches contend when they lease buffers.
+/// The additional overhead of a step per concurrent branch, in multiply-adds. Branches contend when they lease buffers.
 const CONTENTION_OVERHEAD: f64 = 1e4;
 
-/// The overhead of starting the branches and of waiting for them, in multiply-adds.
+/// The overhead of starting all branches and waiting for their ends, in multiply-adds.
 const SECTION_OVERHEAD: f64 = 2e5;
 
-/// Branches must take at most this share of the time of sequential steps.
+/// Branches must take at most this fraction of the time of sequential steps.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// Memory that branches may use, as a factor of the sequential plan's.
+/// Maximum peak memory of a plan with branches, as a multiple of the peak of the sequential plan.
 const MAX_MEMORY_FACTOR: u64 = 2;
 
-/// Lets small subtrees run side by side on one rank, if that is faster and memory suffices. `tree` is the one that the
-/// plan was made of.
+/// Lets small subtrees run side by side on one rank, if that is faster and memory suffices. `tree` is the tree that
+/// `plan` was made from.
 ///
 /// # Errors
 /// As [`distribute::whole_tree`].
@@ -61,7 +61,7 @@ struct SideBySide {
     branches: Vec<Range<NodeId>>,
 }
 
-/// A subtree of small steps, by its root.
+/// A subtree of small steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Piece {
     root: NodeId,
@@ -82,7 +82,7 @@ impl PartialOrd for Piece {
     }
 }
 
-/// Splits a tree into branches for `workers` workers; `None` if that gains too little.
+/// Splits a tree into branches for `workers` workers; `None` if that saves too little time.
 fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     if workers < 2 {
         return None;
@@ -90,7 +90,7 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     let meet = CONTENTION_OVERHEAD * workers as f64;
     let (costs, small) = costs(tree, STEP_OVERHEAD + meet);
     let pieces = cut(tree, workers, meet, &costs, small)?;
-    // Greedy: the most expensive piece first, each to the least loaded branch.
+    // Greedy assignment: pieces in descending order of cost, each to the branch with the least load.
     let mut sorted = pieces;
     sorted.sort_by(|one, other| other.cmp(one));
     let mut loads = vec![0.0; workers];
@@ -100,7 +100,7 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
         loads[least] += piece.cost;
         branches[piece.root] = Some(least);
     }
-    // Consumers come after their inputs, so this passes branches on from the roots of the pieces down.
+    // Nodes are visited in reverse, so each consumer passes its branch on to its inputs.
     for node in (0..tree.nodes.len()).rev() {
         if let Some(branch) = branches[node] {
             inputs(tree, node).for_each(|input| branches[input] = Some(branch));
@@ -120,12 +120,12 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     Some(SideBySide { tree: ordered(tree, &nodes), branches: ranges })
 }
 
-/// By node, the cost of its step in a branch, and the cost of its subtree if all steps in it are small. Unary steps
-/// over operands count towards their consumers.
+/// Returns, for each node, the cost of its step in a branch, and the cost of its subtree if all steps of the subtree
+/// are small. The cost of unary steps over operands counts towards their consumers.
 fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     let mut costs = Vec::with_capacity(tree.nodes.len());
     let mut small: Vec<Option<f64>> = Vec::with_capacity(tree.nodes.len());
-    // The work of unary steps over operands, which precedes the contraction that consumes them.
+    // The work of unary steps over operands, which is added to the contraction that consumes their result.
     let mut before: Vec<Option<f64>> = Vec::with_capacity(tree.nodes.len());
     for (id, node) in tree.nodes.iter().enumerate() {
         let own = match &node.step {
@@ -150,8 +150,8 @@ fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     (costs, small)
 }
 
-/// Cuts subtrees of small steps into pieces until workers can share them evenly. Steps above the cuts run afterwards,
-/// one at a time.
+/// Cuts subtrees of small steps into pieces until the workers can divide the pieces evenly. Steps above the cuts run
+/// afterwards, one at a time.
 fn cut(tree: &Tree, workers: usize, meet: f64, costs: &[f64], small: Vec<Option<f64>>) -> Option<Vec<Piece>> {
     let root = tree.root();
     let mut is_inner = vec![false; tree.nodes.len()];
@@ -160,7 +160,7 @@ fn cut(tree: &Tree, workers: usize, meet: f64, costs: &[f64], small: Vec<Option<
     });
     let begin: BinaryHeap<Piece> = (0..=root).filter(|&id| !is_inner[id]).filter_map(piece_at(&small)).collect();
     let all: f64 = begin.iter().map(|piece| piece.cost).sum();
-    // The root must run outside the branches: scaling the result and adding it onto an output belong to no branch.
+    // The root must run outside the branches, because no branch scales the result or adds it onto an output.
     let stays_whole =
         |piece: &Piece| piece.root != root && inputs(tree, piece.root).all(|input| small[input] == Some(0.0));
     let time = |heap: &BinaryHeap<Piece>, inside: f64, above: f64| {
@@ -187,7 +187,7 @@ fn cut(tree: &Tree, workers: usize, meet: f64, costs: &[f64], small: Vec<Option<
     if best > MAX_TIME_SHARE * sequential {
         return None;
     }
-    // Drop the last cuts, which gained nothing.
+    // Undo the last cuts, which saved no time.
     let cut = &popped[..until];
     let mut pieces: Vec<Piece> = begin.into_vec();
     pieces.extend(cut.iter().flat_map(|&root| inputs(tree, root)).filter_map(piece_at(&small)));
@@ -211,7 +211,7 @@ fn inputs(tree: &Tree, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
     inputs.into_iter().flatten()
 }
 
-/// The same tree with its nodes in another order.
+/// Returns the tree with its nodes in another order.
 fn ordered(tree: &Tree, order: &[NodeId]) -> Tree {
     let mut places = vec![0; order.len()];
     order.iter().enumerate().for_each(|(place, &node)| places[node] = place);

@@ -1,5 +1,5 @@
-//! Candidate algorithms of a node: every algorithm with every choice of dimensions, except those that the user ruled
-//! out.
+//! Candidate algorithms of a contraction: every algorithm with every choice of dimensions, except those that the user's
+//! options exclude.
 
 use super::error::PlanError;
 use super::options::PlanOptions;
@@ -8,7 +8,7 @@ use crate::algorithm::{Algorithm, AlgorithmName, Residency, Setting};
 use crate::dims::{Kind, Kinds, Label};
 use crate::machine::Machine;
 
-/// Generates the candidates of nodes.
+/// Generates the candidates of contractions.
 pub struct Candidates<'a> {
     pub options: &'a PlanOptions,
     pub names: &'a [String],
@@ -28,7 +28,7 @@ impl Candidates<'_> {
             .all(kinds, out)
             .into_iter()
             .filter(|algorithm| algorithm.cuts().iter().all(|cut| !self.arguments.uncut.contains(cut)))
-            // On one rank all algorithms amount to the local one, so others are listed only if forced.
+            // On one rank all algorithms reduce to the local one, so others are listed only if forced.
             .filter(|algorithm| {
                 forced.is_some() || self.ranks() > 1 || algorithm.kind().residency() == Residency::Alone
             })
@@ -46,7 +46,7 @@ impl Candidates<'_> {
         if cuts.is_empty() { Err(self.no_cut(node, kinds, &wanted)) } else { Ok(cuts) }
     }
 
-    /// Every choice of parameters of the algorithm that the user forced, or of all.
+    /// Every choice of parameters of the forced algorithm, or of all algorithms if none is forced.
     fn all(&self, kinds: &Kinds, out: &[Label]) -> Vec<Algorithm> {
         let Candidates { options, extents, machine, arguments, .. } = *self;
         let asked = |name: &AlgorithmName| options.algorithm.is_none_or(|forced| forced == *name);
@@ -97,14 +97,14 @@ impl Candidates<'_> {
     }
 }
 
-/// Removes algorithms that hold a whole tensor on one rank, unless there are no others.
+/// Removes algorithms that need a whole tensor on one rank, unless there are no others.
 fn without_whole_tensors(all: Vec<Algorithm>) -> Vec<Algorithm> {
     let (on_one_rank, others): (Vec<_>, Vec<_>) = all.into_iter().partition(Algorithm::holds_whole);
     if others.is_empty() { on_one_rank } else { others }
 }
 
-/// Whether the algorithm cuts the wanted dimensions: a single one must be its first cut, two must be its cuts in any
-/// order.
+/// Whether the algorithm cuts the wanted dimensions. One wanted dimension must be its first cut; two must be exactly
+/// its cuts, in any order.
 fn cuts_as_asked(algorithm: &Algorithm, wanted: &[Label]) -> bool {
     let cuts = algorithm.cuts();
     match wanted {

@@ -1,7 +1,7 @@
-//! What every pass reads: the request, and prices that searches share.
+//! The request that every pass reads, and the prices that its searches share.
 //!
-//! Invariant: built once for a plan, from a request that has been checked. Deliberately absent: what changes between
-//! searches ([`SearchArguments`](super::search_arguments::SearchArguments)).
+//! Invariant: there is one context per plan, built from a request that has been checked. Deliberately absent: arguments
+//! that change between searches ([`SearchArguments`](super::search_arguments::SearchArguments)).
 
 use std::cell::RefCell;
 
@@ -14,17 +14,17 @@ use crate::tree::Tree;
 /// A request for a plan.
 pub struct PlanningContext<'a> {
     pub expression: &'a str,
-    /// The tree as the path search left it.
+    /// The tree that the path search returned.
     pub tree: &'a Tree,
     pub machine: &'a Machine,
     pub options: &'a PlanOptions,
-    /// Prices of local contractions that were evaluated before.
+    /// Cached prices of local contractions.
     prices: RefCell<Prices>,
 }
 
 impl<'a> PlanningContext<'a> {
-    /// Checks the request: constant operands exist, the machine can be planned for, the dimensions to cut exist, and
-    /// the tensors fit an address space.
+    /// Checks the request: constant operands exist, the machine is valid and not too large, the dimensions to cut
+    /// exist, and every tensor fits an address space.
     pub fn new(
         expression: &'a str,
         tree: &'a Tree,
@@ -45,7 +45,8 @@ impl<'a> PlanningContext<'a> {
             return Err(PlanError::UnknownCut(unknown.clone()));
         }
         for node in &tree.nodes {
-            // 16 bytes is the largest element type; empty dimensions must not hide an overflow of the others.
+            // The largest element type has 16 bytes. An extent of 0 counts as 1, so that it cannot hide an overflow of
+            // the others.
             let mut sizes = node.labels.iter().map(|&label| tree.extent(label).max(1));
             if sizes
                 .try_fold(16usize, |bytes, extent| bytes.checked_mul(extent))
@@ -57,7 +58,8 @@ impl<'a> PlanningContext<'a> {
         Ok(PlanningContext { expression, tree, machine, options, prices: RefCell::default() })
     }
 
-    /// A tree with the cheapest memory layouts of its intermediates, if the options allow other ones than written.
+    /// Returns the tree with the cheapest memory layouts of its intermediates. The tree is unchanged if the options
+    /// forbid other layouts or name no target.
     pub fn arranged(&self, tree: &Tree) -> Tree {
         let PlanOptions { dtype, layout, target, .. } = *self.options;
         match target.filter(|_| layout) {

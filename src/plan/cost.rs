@@ -1,19 +1,20 @@
-//! The predicted time of all that is not a contraction with its operands in place, and of contractions that accept any
-//! distributions: priced by their schedules. [`crate::algorithm::Cost`] holds the rates.
+//! Predicted times of steps other than contractions, and of contractions by algorithms that accept any distributions.
+//! The latter are priced by generating their schedules. [`crate::algorithm::Cost`] has the rates.
 
 use crate::algorithm::{Algorithm, Contraction, Cost, Tensor};
 use crate::dims::Label;
 use crate::distribution::Distribution;
 use crate::schedule::{Action, Builder, Schedule, Work};
 
-/// The most ranks whose schedules are generated to price an algorithm.
+/// The maximum number of ranks whose schedules are generated to price an algorithm.
 const MAX_SAMPLED_RANKS: usize = 16;
-/// The most ranks whose blocks are sampled to price a redistribution.
+/// The maximum number of ranks whose blocks are sampled to price a redistribution.
 const MAX_SAMPLED_BLOCKS: usize = 8;
 
 impl Cost<'_> {
-    /// Predicted seconds of an algorithm that accepts any distributions, for the given ones. On the busiest of the
-    /// sampled ranks, computing and receiving overlap, except that receiving the first piece is exposed.
+    /// Predicted seconds of an algorithm that accepts any distributions, for these distributions. The result is the
+    /// maximum over the sampled ranks. On each rank computing and receiving overlap, except that nothing overlaps with
+    /// receiving the first piece.
     pub fn slicing(&self, algorithm: &Algorithm, distributions: &[Tensor; 3]) -> f64 {
         let ranks = self.machine.ranks;
         let sampled_ranks: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(MAX_SAMPLED_RANKS)).collect();
@@ -58,13 +59,13 @@ impl Cost<'_> {
         }
     }
 
-    /// Predicted seconds of a unary step between tensors with these labels.
+    /// Predicted seconds of a unary step between tensors with these labels, both cut by `distribution`.
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
         self.stream(self.volume(input) + self.volume(out)) / distribution.parts() as f64
     }
 
-    /// Predicted seconds of a redistribution: the busiest of the sampled ranks receives the elements that it does not
-    /// hold yet, in one message per peer.
+    /// Predicted seconds of a redistribution: the busiest of the sampled ranks receives the elements that it lacks, in
+    /// one message per peer.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
         if from == to {
             return 0.0;
@@ -80,7 +81,7 @@ impl Cost<'_> {
         let missing: Vec<f64> = missing.collect();
         let all = missing.iter().sum::<f64>() / missing.len().max(1) as f64 * ranks as f64;
         let missing = missing.into_iter().fold(0.0, f64::max);
-        // Replicas forward elements to each other; the ranks of `from` send each element once, an equal share each.
+        // Replicas forward elements to each other. The ranks of `from` send each element once, in equal shares.
         let sent = all / (to.replicas() * from.places().max(1)) as f64;
         let missing = missing.max(sent);
         if missing == 0.0 {

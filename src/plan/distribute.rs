@@ -1,9 +1,9 @@
-//! Turns chosen algorithms into the values of a plan: emits steps, with the redistributions between them.
+//! Turns the chosen algorithms into the values of a plan: emits steps, with the redistributions between them.
 //!
-//! The consumer of an operand chooses its distribution, unless the user prescribes it. An intermediate keeps the
-//! distribution that its step produces; if its consumer requires another one, the redistribution is a step of its own.
-//! Unary steps over such free operands adopt the distribution that the consumer of their result requires; all others
-//! are placed by [`SearchSpace::unary`], which prices them in the search too.
+//! The consumer of an operand chooses the operand's distribution, unless the user prescribes it. An intermediate keeps
+//! the distribution that its step produces; if its consumer requires another one, the redistribution is a step of its
+//! own. A unary step over a free operand adopts the distribution that the consumer of its result requires. All other
+//! unary steps are placed by [`SearchSpace::unary`], which also prices them during the search.
 
 use std::ops::Range;
 
@@ -20,31 +20,31 @@ use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::ReuseScope;
 use crate::tree::{NodeId, Step, UnaryOp};
 
-/// If the predicted times of two plans differ by less than this factor, neither is known to be faster.
+/// If the predicted times of two plans differ by less than this factor, either plan could be the faster one.
 const MAX_EQUAL_TIME_RATIO: f64 = 1.05;
 
-/// The state of a node's tensor during planning.
+/// How the distribution of a node's tensor is decided during planning.
 #[derive(Clone, Copy)]
 enum TensorPlacement {
-    /// An operand, or unary steps over one: its consumer chooses the distribution.
+    /// An operand, or the result of unary steps over an operand: its consumer chooses the distribution.
     Free,
-    /// The value of the plan with this index.
+    /// The tensor is the value with this index in the plan.
     At(usize),
 }
 
 struct Planner<'a> {
     space: &'a SearchSpace<'a>,
-    /// By node.
+    /// The choices, by node.
     chosen: Vec<Choice>,
     placed: Vec<TensorPlacement>,
     values: Vec<Value>,
 }
 
-/// Plans a tree with the algorithms that are cheapest for all of it together ([`algorithm_selection`]). `branches` are
-/// ranges of nodes that run concurrently as branches.
+/// Plans a tree with the algorithms that are cheapest for the whole tree ([`algorithm_selection`]). `branches` are
+/// ranges of nodes that run concurrently.
 ///
 /// # Errors
-/// A prescribed distribution that is not possible, and those of [`emit`].
+/// A prescribed distribution that is not possible, and the errors of [`emit`].
 pub fn whole_tree(
     context: &PlanningContext,
     space: &SearchSpace,
@@ -54,8 +54,8 @@ pub fn whole_tree(
     emit(context, space, algorithm_selection::algorithms(space)?, branches)
 }
 
-/// Replaces a plan by the one in which each step has the algorithm that is cheapest for it alone, if that moves less
-/// and takes about as long: predictions are not exact.
+/// Returns the plan in which each step has the algorithm that is cheapest for that step alone, if it moves fewer bytes
+/// than `plan` and is about as fast: predictions are not exact. Otherwise returns `plan`.
 pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Plan {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     let several = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).nth(1).is_some();
@@ -70,7 +70,7 @@ pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) 
     if as_fast && lower::all_bytes_received(&steps) < lower::all_bytes_received(&plan) { steps } else { plan }
 }
 
-/// Builds the plan of a tree whose contractions have these algorithms, by node.
+/// Builds the plan of a tree. `chosen` has the algorithm of each contraction, by node.
 ///
 /// # Errors
 /// A redistribution that the user forbids.
@@ -149,7 +149,8 @@ fn fits(space: &SearchSpace) -> Result<(), PlanError> {
 }
 
 impl Planner<'_> {
-    /// Brings the result into its prescribed distribution, or a free one into the preferred distribution.
+    /// Redistributes the result to its prescribed distribution. A free result gets the preferred distribution if none
+    /// is prescribed.
     fn result(&mut self) -> Result<(), PlanError> {
         let root = self.space.tree.root();
         match (self.placed[root], self.space.options.fixed.output.clone()) {
@@ -175,7 +176,7 @@ impl Planner<'_> {
                 _ => Ok(TensorPlacement::Free),
             },
             Step::Unary { input, op } => match self.placed[*input] {
-                // A sum down to a scalar leaves no dimension to cut, so its input is cut instead.
+                // The sum of a tensor down to a scalar has no dimension to cut, so the input is cut instead.
                 TensorPlacement::Free
                     if !self.space.tree.nodes[node].labels.is_empty() || self.space.machine.ranks == 1 =>
                 {
@@ -199,10 +200,11 @@ impl Planner<'_> {
         self.values.len() - 1
     }
 
-    /// Adds the values of a free node and of the steps below it, such that the node has the wanted distribution.
+    /// Adds the values of a free node and of the steps below it. The node's value gets the wanted distribution.
     fn materialise(&mut self, node: NodeId, wanted: &Distribution) -> Result<usize, PlanError> {
         let mut chain = vec![(node, wanted.clone())];
-        // Down to the operand: the distribution that each step requires of its input. Values are then added bottom-up.
+        // Collects, down to the operand, the distribution that each step requires of its input. Values are then added
+        // bottom-up.
         loop {
             let (node, wanted) = chain[chain.len() - 1].clone();
             let Step::Unary { input, .. } = self.space.tree.nodes[node].step else { break };
@@ -224,11 +226,11 @@ impl Planner<'_> {
             };
             below = Some(self.push(labels, wanted, source, seconds));
         }
-        // The chain has at least the node itself.
+        // The chain contains at least the node itself.
         Ok(below.unwrap_or_default())
     }
 
-    /// Adds a unary step over a value, with the redistributions before and after it ([`SearchSpace::unary`]).
+    /// Adds a unary step over a value, with the redistributions before and after the step ([`SearchSpace::unary`]).
     fn unary(&mut self, node: NodeId, input: usize, op: UnaryOp) -> Result<usize, PlanError> {
         let tree = self.space.tree;
         let out = tree.nodes[node].labels.clone();
@@ -303,9 +305,9 @@ impl Planner<'_> {
     }
 }
 
-/// The distribution of a unary step's input that gives the result the wanted distribution without communication: cut
-/// like the result. If the cut dimension is part of a diagonal, each rank that needs the input holds it whole along
-/// that axis.
+/// The distribution that the input of a unary step must have, so that the result gets the wanted distribution without
+/// communication. The input is cut like the result. If the cut dimension is part of a diagonal, the input is replicated
+/// along that axis of the grid instead.
 fn required(wanted: &Distribution, out: &[Label], input: &[Label]) -> Distribution {
     let axes = wanted.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return axis.clone() };

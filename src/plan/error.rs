@@ -5,7 +5,8 @@
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum PlanError {
-    /// A forced algorithm needs kinds of dimensions that a step lacks.
+    /// A contraction lacks the kinds of dimensions that the forced algorithm needs, or the number of ranks does not
+    /// suit it.
     #[error("algorithm {algorithm} does not apply to `{node}`: it needs {needs}")]
     NoAlgorithm { algorithm: &'static str, node: String, needs: String },
     /// No algorithm cuts the dimensions that the user requires to be cut.
@@ -14,34 +15,34 @@ pub enum PlanError {
     /// A prescribed distribution is not possible.
     #[error("{0}")]
     Distribution(String),
-    /// A path that does not fit the expression, or a search that is not possible.
+    /// A path does not fit the expression, or a path search is not possible.
     #[error("{0}")]
     Path(String),
-    /// A dimension to cut is not in the expression.
+    /// A dimension that the user requires to be cut is not in the expression.
     #[error("there is no dimension `{0}` to cut")]
     UnknownCut(String),
-    /// A step requires the redistribution of an operand, which the user forbids.
+    /// A step requires the redistribution of a tensor, but the user forbids redistributions.
     #[error("`{node}` needs {tensor} redistributed from {from} to {to}, which is forbidden")]
     Redistribution { node: String, tensor: String, from: String, to: String },
     /// The plan does not fit into the memory limit, even in slices.
     #[error("rank {rank} needs {needed} bytes, {} more than the memory limit of {limit}, {place}", needed - limit)]
     Memory { rank: usize, needed: u64, limit: u64, place: String },
-    /// The plan fits only with more slices than could ever finish.
+    /// The plan would fit the memory limit only with more slices than a run could ever finish.
     #[error("the memory limit of {limit} bytes takes more than {most} slices: they would never end")]
     TooManySlices { limit: u64, most: u64 },
-    /// A constant operand does not exist.
+    /// An operand that the user declared constant does not exist.
     #[error("operand {operand} is said to be constant, and there are {operands} operands")]
     Constant { operand: usize, operands: usize },
-    /// A tensor has more bytes than an address space.
+    /// A tensor needs more bytes than an address space has.
     #[error("tensor `{0}` has more elements than a machine can address")]
     TooLarge(String),
-    /// A machine without ranks or workers.
+    /// The machine has no ranks or no workers.
     #[error("a plan needs at least one rank and one worker")]
     NoRanks,
-    /// More ranks than the planner supports.
+    /// The machine has more ranks than the planner supports.
     #[error("plans are made for at most {most} ranks, not for {ranks}")]
     TooManyRanks { ranks: usize, most: usize },
-    /// A machine with impossible numbers ([`Machine::check`](crate::Machine::check)).
+    /// The machine has impossible numbers ([`Machine::check`](crate::Machine::check)).
     #[error("the machine cannot be planned for: {0}")]
     Machine(String),
 }

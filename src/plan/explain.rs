@@ -141,7 +141,8 @@ impl Explain<'_> {
     }
 }
 
-/// Writes columns as wide as their widest cell: the columns in `words` are left-aligned, the others right-aligned.
+/// Writes a table; each column is as wide as its widest cell. Columns in `words` are left-aligned, the others
+/// right-aligned.
 fn write_table<const COLUMNS: usize>(
     f: &mut fmt::Formatter<'_>,
     rows: &[[String; COLUMNS]],

@@ -1,8 +1,8 @@
 //! Prescribed distributions of operands and result.
 //!
-//! Text form: one entry for each operand and one for the result, separated by `;`. An entry lists the axes of a grid of
-//! ranks, the slowest first, separated by spaces or commas. Trailing entries may be missing, and `*` leaves the choice
-//! to the planner.
+//! Text form: one entry for each operand, then one for the result, separated by `;`. An entry lists the axes of a grid
+//! of ranks, the slowest first, separated by spaces or commas. Trailing entries may be omitted. The entry `*` leaves
+//! the choice to the planner.
 //!
 //! | axis | means |
 //! |---|---|
@@ -11,15 +11,15 @@
 //! | `m:at(10,30)` | m cut at 10 and at 30, over 3 ranks |
 //! | `x2` | replicated on 2 ranks |
 //! | `one` | the whole tensor on one rank |
-//! | `@4`, `@(2,0,7)` | at the end: the ranks from 4 on, or the listed ranks, in row-major order of the grid |
+//! | `@4`, `@(2,0,7)` | last in an entry: the ranks from 4 on, or the listed ranks, in row-major order of the grid |
 //!
-//! Deliberately absent: partial sums, because users do not hold any.
+//! Deliberately absent: partial sums, because users never provide or receive them.
 
 use super::error::PlanError;
 use crate::distribution::{Axis, Cut, Distribution, GridError, Owners, Role};
 use crate::tree::{Step, Tree};
 
-/// The most axes of one grid; an entry with more must be a mistake.
+/// The maximum number of axes of one grid; an entry with more is taken for a mistake.
 const MAX_AXES: usize = 256;
 
 /// Prescribed distributions of operands and result; `None` leaves the choice to the planner.
@@ -37,14 +37,14 @@ const MAX_AXES: usize = 256;
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FixedDistributions {
-    /// By operand; operands missing at the end are free.
+    /// The distribution of each operand. Operands missing at the end of the list are free.
     pub operands: Vec<Option<Distribution>>,
     /// The distribution of the result.
     pub output: Option<Distribution>,
 }
 
 impl FixedDistributions {
-    /// Whether nothing is fixed.
+    /// Whether no distribution is prescribed.
     pub fn is_empty(&self) -> bool {
         self.output.is_none() && self.operands.iter().all(Option::is_none)
     }
@@ -57,10 +57,10 @@ impl FixedDistributions {
         FixedDistributions::of_tree(text, tree, None)
     }
 
-    /// As [`FixedDistributions::of`], for a run of `ranks` ranks; error messages name that number.
+    /// As [`FixedDistributions::of`], for a run on `ranks` ranks. Error messages name that number.
     ///
     /// # Errors
-    /// As [`FixedDistributions::parse`]; also a distribution that needs more ranks.
+    /// As [`FixedDistributions::parse`]; also a distribution that needs more than `ranks` ranks.
     pub fn within(text: &str, tree: &Tree, ranks: usize) -> Result<FixedDistributions, PlanError> {
         FixedDistributions::of_tree(text, tree, Some(ranks))
     }
@@ -77,10 +77,11 @@ impl FixedDistributions {
         FixedDistributions::read(text, &terms.iter().map(Vec::as_slice).collect::<Vec<_>>(), ranks)
     }
 
-    /// Parses the text form. `terms` are the names of each operand's dimensions and, last, those of the result's.
+    /// Parses the text form. `terms` has the dimension names of each operand and, as its last entry, those of the
+    /// result.
     ///
     /// # Errors
-    /// Text that is not a distribution of such tensors; the message names the tensor and the part of the text.
+    /// The text is not a distribution of such tensors; the message names the tensor and the part of the text.
     pub fn parse(text: &str, terms: &[&[&str]]) -> Result<FixedDistributions, PlanError> {
         FixedDistributions::read(text, terms, None)
     }

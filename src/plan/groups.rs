@@ -1,4 +1,4 @@
-//! Independent subtrees that run at the same time, each on ranks of its own.
+//! Groups: independent subtrees that run at the same time, each on ranks of its own.
 //!
 //! ```text
 //! [ab,bc->ac],[cd,de->ce]->ae on 4 ranks       ranks 0, 1            ranks 2, 3
@@ -6,10 +6,11 @@
 //!                                              ac,ce->ae on all four
 //! ```
 //!
-//! If only work counted, running the subtrees one after another on all ranks would take as long. But small contractions
-//! move less data and start fewer transfers among few ranks. From the root downwards, the ranks of a step are either
-//! divided between its inputs in proportion to the work of their subtrees, or stay together, whichever is faster. A
-//! subtree whose ranks stay together is planned as if it were alone ([`super::algorithm_selection`]).
+//! If time depended only on multiply-adds, it would take equally long to run the subtrees one after another on all
+//! ranks. But small contractions move less data and start fewer transfers among few ranks. The search starts at the
+//! root. It either divides the ranks of a step between the subtrees of its inputs, in proportion to their work, or
+//! keeps the ranks together, whichever is faster. A subtree whose ranks stay together is planned as if it were alone
+//! ([`super::algorithm_selection`]).
 //!
 //! Deliberately absent: groups that are not ranges of ranks, divisions other than by work, and prescribed distributions
 //! of operands or result.
@@ -28,12 +29,12 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step};
 
-/// The most nodes of a tree for which groups are considered.
+/// The maximum number of nodes of a tree for which groups are considered.
 const MAX_NODES: usize = 256;
-/// The most group sizes for which the whole tree is planned.
+/// The maximum number of group sizes for which the whole tree is planned.
 const MAX_GROUP_SIZES: usize = 12;
 
-/// Gives subtrees groups of ranks, if that is faster than the plan so far and moves no more.
+/// Assigns groups of ranks to subtrees, if that is faster than `plan` and does not move more bytes.
 ///
 /// # Errors
 /// As [`distribute::emit`].
@@ -62,8 +63,8 @@ struct PlannedSubtree {
 }
 
 impl<'a> Grouping<'a> {
-    /// Returns the algorithm and the ranks of each contraction, by node; `None` if the options rule groups out or all
-    /// contractions use all ranks.
+    /// Returns the algorithm and the ranks of each contraction, by node. `None` if the options or the tree rule out
+    /// groups, or if all contractions use all ranks.
     fn best(&self) -> Option<Vec<Choice>> {
         let SearchSpace { tree, machine, options, .. } = self.space;
         let (pipeline, steps) = (options.pipeline, tree.nodes.len());
@@ -85,7 +86,7 @@ impl<'a> Grouping<'a> {
         Some(chosen)
     }
 
-    /// Whether a step is a contraction and there are contractions below both of its inputs.
+    /// Whether a step is a contraction with at least one contraction below each of its inputs.
     fn forks(&self, node: NodeId) -> bool {
         match self.space.tree.nodes[node].step {
             Step::Contract { left, right, .. } => self.contracts(left) && self.contracts(right),
@@ -104,7 +105,7 @@ impl<'a> Grouping<'a> {
         }
     }
 
-    /// By node, the number of multiply-adds of all contractions in its subtree.
+    /// For each node, the number of multiply-adds of all contractions in its subtree.
     fn work(&self) -> Vec<f64> {
         let mut work: Vec<f64> = Vec::with_capacity(self.space.tree.nodes.len());
         for node in &self.space.tree.nodes {
@@ -121,7 +122,7 @@ impl<'a> Grouping<'a> {
     }
 
     fn on<T>(&self, ranks: usize, run: impl FnOnce(&SearchSpace) -> T) -> T {
-        // A plan for any range of this many ranks, so without the speeds of particular ranks.
+        // The plan must suit any range of this many ranks, so the speeds of particular ranks are dropped.
         let machine = Machine { speeds: Vec::new(), ..self.space.machine.part(0..ranks) };
         run(&self.space.on(&machine))
     }
@@ -130,13 +131,13 @@ impl<'a> Grouping<'a> {
 struct GroupSearch<'a> {
     grouping: &'a Grouping<'a>,
     work: Vec<f64>,
-    /// By number of ranks, the tables of the whole tree.
+    /// The tables of the whole tree, by number of ranks.
     planned: BTreeMap<usize, Tables>,
 }
 
 impl GroupSearch<'_> {
-    /// Plans a subtree on some ranks in the faster of two ways: all of them share every step, or the subtrees of its
-    /// inputs are planned separately. `None`: a contraction has no candidates, or there are more than
+    /// Plans a subtree on these ranks in the faster of two ways: all ranks work on every step, or the subtrees of the
+    /// inputs are planned separately. `None` if a contraction has no candidates, or if there would be more than
     /// [`MAX_GROUP_SIZES`] group sizes.
     fn plan_subtree(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<PlannedSubtree> {
         let tree = self.grouping.space.tree;

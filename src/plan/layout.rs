@@ -1,12 +1,12 @@
-//! Chooses the memory layout of intermediates. Users never see them, so each gets the order of dimensions that is
-//! cheapest for its producer and its consumer together.
+//! Chooses the memory layout of intermediates. Users never see intermediates, so each gets the order of dimensions that
+//! is cheapest for its producer and its consumer together.
 //!
-//! The search is dynamic programming over the whole tree, leaves first. For a few orders of every intermediate it
-//! computes the lowest cost of the subtree, from the prices of local contractions ([`price_contract`]). Operands and
-//! the result keep their layout.
+//! The search is dynamic programming over the whole tree, inputs before consumers. For a few candidate orders of every
+//! intermediate it computes the lowest cost of the subtree from the prices of local contractions ([`price_contract`]).
+//! Operands and the result keep their layout.
 //!
-//! Invariant: only the order of labels changes. Deliberately absent: layouts of results of unary steps, and of small
-//! contractions, where planning costs more time than it saves.
+//! Invariant: only the order of labels changes. Deliberately absent: layouts of the results of unary steps and of small
+//! contractions, because planning these costs more time than it saves.
 
 use std::collections::HashMap;
 
@@ -15,24 +15,24 @@ use crate::dtype::Dtype;
 use crate::local_plan::{Layout, Price, Target, key, price_contract, row_major};
 use crate::tree::{NodeId, Step, Tree};
 
-/// An intermediate keeps its layout if its consumer has fewer multiply-adds than this.
+/// An intermediate keeps its layout if its consumer has fewer multiply-adds than this number.
 const MIN_MULTIPLY_ADDS: f64 = 1e6;
 
-/// In trees with more nodes than this, the consumer must also have at least this fraction, 1 / `MAX_NODES`, of all
-/// multiply-adds.
+/// In trees with more nodes than this, an intermediate also keeps its layout if its consumer has less than 1 /
+/// `MAX_NODES` of all multiply-adds.
 const MAX_NODES: usize = 64;
 
-/// New layouts must cost less than this share of the written ones, as prices are not exact.
+/// New layouts must cost less than this fraction of the layouts as written, because prices are not exact.
 const MAX_COST_SHARE: f64 = 0.97;
 
-/// The factor by which the price of a new layout is raised if it is uncertain while that of the written one is certain.
+/// If the price with the layouts as written is reliable, an unreliable price of new layouts is raised by this factor.
 const UNRELIABLE_PRICE_FACTOR: f64 = 1.3;
 
-/// Cached prices of contractions, for one element type and target. Trees that differ only in an extent share most of
-/// them.
+/// Cached prices of contractions, for one element type and target. Trees that differ only in one extent share most of
+/// these prices.
 pub type Prices = HashMap<Vec<isize>, Price>;
 
-/// Returns the tree with the chosen orders of dimensions, or an unchanged copy if they gain too little.
+/// Returns the tree with the chosen orders of dimensions, or an unchanged copy if they save too little time.
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) -> Tree {
     let mut search = LayoutSearch { tree, dtype, target, prices };
     let total: f64 = (0..tree.nodes.len()).map(|node| tree.products(node)).sum();
@@ -64,7 +64,7 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) 
             Step::Contract { left, right, .. } => open.extend([(left, first), (right, second)]),
         }
     }
-    // Lists of kinds follow the order of dimensions in the tensors.
+    // The lists of kinds follow the order of dimensions in the tensors, so they are rebuilt.
     for node in 0..arranged.nodes.len() {
         if let Step::Contract { left, right, .. } = arranged.nodes[node].step {
             let [l, r, o] = [left, right, node].map(|id| &arranged.nodes[id].labels);
@@ -76,7 +76,7 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) 
     arranged
 }
 
-/// The candidate orders of a node, the written one first, and the cheapest way to produce each.
+/// The candidate orders of a node, starting with the order as written, and the cheapest way to produce each.
 struct Table {
     orders: Vec<Vec<Label>>,
     choices: Vec<Choice>,
@@ -156,7 +156,7 @@ impl LayoutSearch<'_> {
     }
 }
 
-/// By node, its consumer.
+/// The consumer of each node; `None` for the root.
 fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
     let mut consumers = vec![None; tree.nodes.len()];
     for (id, node) in tree.nodes.iter().enumerate() {
@@ -170,7 +170,7 @@ fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
 }
 
 /// Orders of dimensions that may suit the contraction that produces a tensor or the one that consumes it. Dimensions of
-/// one kind are adjacent, each group in the order that another tensor has.
+/// one kind are adjacent, in the order in which another tensor of that contraction has them.
 fn orders(tree: &Tree, node: NodeId, consumer: NodeId) -> Vec<Vec<Label>> {
     let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
     let own = labels(node);

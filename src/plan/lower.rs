@@ -1,7 +1,8 @@
 //! Lowers a plan to the tasks of one rank.
 //!
-//! Tasks follow the order of steps. In a pipeline ([`super::Pipeline`]), all steps of one batch come before those of
-//! the next. Intermediates are then double-buffered, so that one batch arrives while the previous one is contracted.
+//! Tasks follow the order of steps. In a pipeline ([`super::Pipeline`]), all steps of one batch precede those of the
+//! next batch. Intermediates are then double-buffered, so that one batch arrives while the previous batch is
+//! contracted.
 
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use super::structure::{Plan, ResultResidency, Source};
 use crate::algorithm::{Contraction, Tensor, redistribute, unary};
 use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, Schedule, View, Work};
 
-/// The buffers of a rank's block of a value; `None` on ranks outside the value's grid.
+/// The buffers for a rank's block of a value; `None` on ranks outside the value's grid.
 #[derive(Clone, Copy)]
 enum Block {
     /// One buffer for the whole block.
@@ -22,7 +23,7 @@ pub fn lower(plan: &Plan, rank: usize) -> Schedule {
     tasks(plan, rank).finish()
 }
 
-/// The bytes that the sampled ranks receive in one slice, all together.
+/// The total bytes that the sampled ranks receive in one slice.
 pub fn all_bytes_received(plan: &Plan) -> u64 {
     plan.sampled_ranks().into_iter().map(|rank| tasks(plan, rank).unplaced().bytes_received()).sum()
 }
@@ -31,12 +32,12 @@ fn tasks(plan: &Plan, rank: usize) -> Builder {
     let lasting = plan.values.iter().map(|value| value.lasts).collect();
     let mut builder = Builder::new(rank, plan.ranks(), plan.dtype.size()).lasting(lasting);
     let last = plan.values.len() - 1;
-    // A contraction can accumulate into the output directly; other steps need a separate buffer for the new values.
+    // A contraction can add directly onto the output. Other steps need a separate buffer for the new values.
     let onto = plan.accumulate && matches!(plan.values[last].source, Source::Contract { .. });
     let mut blocks: Vec<Block> = Vec::with_capacity(plan.values.len());
     let mut starts = Vec::with_capacity(plan.values.len());
     for piece in 0..plan.pipeline.as_ref().map_or(1, |pipeline| pipeline.pieces) {
-        // Values without batches are computed with the first batch.
+        // Values without the batch dimension are computed with the first batch.
         for (id, value) in plan.values.iter().enumerate().filter(|(id, _)| piece < plan.pieces_of(*id)) {
             builder.serve(id);
             if piece == 0 {
@@ -92,7 +93,7 @@ fn step(builder: &mut Builder, plan: &Plan, (id, piece): (usize, usize), blocks:
     }
 }
 
-/// Applies alpha and beta to the result, unless a contraction already does.
+/// Applies alpha and beta to the result, unless a contraction already applies them.
 fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bool) {
     let last = plan.values.len() - 1;
     let Some(result) = result else { return };
@@ -114,7 +115,7 @@ fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bo
     }
 }
 
-/// Declares the buffer of this rank's block of a value; `None` outside the value's grid of ranks.
+/// Declares the buffer for this rank's block of a value; `None` outside the value's grid of ranks.
 fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Option<BufferId> {
     let (rank, value) = (builder.rank(), &plan.values[node]);
     let is_slice = match home {
@@ -140,7 +141,7 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
     }))
 }
 
-/// Declares a buffer for this rank's block of any batch of a value. The first batch is the largest.
+/// Declares a buffer that can hold this rank's block of any batch of a value. The first batch is the largest.
 fn turn(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
     let tensor = plan.tensor(node, 0);
     let region = tensor.distribution.block(&tensor.shape, builder.rank())?;

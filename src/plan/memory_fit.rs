@@ -1,10 +1,13 @@
 //! Finds slices with which a plan fits into a memory limit.
 //!
 //! A model of the tree ([`slice_model`](super::slice_model)) chooses the dimensions to slice. A complete plan then
-//! shows whether the busiest rank fits; if not, the model gets a smaller memory target. For small trees, dimensions are
-//! also sliced one after the other, each with a complete plan, and the cheaper of both results is used. The result
-//! stays whole if that fits and costs little more; otherwise it leaves in parts, if the caller accepts parts and they
-//! are cheaper or the only way to fit. Deliberately absent: other contraction orders, which may suit slicing better.
+//! shows whether the busiest rank fits; if not, the model is evaluated again with a smaller memory target. For small
+//! trees, dimensions are also sliced one after another, with a complete plan each time, and the cheaper of both results
+//! is used.
+//!
+//! The result stays whole if that fits and costs little more. Otherwise the result is delivered in parts, if the caller
+//! accepts parts and they are cheaper or the only way to fit. Deliberately absent: other contraction orders, even where
+//! one would suit slicing better.
 
 use super::context::PlanningContext;
 use super::distributed;
@@ -19,33 +22,33 @@ use super::structure::{Plan, ResultResidency, Slice, Source, Value};
 use crate::dims::Label;
 use crate::tree::{Step, Tree};
 
-/// Number of intermediates, the largest ones, whose dimensions are tried.
+/// Number of intermediates whose dimensions are tried, starting with the largest intermediate.
 const CANDIDATE_INTERMEDIATES: usize = 4;
 
-/// Maximum contractions of a tree whose dimensions are also sliced one after the other, with a complete plan for each
-/// trial.
+/// Maximum number of contractions of a tree whose dimensions are also sliced one after another, with a complete plan
+/// for each trial.
 const MAX_TRIAL_CONTRACTIONS: usize = 24;
 
-/// Maximum complete plans for slices that the model finds.
+/// Maximum number of complete plans that test slices found by the model.
 const MAX_PLANS: usize = 12;
 
-/// How many of these, once slices fit, search for fewer slices.
+/// Maximum number of these plans that search for fewer slices after some slices fit.
 const MAX_RAISED_PLANS: usize = 3;
 
-/// Maximum nodes of a tree times sliced dimensions for which complete plans search for larger pieces.
+/// Maximum of (nodes of the tree) x (sliced dimensions) for which complete plans search for larger pieces.
 const MAX_COARSENED: usize = 20_000;
 
-/// Relative difference of memory targets below which another plan is not worthwhile.
+/// The search stops when memory targets differ by less than this fraction.
 const TARGET_TOLERANCE: f64 = 0.02;
 
-/// Cost of a slice as a share of all operations: its tensors are smaller, and it may have to add onto out.
+/// Cost of each slice as a fraction of all operations: slices have smaller tensors, and may have to add onto out.
 const PER_SLICE: f64 = 0.01;
 
-/// The result stays whole if the sliced plan then costs at most this factor of the unsliced plan.
+/// The result stays whole if the sliced plan costs at most this many times as much as the unsliced plan.
 const MAX_COST_INCREASE: f64 = 1.1;
 
-/// A plan that is made without the memory limit and fits it all the same. Not tried on one rank, where the limit
-/// changes no choice before slices.
+/// Returns a plan made without the memory limit, if the plan fits the limit. Not tried on one rank, where the limit
+/// affects no choice other than slices.
 ///
 /// # Errors
 /// As [`distributed`].
@@ -56,14 +59,14 @@ pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanErro
     Ok((busiest(&plan).0 <= limit).then_some(Plan { memory_limit: Some(limit), ..plan }))
 }
 
-/// Brings a plan within the memory limit, with slices if it does not fit otherwise.
+/// Returns a plan within the memory limit; it has slices only if no plan without slices fits.
 ///
 /// # Errors
-/// Nothing that was tried fits.
+/// No plan that was tried fits.
 pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError> {
     let Some(limit) = context.options.memory_limit else { return Ok(whole) };
     if !whole.constant.is_empty() && busiest(&whole).0 > limit {
-        // Slicing costs more than recomputing the values of constant operands in every run.
+        // Recomputing the values of constant operands in every run costs less than slicing.
         let forgetful = lasting(Plan { constant: Vec::new(), ..whole.clone() }, false);
         if busiest(&forgetful).0 <= limit {
             return Ok(forgetful);
@@ -74,7 +77,7 @@ pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError>
     if context.machine.ranks == 1 || quickest.as_ref().is_ok_and(|plan| plan.slice_count() == 1) {
         return quickest;
     }
-    // The fastest plan may put much memory on one rank, which then needs more slices than other plans would.
+    // The fastest plan may use much memory on one rank. Then it needs more slices than plans that spread memory evenly.
     let arguments = SearchArguments { spread: true, ..arguments };
     let Ok(whole) = arranged(context, context.tree, arguments) else { return quickest };
     match (quickest, MemoryFit { context, limit, arguments }.fitted(whole)) {
@@ -84,21 +87,21 @@ pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError>
     }
 }
 
-/// Chooses the layout of intermediates, then distributes.
+/// Chooses the layouts of intermediates, then distributes the tree.
 fn arranged(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) -> Result<Plan, PlanError> {
     distributed(context, &context.arranged(tree), arguments)
 }
 
-/// How many times a smaller limit than the real one is tried.
+/// Maximum number of limits below the real limit that are tried.
 const TIGHTER_LIMITS: usize = 6;
 
-/// Cost of a plan: its operations plus the overhead of its slices; less is better.
+/// Cost of a plan: its operations, increased by the overhead of its slices.
 fn cost(plan: &Plan) -> f64 {
     priced(plan.total_gflop(), plan.slice_count() as f64)
 }
 
 fn priced(gflop: f64, slices: f64) -> f64 {
-    // Among plans without operations, the one with the fewest slices wins.
+    // The lower bound keeps the cost positive, so that of plans without operations the one with the fewest slices wins.
     gflop.max(f64::MIN_POSITIVE) * (1.0 + PER_SLICE * slices)
 }
 
@@ -113,7 +116,7 @@ struct Sliced {
     slices: Vec<Slice>,
     plan: Plan,
     peak: u64,
-    /// The rank with that peak.
+    /// The rank that needs `peak` bytes.
     rank: usize,
 }
 
@@ -125,7 +128,7 @@ impl Sliced {
 }
 
 impl MemoryFit<'_> {
-    /// Returns a plan that fits: `whole` itself, one with leaner grids, or a sliced one.
+    /// Returns a plan that fits: `whole` itself, a plan with leaner grids, or a sliced plan.
     fn fitted(&self, whole: Plan) -> Result<Plan, PlanError> {
         let whole = self.leaner(whole);
         let held = self.fit(whole.clone());
@@ -142,8 +145,8 @@ impl MemoryFit<'_> {
         }
     }
 
-    /// Plans with ever smaller limits until the plan fits the real one: grids fill all available memory with pieces,
-    /// and packing comes on top. Returns `whole` if no such plan fits.
+    /// Plans with ever smaller limits until the plan fits the real limit. This helps because grids fill their whole
+    /// limit with pieces, and packing needs memory in addition. Returns `whole` if no such plan fits.
     fn leaner(&self, whole: Plan) -> Plan {
         let (mut adjusted_limit, mut peak) = (self.limit, busiest(&whole).0);
         for _ in 0..TIGHTER_LIMITS {
@@ -175,7 +178,8 @@ impl MemoryFit<'_> {
             return Ok(found.plan);
         }
         let plan = Plan { result: ResultResidency::Whole, ..found.plan };
-        // Remaining memory keeps values that are the same in all slices; parts of a result have no slice in common.
+        // Uses the remaining memory to keep values that are the same in all slices. Parts of the result share no such
+        // values.
         let keeping = lasting(plan.clone(), true);
         Ok(if busiest(&keeping).0 <= limit { keeping } else { plan })
     }
@@ -198,18 +202,19 @@ impl MemoryFit<'_> {
         }
     }
 
-    /// Slices that the model finds and with which the complete plan fits. If none fits, `least` holds the closest plan.
+    /// Slices that the model finds and with which the complete plan fits. `least` is set to the plan with the smallest
+    /// peak among those that do not fit.
     fn by_model(&self, whole: &Sliced, packs: bool, least: &mut Option<Sliced>) -> Option<Sliced> {
         let model = Model::new(self.context.tree, whole.plan.result, packs);
         let bytes = self.context.options.dtype.size() as f64;
         let live = |state: &State| bytes * model.slice_cost(state, 0.0).peak;
         let mut failed = live(&model.whole());
         if failed == 0.0 {
-            // Nothing is live, so packing alone exceeds the limit.
+            // No counted tensor is live, so packing alone exceeds the limit.
             return None;
         }
         let mut target = self.target(whole, failed).min(failed);
-        // A target with which a plan fits; 0 before there is one.
+        // The last target with which a plan fits; 0 before any plan fits.
         let mut fit = 0.0;
         let mut best: Option<Sliced> = None;
         let mut forbidden: Vec<Label> = Vec::new();
@@ -217,7 +222,8 @@ impl MemoryFit<'_> {
         for _ in 0..MAX_PLANS {
             let found = slices(&model, target / bytes, &forbidden, &priced).into_iter().next();
             match found {
-                // Packing may have caused part of the excess.
+                // The model found nothing for this target. The target may be too small, because packing caused part of
+                // the excess.
                 None => target = f64::midpoint(target, failed),
                 Some(state) if state.slices.is_empty() => target = (1.0 - TARGET_TOLERANCE) * target.min(failed),
                 Some(state) if best.as_ref().is_some_and(|best| best.slices == state.slices) => fit = target,
@@ -240,7 +246,7 @@ impl MemoryFit<'_> {
                     }
                 },
             }
-            // Once slices fit, others may need fewer slices for a little more memory.
+            // Once slices fit, a larger target may need fewer slices.
             if best.is_some() {
                 raised += 1;
                 target = f64::midpoint(fit, failed);
@@ -254,29 +260,30 @@ impl MemoryFit<'_> {
         best
     }
 
-    /// The memory target of the model in bytes, given that it counted `live` bytes for `planned`.
+    /// The memory target of the model in bytes, given that the model counted `live` bytes for `planned`.
     fn target(&self, planned: &Sliced, live: f64) -> f64 {
         let users = planned.plan.users_bytes().1;
         let (available, used) = (self.limit.saturating_sub(users) as f64, planned.peak.saturating_sub(users) as f64);
         let shared = live * available / used.max(1.0);
         let excess = planned.peak.saturating_sub(self.limit) as f64;
-        // Ranks share the live tensors; a single rank may pack as much for smaller tensors.
+        // On several ranks, the peak is assumed to be proportional to the live tensors. On one rank, packing may need
+        // equally much memory for smaller tensors.
         if self.context.machine.ranks > 1 { shared } else { (live - excess).max(shared / 2.0) }
     }
 
-    /// The label of a set that cannot be sliced; if each label can by itself, the last one.
+    /// A dimension that must not be sliced: the first that cannot be sliced even alone, or else the last of `slices`.
     fn refused(&self, slices: &[Slice], result: ResultResidency) -> Option<Label> {
         let infeasible = slices.iter().find(|slice| self.sliced(vec![**slice], result).is_err());
         infeasible.or(slices.last()).map(|slice| slice.label)
     }
 
-    /// Slices one dimension after the other.
+    /// Slices one dimension after another until the plan fits.
     fn one_by_one(&self, whole: Sliced) -> Result<Sliced, PlanError> {
         let mut found = whole;
         while found.peak > self.limit {
             found = self.next(&found).ok_or_else(|| self.too_large(&found, ""))?;
         }
-        // The first dimensions may be cut finer than necessary.
+        // The first dimensions may have smaller pieces than necessary.
         let coarse = self.coarse(found);
         if slice_count(&coarse.slices) > MAX_SLICES {
             return Err(PlanError::TooManySlices { limit: self.limit, most: MAX_SLICES as u64 });
@@ -306,7 +313,7 @@ impl MemoryFit<'_> {
             let Ok(mut next) = self.sliced(slices, now.plan.result) else { continue };
             let least = best.as_ref().map_or(f64::INFINITY, |best| cost(&best.plan));
             if next.peak <= self.limit {
-                // Slicing one more dimension never lowers the operations.
+                // Slicing a further dimension never reduces the operations.
                 let at = now.slices.len();
                 let cheapest =
                     |pieces: usize| priced(now.plan.total_gflop(), now.plan.slice_count() as f64 * pieces as f64);
@@ -321,9 +328,10 @@ impl MemoryFit<'_> {
         best
     }
 
-    /// Gives dimension `at` the largest of `pieces`, which ascend, with which the plan fits; `found` fits already.
+    /// Sets the piece of dimension `at` to the largest of `pieces` with which the plan fits. `pieces` ascend; `found`
+    /// already fits.
     fn coarsest(&self, mut found: Sliced, at: usize, pieces: &[usize]) -> Sliced {
-        // Memory grows with the piece, so this bisects. It tries the smallest piece first, as often none fits.
+        // Memory grows with the piece, so this bisects. It tries the smallest piece first, because often none fits.
         let (mut fit, mut do_not, mut middle) = (0, pieces.len(), 0);
         while fit < do_not {
             let mut slices = found.slices.clone();
@@ -343,7 +351,7 @@ impl MemoryFit<'_> {
         slices.iter().for_each(|slice| tree.extents[slice.label.0 as usize] = slice.piece);
         let output = &tree.nodes[tree.root()].labels;
         let mut cut: Vec<Slice> = slices.iter().filter(|slice| slice.piece < slice.extent).copied().collect();
-        // Summed dimensions vary fastest: an element of out is finished before the next one begins.
+        // Summed dimensions vary fastest, so that an element of out is finished before the next one begins.
         cut.sort_by_key(|slice| !output.contains(&slice.label));
         let adds = cut.iter().any(|slice| !output.contains(&slice.label));
         let uncut: Vec<Label> = cut.iter().map(|slice| slice.label).collect();
@@ -352,8 +360,8 @@ impl MemoryFit<'_> {
         Ok(Sliced::new(slices, lasting(Plan { slices: cut, result, accumulate, ..plan }, false)))
     }
 
-    /// The error for a plan that does not fit. `why` gives the reason for no more slices; if it is empty, no further
-    /// dimension can be sliced.
+    /// The error for a plan that does not fit. `why` is the reason for not adding slices; an empty `why` means that no
+    /// further dimension can be sliced.
     fn too_large(&self, found: &Sliced, why: &str) -> PlanError {
         let Sliced { peak, rank, plan, .. } = found;
         let steps = plan.values.iter().filter(|value| !matches!(value.source, Source::Operand(_)));
@@ -372,15 +380,16 @@ impl MemoryFit<'_> {
     }
 }
 
-/// The dimensions, of more than one element, of the tensors that need the most memory: first those of a result in
-/// parts, starting with the slowest as each part is then contiguous, then those of the largest intermediates.
+/// Returns dimensions of the tensors that need the most memory, if their extents exceed 1. The dimensions of a result
+/// in parts come first, the slowest of them in front, because each part is then contiguous. The dimensions of the
+/// largest intermediates follow.
 fn candidates(plan: &Plan) -> Vec<Label> {
     let last = plan.values.len() - 1;
     let is_between = |(id, value): &(usize, &Value)| *id < last && !matches!(value.source, Source::Operand(_));
     let mut between: Vec<&Value> = plan.values.iter().enumerate().filter(is_between).map(|(_, value)| value).collect();
     between.sort_by_key(|value| std::cmp::Reverse(value.shape.iter().product::<usize>()));
     between.truncate(CANDIDATE_INTERMEDIATES);
-    // Without intermediates, packing is the cause.
+    // Without intermediates, packing operands causes the excess.
     let others: Vec<&Value> = if between.is_empty() { plan.values.iter().collect() } else { between };
     let result = (plan.result == ResultResidency::InParts).then(|| plan.output());
     let mut labels: Vec<Label> = Vec::new();
@@ -392,7 +401,7 @@ fn candidates(plan: &Plan) -> Vec<Label> {
     labels
 }
 
-/// Pieces of a dimension that are larger than the current one, up to the whole extent.
+/// Pieces of a dimension that are larger than the current piece, up to the full extent.
 fn larger_pieces(slice: Slice) -> Vec<usize> {
     divisors(slice.extent).into_iter().filter(|&piece| piece > slice.piece).collect()
 }

@@ -8,7 +8,7 @@
 //! | pass | file |
 //! |---|---|
 //! | contraction order | `path` |
-//! | without the memory limit, if that fits it | `memory_fit` |
+//! | a plan without the memory limit, kept if it fits the limit | `memory_fit` |
 //! | memory layout of intermediates | `context`, `layout` |
 //! | distributions and algorithms of the whole tree | `distribute`, `algorithm_selection` |
 //! | batches that flow through groups of ranks | `pipeline` |
@@ -16,25 +16,25 @@
 //! | subtrees on disjoint groups of ranks | `groups` |
 //! | results that later slices and runs reuse | `reuse` |
 //! | subtrees that run concurrently on one rank | `branches` |
-//! | within the memory limit: leaner grids, slices, parts | `memory_fit`, `slice_model`, `slice_search`, `slice` |
+//! | leaner grids, slices, parts to meet the memory limit | `memory_fit`, `slice_model`, `slice_search`, `slice` |
 //!
-//! | what they share | file |
+//! | shared by the passes | file |
 //! |---|---|
-//! | the request; what a pass sets for a search | `context`, `options`, `fixed`; `search_arguments` |
+//! | the request; the arguments that a pass sets for a search | `context`, `options`, `fixed`; `search_arguments` |
 //! | candidate algorithms, distributions and their prices | `search_space`, `candidates`, `cost` |
-//! | a plan as a value, and what it can be asked | `structure`, `queries` |
+//! | a plan as a value; the queries on it | `structure`, `queries` |
 //!
-//! | what a plan is asked | file |
+//! | what a plan can be queried for | file |
 //! |---|---|
 //! | tasks of one rank, workspace for packing | `lower`, `packing` |
-//! | what schedules are held to, proofs for thousands of ranks | `spec`, `proof` |
+//! | the specification that schedules are verified against, proofs for thousands of ranks | `spec`, `proof` |
 //! | simulated run time, without data | `simulate` |
 //! | communication lower bound, error growth, idle ranks | `bound`, `rounding`, `idle` |
 //! | text | `explain`, `path_report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction has the distribution that its algorithm
-//! requires. Deliberately absent: more replicas of a tensor than the user requests or a diagonal needs; grids gather
-//! shared tiles instead.
+//! requires. Deliberately absent: more replicas of a tensor than the user requests or a diagonal needs. Grid algorithms
+//! gather shared tiles instead.
 
 #![warn(missing_docs)]
 
@@ -89,7 +89,8 @@ use search_space::SearchSpace;
 
 use crate::tree::Tree;
 
-/// The passes from a tree to a plan, in order. Each takes the plan of the pass before and returns it or a better one.
+/// The passes from a tree to a plan, in order. Each pass receives the plan of the previous pass and returns that plan
+/// or a better one.
 fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
     if let Some(plan) = memory_fit::without_limit(context)? {
         return Ok(plan);
@@ -100,7 +101,7 @@ fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
     memory_fit::fitted(context, plan)
 }
 
-/// The passes that distribute a tree over the ranks: the whole tree, or that of one slice.
+/// The passes that distribute a tree over the ranks. `tree` is the whole tree, or the tree of one slice.
 fn distributed(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) -> Result<Plan, PlanError> {
     let space = SearchSpace::new(tree, context.machine, context.options, arguments);
     let plan = distribute::whole_tree(context, &space, &[])?;

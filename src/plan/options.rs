@@ -18,8 +18,8 @@ impl FromStr for AlgorithmName {
     }
 }
 
-/// The kernel that contracts on each rank, by its name on the command line. Every rank resolves the choice on its own
-/// machine, so a plan records the choice and not the kernel that it resolves to.
+/// The kernel that contracts on each rank. Every rank resolves the choice on its own machine, so a plan records the
+/// choice and not the resolved kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelChoice {
@@ -52,7 +52,7 @@ impl KernelChoice {
         KernelChoice::Reference,
     ];
 
-    /// Its name on the command line, in plans and in JSON.
+    /// The name of the choice on the command line, in plans and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             KernelChoice::Auto => "auto",
@@ -82,7 +82,7 @@ impl FromStr for Reorder {
     }
 }
 
-/// The choice with this name; `also` lists further names that the caller handles, for the error message.
+/// Returns the choice with this name. `also` lists further names that the caller accepts, for the error message.
 fn by_name<T: Copy>(
     what: &str,
     also: &[&str],
@@ -99,21 +99,22 @@ fn by_name<T: Copy>(
 /// Whether a plan has a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PipelineChoice {
-    /// If the pipeline is predicted to be clearly faster.
+    /// Only if the pipeline is predicted to be clearly faster.
     #[default]
     Auto,
     /// Never.
     Off,
     /// With these numbers of batches and of groups of ranks, if the steps share a suitable dimension.
     Of {
-        /// The number of batches, which are even tiles of one dimension.
+        /// The number of batches. One dimension is cut evenly into that many tiles.
         batches: usize,
         /// The number of groups: at least 2, at most the number of contractions and of ranks.
         groups: usize,
     },
 }
 
-/// Planning options; the default is float32 and lets the cost model choose. Each option has a setter of its name.
+/// Planning options. By default, the element type is float32 and the cost model chooses. Each option has a setter of
+/// the same name.
 ///
 /// ```
 /// use einsum_dist::AlgorithmName;
@@ -132,50 +133,49 @@ pub enum PipelineChoice {
 pub struct PlanOptions {
     /// The element type of all operands, intermediates and the result.
     pub dtype: Dtype,
-    /// The algorithm of every contraction, an error where it does not apply; `None` chooses for each.
+    /// Forces one algorithm on every contraction; planning fails where it does not apply. `None`: the planner chooses
+    /// for each contraction.
     pub algorithm: Option<AlgorithmName>,
-    /// Prescribed distributions of operands and result; the planner chooses the others.
+    /// Prescribed distributions of operands and result; the planner chooses all other distributions.
     pub fixed: FixedDistributions,
-    /// Names of one or two dimensions that algorithms must cut, in contractions that have them.
+    /// Names of one or two dimensions that algorithms must cut in the contractions that have these dimensions.
     pub cut: Vec<String>,
-    /// Plan for an output that already holds values and is added onto. Without it, the first run of a program with a
-    /// nonzero beta compiles a second plan.
+    /// Plans for adding the result onto an output that already has values. Without this option, the first run of a
+    /// program with a nonzero beta compiles a second plan.
     pub accumulate: bool,
-    /// Operands, by index, that stay the same in all runs of a program. Values that depend on these alone are computed
-    /// in the first run and kept ([`crate::api::Program::renew`] recomputes them). Exceptions: the result, values with
-    /// a sliced dimension, and plans that fit into the memory limit only if nothing is kept.
+    /// Operands, by index, that stay the same in all runs of a program. Values that depend only on these operands are
+    /// computed in the first run and kept ([`crate::api::Program::renew`] recomputes them). Exceptions: the result,
+    /// values with a sliced dimension, and plans that fit into the memory limit only if nothing is kept.
     pub constant: Vec<usize>,
-    /// The most bytes that each rank may use for blocks of operands and result, intermediates, and packing. A plan that
-    /// needs more runs in slices; if no slices fit, the error says how much memory is missing.
+    /// The maximum number of bytes that each rank may use for blocks of operands and result, intermediates, and
+    /// packing. A plan that needs more runs in slices; if no slices fit, the error states how much memory is missing.
     pub memory_limit: Option<u64>,
-    /// The result may leave in parts if it does not fit as a whole
-    /// ([`ResultResidency::InParts`](super::ResultResidency)): for callers of
-    /// [`Program::run_part`](crate::Program::run_part).
+    /// Allows the planner to deliver the result in parts ([`ResultResidency::InParts`](super::ResultResidency)) if the
+    /// whole result does not fit into memory. Such plans run with [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
-    /// `cannon` runs on any number of ranks: those beyond the largest square are idle.
+    /// Allows `cannon` on any number of ranks: the ranks beyond the largest square are idle.
     pub idle: bool,
-    /// The order in which a rank contracts its chunks under `slicing`.
+    /// The order in which a rank contracts its chunks in the algorithm `slicing`.
     pub reorder: Reorder,
-    /// Redistribution of an intermediate is an error.
+    /// Makes planning fail if a step needs a tensor redistributed.
     pub forbid_redistribution: bool,
-    /// Whether batches follow each other through the steps, each step with ranks of its own
-    /// ([`Pipeline`](super::Pipeline)).
+    /// Whether batches pass one after another through groups of ranks ([`Pipeline`](super::Pipeline)).
     pub pipeline: PipelineChoice,
-    /// Every contraction gets the algorithm that is cheapest for it alone, regardless of the distribution of its inputs
-    /// and of the consumer of its result: the baseline for plans of whole trees.
+    /// Chooses for every contraction the algorithm that is cheapest for it alone, regardless of the distribution of its
+    /// inputs and of the consumer of its result. This is the baseline that plans of whole trees are compared with.
     pub step_by_step: bool,
-    /// The kernel that contracts on each rank. If a rank lacks it, compiling the plan there is an error.
+    /// The kernel that contracts on each rank. If a rank lacks the kernel, compiling the plan on that rank fails.
     pub kernel: KernelChoice,
-    /// The contraction order of einsums of several operands.
+    /// The contraction order of einsums with several operands.
     pub path: PathChoice,
     /// The time budget of the search for an order, in seconds on a core of about 3 GHz. It is converted to a number of
     /// steps, so that all ranks and all runs find the same order. `None`: 10 for [`PathChoice::Optimal`], a share of
     /// the predicted run time for `Auto`, no limit for others.
     pub path_seconds: Option<f64>,
-    /// Intermediates may have their dimensions in another order than the expression, if that is cheaper.
+    /// Allows intermediates to have their dimensions in another order than the expression, if that is cheaper.
     pub layout: bool,
-    /// The instructions, caches and threads of a rank, which determine its packing workspace. `None`: those of the
-    /// machine that plans, if there is one.
+    /// The instructions, caches and threads of a rank, which determine its packing workspace. `None`:
+    /// [`Shaped::plan`](crate::Shaped::plan) uses those of the host that plans.
     pub target: Option<Target>,
 }
 

@@ -1,8 +1,8 @@
-//! Packing workspace of the local contractions of each rank, known before any tensor exists.
+//! Computes the packing workspace of the local contractions of each rank, before any tensor exists.
 //!
-//! Invariant: with the target that a program is compiled for, this equals the bytes that the program has reserved after
-//! runs on dense user blocks and on whole dense arrays in which these blocks are boxes. Deliberately absent: the
-//! packing of transports, and user arrays with other layouts.
+//! Invariant: if the plan's target is the one that the program is compiled for, the result equals the bytes that the
+//! program has reserved after runs on dense arrays. These arrays are the user's blocks, or whole tensors of which the
+//! blocks are boxes. Deliberately absent: the packing of transports, and user arrays with other layouts.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::structure::{Plan, ResultResidency};
 use crate::local_plan::{key, plan_contract};
 use crate::schedule::{Buffer, BufferPlacement, Home, Schedule, Work};
 
-/// Computes the workspace of schedules of one plan, once for contractions with equal layouts.
+/// Computes the workspace of the schedules of one plan. Contractions with equal layouts are planned once.
 pub struct Packing<'a> {
     plan: &'a Plan,
     elements: HashMap<Vec<isize>, usize>,
@@ -31,7 +31,7 @@ impl<'a> Packing<'a> {
     fn bytes(&mut self, schedule: &Schedule) -> u64 {
         let Some(target) = self.plan.target else { return 0 };
         let dtype = self.plan.dtype;
-        // Branches that run side by side each pack into a workspace of their own.
+        // Branches that run side by side pack into separate workspaces.
         let mut branches = vec![0; schedule.max_branches()];
         for (id, task) in schedule.tasks.iter().enumerate() {
             let Some(Work::Contract { left, right, out, .. }) = task.action.work() else { continue };
@@ -52,9 +52,10 @@ impl<'a> Packing<'a> {
         elements.saturating_mul(dtype.size()) as u64
     }
 
-    /// The extents of the dense array in which a buffer is a box, if the user's tensors are whole; otherwise its own.
+    /// If the user passes whole tensors, the extents of the dense array in which this buffer is a box; otherwise the
+    /// extents of the buffer's own memory.
     fn array(&self, buffer: &Buffer) -> Vec<usize> {
-        // Blocks of several boxes are copied to dense blocks.
+        // A block that consists of several boxes is copied to a dense block.
         let one_box =
             |place: &BufferPlacement| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
         let whole = match buffer.home {
@@ -66,10 +67,10 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// The peak of the busiest rank, and that rank; among the sampled ranks if there are very many.
+/// The peak bytes of the busiest rank, and that rank. With more than 256 ranks, only sampled ranks count.
 pub fn busiest(plan: &Plan) -> (u64, usize) {
     let mut packing = Packing::new(plan);
     let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));
-    // With even tiles the first ranks have the larger ones, but relays may make another rank the busiest.
+    // In an even cut, the first ranks have the larger tiles. But another rank may relay data and be the busiest.
     peaks.max_by_key(|&(peak, rank)| (peak, std::cmp::Reverse(rank))).unwrap_or_default()
 }

@@ -1,7 +1,8 @@
-//! A path in opt_einsum's terms: scaling, operations with and without it, the largest intermediate.
+//! Describes a path in the terms of opt_einsum: scaling, operations with and without the path, the largest
+//! intermediate.
 //!
-//! Operations count 2 per multiply-add (8 for complex numbers), as everywhere here; opt_einsum counts the same for two
-//! operands. Deliberately absent: slices, and a row for each contraction, which the plan's table has.
+//! A multiply-add counts as 2 operations (8 for complex numbers), as everywhere in this program; opt_einsum counts the
+//! same for two operands. Deliberately absent: slices, and a row for each contraction, which the plan's table has.
 
 use std::fmt;
 
@@ -9,16 +10,16 @@ use super::path::{log2_size, log2_sum};
 use super::structure::{Plan, Source, Value};
 use crate::dims::Label;
 
-/// Number of steps that are printed.
+/// Maximum number of steps that are printed.
 const MAX_PRINTED_STEPS: usize = 24;
 
-/// The gain of a plan's contraction order.
+/// What a plan's contraction order saves, compared with one product of all operands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathReport {
     path: Vec<[usize; 2]>,
-    /// Number of dimensions of the expression, and the most that one contraction has.
+    /// Number of dimensions of the expression, and the maximum number of dimensions of one contraction.
     pub scaling: [usize; 2],
-    /// log2 of the operations if all operands were multiplied at once, and along the path.
+    /// log2 of the operations: if all operands were multiplied in a single step, and along the path.
     pub log2_flops: [f64; 2],
     /// log2 of the elements of the largest intermediate, and its name; `None` for a single contraction.
     pub largest: Option<(f64, String)>,
@@ -33,7 +34,7 @@ impl PathReport {
         let all: Vec<Label> = (0..plan.names.len() as u32).map(Label).collect();
         let each = (plan.dtype.flops_per_multiply_add() as f64).log2();
         let products: Vec<f64> = steps.iter().map(|labels| log2(labels)).collect();
-        // For n factors, n - 1 multiplications and an addition for each product.
+        // Each product of n factors costs n - 1 multiplications and one addition.
         let at_once = (plan.operands.max(2) as f64 / 2.0).log2() + each + log2(&all);
         let last = plan.values.len() - 1;
         let between = plan.values[..last].iter().filter(|value| matches!(value.source, Source::Contract { .. }));
@@ -47,7 +48,7 @@ impl PathReport {
     }
 }
 
-/// The dimensions of a contraction.
+/// The dimensions of a contraction; `None` for other steps.
 fn dimensions(value: &Value) -> Option<Vec<Label>> {
     match &value.source {
         Source::Contract { kinds, .. } => Some(kinds.iter().map(|(label, _)| label).collect()),
@@ -76,7 +77,7 @@ impl fmt::Display for PathReport {
     }
 }
 
-/// A power of 2 in decimal.
+/// Formats 2^`log2` in decimal notation.
 fn power(log2: f64) -> String {
     let decimal = log2 * std::f64::consts::LOG10_2;
     let exponent = decimal.floor();

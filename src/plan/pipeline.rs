@@ -1,4 +1,4 @@
-//! Pipelines: batches pass one after the other through the steps of a tree, and each step has ranks of its own.
+//! Pipelines: batches pass one after another through the steps of a tree, and each group of steps has ranks of its own.
 //!
 //! ```text
 //! [bi,ij->bj],jk->bk on 2 ranks, b in 3 batches        rank 0              rank 1
@@ -8,9 +8,9 @@
 //!                                                      -                   bj,jk->bk of 2
 //! ```
 //!
-//! With s groups and b batches, a run takes b + s - 1 times the seconds of its slowest group for one batch (computing
-//! or receiving, whichever takes longer). Operands of one step, such as its weights, stay on its ranks and do not move:
-//! that is the purpose of pipelines.
+//! With s groups and b batches, a run takes b + s - 1 times the seconds that the slowest group needs for one batch. A
+//! group needs the larger of its computing time and its receiving time. The purpose of pipelines: operands that only
+//! one step uses, such as its weights, stay on the ranks of that step and do not move.
 //!
 //! Invariant: steps run in the order of the tree; a group has one or more consecutive steps, and groups are consecutive
 //! ranges of ranks. Deliberately absent: steps without the batch dimension, unary steps on anything but operands,
@@ -34,13 +34,13 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
-/// Numbers of batches that are tried, up to the extent of the dimension.
+/// Numbers of batches to try, up to the extent of the dimension.
 const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
-/// Maximum batches of one run: schedules list the tasks of each.
+/// Maximum number of batches of one run, because schedules list the tasks of every batch.
 const MAX_BATCHES: usize = 1 << 16;
-/// Maximum number of groups that is tried.
+/// Maximum number of groups to try.
 const MAX_GROUPS: usize = 256;
-/// Largest share of the time without a pipeline that a pipeline may take, as its prediction is less certain.
+/// A pipeline must take at most this fraction of the time without a pipeline, because its prediction is less certain.
 const MAX_TIME_SHARE: f64 = 0.8;
 
 /// Replaces a plan by one with a pipeline, if that is predicted to be clearly faster or the user requests one.
@@ -62,7 +62,7 @@ pub fn pipelined(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> 
     Ok(Plan { pipeline: Some(pipeline), ungrouped: Some(plan.seconds()), ..pipelined })
 }
 
-/// A pipeline, with the algorithm and the ranks of each contraction, by node.
+/// A pipeline, with the algorithm and the ranks of each contraction. `chosen` is indexed by node.
 struct Stages {
     pipeline: Pipeline,
     chosen: Vec<Choice>,
@@ -74,13 +74,13 @@ struct Pipelining<'a> {
 }
 
 impl Pipelining<'_> {
-    /// The fastest pipeline, if it is clearly faster than `seconds`, or if the user requested one.
+    /// Returns the fastest pipeline if it is clearly faster than `seconds`, or if the user requested a pipeline.
     fn best(&self, seconds: f64) -> Option<Stages> {
         let pipeline = self.space.options.pipeline;
         if pipeline == PipelineChoice::Off || !self.space.is_plain() || self.space.machine.ranks < 2 {
             return None;
         }
-        // With an extent of 0 there is nothing to overlap, and the zeros of a batch would not show their position.
+        // An extent of 0 leaves no work to overlap, and the verifier cannot tell which batch a zero belongs to.
         if self.space.tree.extents.contains(&0) {
             return None;
         }
@@ -96,7 +96,7 @@ impl Pipelining<'_> {
         let divisions = self.groups(&nodes, groups);
         let mut numbers: Vec<Option<usize>> = vec![None; self.space.tree.nodes.len()];
         nodes.iter().enumerate().for_each(|(number, &node)| numbers[node] = Some(number));
-        // Only pipelines faster than this count.
+        // A pipeline must be faster than this; decreases to the seconds of the best pipeline so far.
         let mut least = if pipeline == PipelineChoice::Auto { MAX_TIME_SHARE * seconds } else { f64::INFINITY };
         let mut best = None;
         for label in labels {
@@ -114,7 +114,7 @@ impl Pipelining<'_> {
         Batched::new(self, label, pieces).stages(&nodes, groups, least)
     }
 
-    /// The contractions, if there are several and all other steps only process operands.
+    /// Returns the contractions if there are several and all other steps only process operands.
     fn contractions(&self) -> Option<Vec<NodeId>> {
         let nodes = &self.space.tree.nodes;
         let mut free = vec![true; nodes.len()];
@@ -133,7 +133,7 @@ impl Pipelining<'_> {
         (contractions.len() > 1).then_some(contractions)
     }
 
-    /// Dimensions that all contractions have and none sums, and that are not a diagonal of an operand.
+    /// Dimensions that the result of every contraction has and that are not a diagonal of any tensor.
     fn labels(&self, nodes: &[NodeId]) -> Vec<Label> {
         let Some(&first) = nodes.first() else { return Vec::new() };
         let all = self.space.tree.nodes[first].labels.iter().copied();
@@ -146,8 +146,8 @@ impl Pipelining<'_> {
         .collect()
     }
 
-    /// Divisions of the contractions, one for each number of groups: for each group, its end by contraction number and
-    /// its number of ranks.
+    /// Divides the contractions into groups, once for each wanted number of groups. A group is given by its end, as a
+    /// contraction number, and its number of ranks.
     fn groups(&self, nodes: &[NodeId], wanted: Range<usize>) -> Vec<Vec<(usize, usize)>> {
         let work: Vec<f64> = nodes.iter().map(|&node| self.space.tree.products(node)).collect();
         let most = nodes.len().min(self.space.machine.ranks).min(wanted.end.saturating_sub(1));
@@ -155,8 +155,9 @@ impl Pipelining<'_> {
         (wanted.start.max(2)..most + 1).map(|groups| self.shares(&divisions.ends(groups), &work)).collect()
     }
 
-    /// Ranks for each group: one each, and each further one for the group with the most work per rank. If there are
-    /// enough nodes, whole nodes are assigned, so that only batches cross between nodes.
+    /// Assigns ranks to groups. Every group gets one rank; each further rank goes to the group with the most work per
+    /// rank. If there are at least as many nodes as groups, nodes are assigned instead of ranks, so that only batches
+    /// cross between nodes.
     fn shares(&self, ends: &[usize], work: &[f64]) -> Vec<(usize, usize)> {
         let Machine { ranks, ranks_per_node, .. } = *self.space.machine;
         let whole = ranks.is_multiple_of(ranks_per_node) && ranks / ranks_per_node >= ends.len();
@@ -164,7 +165,7 @@ impl Pipelining<'_> {
         let mut shares: Vec<(usize, usize)> = ends.iter().map(|&end| (end, unit)).collect();
         let starts = [0].iter().chain(ends);
         let works: Vec<f64> = starts.zip(ends).map(|(&start, &end)| work[start..end].iter().sum()).collect();
-        // Work is at least 0, and such floats compare like their bits; of equals, the first group gets the next rank.
+        // Nonnegative floats compare like their bits. Of groups with equal load, the first gets the next rank.
         let load = |at: usize, ranks: usize| ((works[at] / ranks as f64).to_bits(), Reverse(at));
         let mut loads: BinaryHeap<_> = (0..ends.len()).map(|at| load(at, unit)).collect();
         for _ in ends.len()..ranks / unit {
@@ -177,7 +178,7 @@ impl Pipelining<'_> {
     }
 }
 
-/// A tree of one batch, with which the steps of pipelines are priced.
+/// The tree of one batch, which is used to price the steps of a pipeline.
 struct Batched<'a> {
     space: &'a SearchSpace<'a>,
     tree: Tree,
@@ -193,19 +194,19 @@ impl<'a> Batched<'a> {
         Batched { space, tree, label, pieces }
     }
 
-    /// Seconds of a run whose slowest group needs `slowest` seconds for a batch.
+    /// Seconds of a run whose slowest group needs `slowest` seconds for one batch.
     fn run(&self, slowest: f64, groups: usize) -> f64 {
         (self.pieces + groups - 1) as f64 * slowest
     }
 
-    /// Seconds of a run with these groups, if less than `least`. Stops at the first group that reaches it.
+    /// Seconds of a run with these groups; `None` if they reach `least`. Stops at the first group that reaches `least`.
     fn seconds(
         &self,
         (nodes, numbers): (&[NodeId], &[Option<usize>]),
         groups: &[(usize, usize)],
         least: f64,
     ) -> Option<f64> {
-        // Distributions of the results so far, by contraction number.
+        // Distributions of the results of earlier contractions, by contraction number.
         let mut made: Vec<Distribution> = Vec::new();
         let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
         for &(end, ranks) in groups {
@@ -220,7 +221,8 @@ impl<'a> Batched<'a> {
                         let Some(before) = numbers[input].filter(|&number| number < from) else { continue };
                         let labels = &self.tree.nodes[input].labels;
                         let elements: usize = self.tree.shape(labels).iter().product();
-                        // Each receiving rank gets its part from all ranks that made some of the result.
+                        // Each receiving rank receives its block in one message from every rank that holds a part of
+                        // the result.
                         let bytes = elements as f64 * self.space.options.dtype.size() as f64 / wanted.parts() as f64;
                         let messages = made[before].places().max(1);
                         receive += messages as f64 * self.space.machine.link_latency
@@ -239,7 +241,8 @@ impl<'a> Batched<'a> {
         Some(self.run(slowest, groups.len()))
     }
 
-    /// Builds the pipeline with these groups, whose run takes `seconds`; `None` if a contraction has no algorithm.
+    /// Builds the pipeline with these groups; `seconds` is its predicted time. `None` if a contraction has no
+    /// algorithm.
     fn stages(&self, nodes: &[NodeId], groups: &[(usize, usize)], seconds: f64) -> Option<Stages> {
         let mut chosen = vec![Choice::default(); self.tree.nodes.len()];
         let (mut from, mut first) = (0, 0);
@@ -252,7 +255,7 @@ impl<'a> Batched<'a> {
                     priced.sort_by(|(_, a, _), (_, b, _)| a.total_cmp(b));
                     let (algorithm, seconds, _) = priced.first().cloned()?;
                     compute += seconds;
-                    // Seconds of one batch, alone and together with the contractions before it in the group.
+                    // Seconds of one batch: for this contraction alone, and with the earlier contractions of its group.
                     let shown = priced.iter().map(|(a, own, _)| (a, *own, compute - seconds + own));
                     let mut considered = considered(&self.tree, shown);
                     considered.iter_mut().take(1).for_each(|first| first.chosen = true);
@@ -286,20 +289,21 @@ fn priced(space: &SearchSpace, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds)
     Some(priced.collect())
 }
 
-/// The cheapest; of equals, the first.
+/// The cheapest candidate; the first of them if prices are equal.
 fn cheapest(priced: Vec<Priced>) -> Option<Priced> {
     priced.into_iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))
 }
 
-/// Divides works into consecutive ranges so that the largest sum of a range is minimal, for any number of ranges.
+/// Divides a list of works into consecutive ranges such that the largest sum of a range is minimal. Covers every number
+/// of ranges up to a maximum.
 struct Divisions {
     works: usize,
-    /// `starts[g - 1][n]`: where the last range begins when the first n works are divided into g + 1 ranges.
+    /// `starts[g - 1][n]` is where the last range starts if the first n works are divided into g + 1 ranges.
     starts: Vec<Vec<usize>>,
 }
 
 impl Divisions {
-    /// Divides into up to `most` ranges. Cost: linear in the works, for each number of ranges.
+    /// Computes the divisions into up to `most` ranges. Cost: O(works x most).
     fn new(work: &[f64], most: usize) -> Divisions {
         let mut sums = Vec::with_capacity(work.len() + 1);
         sums.push(0.0);
@@ -307,7 +311,7 @@ impl Divisions {
             sums.push(sum + work);
             sum + work
         });
-        // By position, the start of the run of zero works that ends there.
+        // `idle[n]` is the start of the run of zero works that ends before work n.
         let mut idle: Vec<usize> = Vec::with_capacity(work.len() + 1);
         for at in 0..=work.len() {
             idle.push(if at > 0 && work[at - 1] == 0.0 { idle[at - 1] } else { at });
@@ -321,8 +325,8 @@ impl Divisions {
                     return (f64::INFINITY, end);
                 }
                 let last = |start: usize| sums[end] - sums[start];
-                // From here on, the ranges before the last one have at least as much work as the last one, and ever
-                // more.
+                // For starts from `cross` on, the earlier ranges have at least as much work as the last range. Raising
+                // the start only increases the work of the earlier ranges.
                 while cross < end && least[cross] < last(cross) {
                     cross += 1;
                 }
@@ -338,7 +342,7 @@ impl Divisions {
         Divisions { works: work.len(), starts }
     }
 
-    /// The end of each of `ranges` ranges.
+    /// The end of each range of the division into `ranges` ranges.
     fn ends(&self, ranges: usize) -> Vec<usize> {
         let mut ends = vec![self.works];
         for group in (1..ranges).rev() {
@@ -358,7 +362,7 @@ mod tests {
         Divisions::new(work, groups).ends(groups)
     }
 
-    /// Tries all starts of the last range.
+    /// The same division by brute force: tries all starts of the last range.
     fn ends_by_trying(work: &[f64], groups: usize) -> Vec<usize> {
         let mut least: Vec<Vec<(f64, usize)>> =
             vec![(0..=work.len()).map(|end| (work[..end].iter().sum(), 0)).collect()];
@@ -379,7 +383,7 @@ mod tests {
         ends
     }
 
-    /// Few distinct works, so that many divisions tie, and works of 0.
+    /// The works have few distinct values, so that many divisions tie, and some works are 0.
     #[test]
     fn divisions_are_the_first_of_the_best() {
         let mut state = 1u64;

@@ -1,14 +1,16 @@
 //! Proves plans for thousands of ranks by symmetry classes.
 //!
-//! Each step is proved as a plan of its own, with its inputs as operands: given the inputs that the plan describes, it
-//! produces the result that the plan describes, and so do all steps together. Within a step, ranks whose blocks of
-//! inputs and result have equal extents form a class: they do the same, apart from the positions of their blocks. In
-//! each class one rank's block is followed element by element, through all ranks that it comes from
-//! ([`verify::follow`]). A grid of 10 x 10 x 10 ranks whose extents do not divide has up to eight classes.
+//! Each step is proved as a plan of its own, with its inputs as operands. From the inputs that the whole plan
+//! describes, it must produce the result that the whole plan describes; if all steps do, the whole plan is correct.
+//!
+//! Within a step, ranks whose blocks of inputs and result have equal extents form a class: their schedules are equal
+//! except for the positions of the blocks. For one rank of each class, the proof follows every element of its block
+//! through all ranks that it comes from ([`verify::follow`]). A grid of 10 x 10 x 10 ranks has up to eight classes if
+//! the extents are not divisible by 10.
 //!
 //! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. A partial sum and the step that adds
-//! up its parts are one step here, and so are all steps of a pipeline. Deliberately absent: a proof that ranks of one
-//! class behave alike; symmetry stands for that, and reports say so.
+//! up its parts count as one step here, and so do all steps of a pipeline. Deliberately absent: a proof that ranks of
+//! one class behave alike. The proof relies on symmetry for that, and reports say so.
 
 use std::collections::BTreeMap;
 
@@ -18,22 +20,22 @@ use super::spec;
 use super::structure::{Plan, ResultResidency, Source, Value};
 use crate::schedule::verify::{self, Fault, VerifyError};
 
-/// Maximum ranks for which everything is proved on every rank.
+/// Maximum number of ranks for which every rank is proved.
 pub const MAX_FULL_PROOF_RANKS: usize = 256;
 
-/// The extent of a proof by classes.
+/// The size of a proof by classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Classes {
-    /// Steps with classes of their own.
+    /// Number of steps that were proved separately.
     pub steps: usize,
-    /// Classes of all steps together.
+    /// Number of classes, summed over the steps.
     pub classes: usize,
-    /// Ranks that were followed in the step that needed the most.
+    /// Maximum number of ranks that were followed in one step.
     pub followed: usize,
 }
 
 impl Classes {
-    /// Combines two counts.
+    /// Adds the steps and classes of two proofs, and keeps the larger `followed`.
     #[must_use]
     pub fn and(self, other: Classes) -> Classes {
         Classes {
@@ -91,7 +93,7 @@ pub fn each_step(plan: &Plan) -> Vec<Step> {
     }
     let made = |id: usize| !matches!(plan.values[id].source, Source::Operand(_));
     let mut units: Vec<Vec<usize>> = Vec::new();
-    // By value, the unit that ends with it.
+    // The index in `units` of the unit that ends with each value.
     let mut ends: Vec<Option<usize>> = vec![None; plan.values.len()];
     for (id, value) in plan.values.iter().enumerate().filter(|(id, _)| made(*id)) {
         let joins = match value.source {
@@ -108,8 +110,8 @@ pub fn each_step(plan: &Plan) -> Vec<Step> {
     units.iter().map(|unit| Step(unit_plan(plan, unit))).collect()
 }
 
-/// A plan of the values in `unit`, with their inputs as operands, and without the names and extents that no
-/// schedule needs. Cost: linear in these values.
+/// A plan of the values in `unit` with their inputs as operands, and without names and extents that no schedule needs.
+/// Cost: O(values in `unit`).
 fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     let mut values: Vec<Value> = Vec::new();
     let mut places: BTreeMap<usize, usize> = BTreeMap::new();
@@ -156,7 +158,7 @@ fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     }
 }
 
-/// The first rank of each class, and the last rank of all, in ascending order.
+/// The first rank of each class and the last rank of the plan, in ascending order.
 fn one_of_each_class(plan: &Plan) -> Vec<usize> {
     let mut first: BTreeMap<Vec<Option<Vec<usize>>>, usize> = BTreeMap::new();
     for rank in 0..plan.ranks() {

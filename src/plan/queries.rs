@@ -1,7 +1,7 @@
-//! What a plan can be asked: its schedules, their proof and simulation, its text, its memory.
+//! Queries on a plan: its schedules, their proof and simulation, its text, its memory.
 //!
-//! Each method leads to the file that answers it. Deliberately absent: what can be read off the values of a plan
-//! ([`structure`](super::structure)).
+//! Each method calls the file that computes the answer. Deliberately absent: anything that can be read off the values
+//! of a plan ([`structure`](super::structure)).
 
 use super::context::PlanningContext;
 use super::error::PlanError;
@@ -19,7 +19,7 @@ use crate::timeline::Timeline;
 use crate::tree::{EinsumSource, Einsums, Tree};
 
 impl Plan {
-    /// Returns the contraction tree of an expression, in the order that the options select.
+    /// Returns the contraction tree of an expression, in the contraction order that the options select.
     ///
     /// # Errors
     /// An explicit path that does not fit the expression.
@@ -27,7 +27,7 @@ impl Plan {
         Plan::searched_tree(einsums, machine, options).map(|(tree, _)| tree)
     }
 
-    /// As [`Plan::tree`], with the limits that ended searches early, one for each einsum whose search was cut short.
+    /// As [`Plan::tree`]. Also returns one `SearchLimit` for each einsum whose path search was cut short.
     ///
     /// # Errors
     /// As [`Plan::tree`].
@@ -53,15 +53,15 @@ impl Plan {
     /// Plans a tree for a machine.
     ///
     /// # Errors
-    /// An impossible machine, or more ranks than the planner supports; a forced algorithm or cut that does not apply, a
-    /// redistribution that is forbidden, a tensor too large for any address space, a memory limit that the plan does
-    /// not fit, or a constant operand that does not exist.
+    /// - An impossible machine, or more ranks than the planner supports.
+    /// - A forced algorithm or cut that does not apply, or a redistribution that is forbidden.
+    /// - A tensor that is too large for any address space, or a plan that does not fit the memory limit.
+    /// - A constant operand that does not exist.
     pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan, PlanError> {
         super::planned(&PlanningContext::new(expression, tree, machine, options)?)
     }
 
-    /// Returns the tasks of one rank in one slice. Cost: linear in the tasks of that rank; for some steps also in the
-    /// number of ranks.
+    /// Returns the tasks of one rank in one slice. Cost: O(tasks of that rank); for some steps also O(ranks).
     pub fn schedule(&self, rank: usize) -> Schedule {
         lower::lower(self, rank)
     }
@@ -72,8 +72,8 @@ impl Plan {
     }
 
     /// Proves the schedules of all ranks: transfers match, nothing deadlocks or is read before it is written, every
-    /// element of the result contains each product once, and memory stays within the limit. Cost: linear in the number
-    /// of tasks of all ranks.
+    /// element of the result contains each product once, and memory stays within the limit. Cost: O(tasks of all
+    /// ranks).
     ///
     /// # Errors
     /// The first fault found, which is a bug in an algorithm.
@@ -82,9 +82,9 @@ impl Plan {
         verify::whole(&schedules, &self.spec(), self.memory_limit)
     }
 
-    /// Proves the schedules of very many ranks, with one rank of each class in each step. Cost, step by step: that of
-    /// the schedules of all ranks that the chosen blocks come from. Callers with several threads use
-    /// [`Plan::verify_whole_schedules`] and [`Plan::each_step`].
+    /// Proves the schedules of thousands of ranks by checking one rank of each class in each step. The cost of a step
+    /// is that of the schedules of all ranks that send data to the checked ranks. Callers with several threads use
+    /// [`Plan::verify_whole_schedules`] and [`Plan::each_step`] instead.
     ///
     /// # Errors
     /// As [`Plan::verify`].
@@ -100,44 +100,43 @@ impl Plan {
         proof::whole_schedules(self)
     }
 
-    /// The steps as plans of their own: given the inputs that the plan describes, each produces the result that it
-    /// describes.
+    /// Returns each step as a plan of its own. Given the inputs that this plan describes, such a plan produces the
+    /// result that this plan describes.
     pub fn each_step(&self) -> Vec<Step> {
         proof::each_step(self)
     }
 
-    /// A hash that, for all practical purposes, two plans share only if they are equal. Ranks compare it before the
-    /// first transfer.
+    /// A 64-bit hash of the plan without its predicted times. Different plans have different hashes for all practical
+    /// purposes. Ranks compare the hash before the first transfer.
     pub fn fingerprint(&self) -> u64 {
-        // Predicted times may differ in their last bits between processors; the plans are still equal.
+        // Predicted times may differ in their last bits between processors, but the plans are still equal.
         let mut plan = self.clone();
         plan.values.iter_mut().for_each(|value| value.seconds = 0.0);
         plan.pipeline.iter_mut().for_each(|pipeline| pipeline.seconds = 0.0);
         plan.ungrouped = None;
-        // A plan consists of numbers, strings and enums; serialising those as JSON into memory cannot fail.
+        // A plan consists of numbers, strings and enums. Serialising these as JSON into memory cannot fail.
         let text = serde_json::to_vec(&plan).unwrap_or_default();
         xxhash_rust::xxh3::xxh3_64(&text)
     }
 
-    /// The plan as text, like EXPLAIN of a database: one row per value, with the MB that the busiest rank receives and
-    /// the predicted seconds, both over all slices. Printing costs as much as the schedules of all ranks (of 8 sampled
-    /// ranks, if there are more than 256).
+    /// The plan as text, like EXPLAIN of a database. Each value has a row with the MB that the busiest rank receives
+    /// and the predicted seconds, both over all slices. Printing costs as much as building the schedules of all ranks
+    /// (of 8 sampled ranks if there are more than 256).
     pub fn explain(&self) -> Explain<'_> {
         Explain(self)
     }
 
-    /// Simulates one slice of the plan on its machine; `None` for more than 1024 ranks. Cost: linear in the tasks of
-    /// all ranks.
+    /// Simulates one slice of the plan on its machine; `None` for more than 1024 ranks. Cost: O(tasks of all ranks).
     pub fn simulate(&self) -> Option<Timeline> {
         simulate::simulate(self, true)
     }
 
-    /// As [`Plan::simulate`], without overlap: transfers and computation take turns.
+    /// As [`Plan::simulate`], but transfers and computation of a rank never overlap.
     pub fn simulate_in_turns(&self) -> Option<Timeline> {
         simulate::simulate(self, false)
     }
 
-    /// Predicted seconds of a task of a rank's schedule by itself, on all workers or over a free link.
+    /// Predicted seconds of one task of a rank's schedule if it runs alone: on all workers, or over a free link.
     pub fn task_seconds(&self, schedule: &Schedule, task: TaskId) -> f64 {
         simulate::task_seconds(self, schedule, task)
     }
@@ -147,12 +146,14 @@ impl Plan {
         simulate::blank_timeline(self)
     }
 
-    /// An upper bound on the number of additions that any term of an element of the result goes through. It counts the
-    /// additions in each step, whose sums are blocked ([`longest_chain`](crate::local_plan::longest_chain)), those that
-    /// combine the partial sums of threads, ranks, pieces and slices, and the addition onto an output. The error of an
-    /// element is at most the [`error_bound`](crate::kernel::error_bound) for that many terms, with the operands as
-    /// factors, times the sum of its absolute products. Cost: linear in the steps, plus, on several ranks, the cost of
-    /// all of their schedules.
+    /// An upper bound on the number of additions that any term of an element of the result goes through. The bound
+    /// counts the additions inside each step, whose sums are blocked
+    /// ([`longest_chain`](crate::local_plan::longest_chain)). It also counts the additions that combine the partial
+    /// sums of threads, ranks, pieces and slices, and the addition onto an output.
+    ///
+    /// Let e be the [`error_bound`](crate::kernel::error_bound) for this number of terms with the operands as factors.
+    /// The error of an element is at most e times the sum of its absolute products. Cost: O(steps); on several ranks,
+    /// also the cost of building all of their schedules.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem};
@@ -165,27 +166,28 @@ impl Plan {
     }
 
     /// Bytes that a rank needs: its blocks of operands and output, intermediates, and packing workspace. A run on dense
-    /// arrays, whole or of single blocks, uses no more; on one rank a run measures the same, to the byte. Without a
-    /// [`target`](crate::PlanOptions::target), packing is not counted. Cost: that of the rank's schedule, and of planning
-    /// its local contractions.
+    /// arrays, which may be whole tensors or single blocks, uses no more. On one rank, a run measures exactly this
+    /// number of bytes. Packing is not counted without a [`target`](crate::PlanOptions::target). Cost: that of the
+    /// rank's schedule, and of planning its local contractions.
     pub fn peak_bytes(&self, rank: usize) -> u64 {
         Packing::new(self).peak_bytes(&self.schedule(rank))
     }
 
-    /// As [`Plan::peak_bytes`], for the ranks of these schedules. Equal contractions are planned once.
+    /// As [`Plan::peak_bytes`], for the rank of each of these schedules. Equal contractions are planned once.
     pub(crate) fn peaks(&self, schedules: &[Schedule]) -> Vec<u64> {
         let mut packing = Packing::new(self);
         schedules.iter().map(|schedule| packing.peak_bytes(schedule)).collect()
     }
 
-    /// The bytes that the busiest rank must receive in a step with any algorithm; `None` where no bound is defined.
+    /// A lower bound on the bytes that the busiest rank receives in this step, valid for every algorithm. `None` where
+    /// no bound is defined.
     pub fn lower_bound_bytes(&self, value: &Value) -> Option<f64> {
         bound::bytes(self, value)
     }
 
-    /// The number of ranks that have no task and hold no block. There are idle ranks if the work cannot be shared among
-    /// all, or if a plan with fewer ranks is predicted to be faster. Cost: the blocks of every rank, and the schedules
-    /// of those that hold nothing.
+    /// The number of ranks that have no task and no block of any tensor. There are idle ranks if the work cannot be
+    /// divided among all ranks, or if a plan with fewer ranks is predicted to be faster. Cost: that of computing the
+    /// blocks of every rank, and the schedules of the ranks without blocks.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem};

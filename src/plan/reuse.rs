@@ -1,10 +1,10 @@
-//! Decides which steps a later slice or a later run can skip, because none of their inputs has changed.
+//! Decides which steps a later slice or a later run can skip because none of their inputs has changed.
 //!
-//! | a value lasts | if every operand that it depends on |
+//! | a value stays valid for | if every operand that it depends on |
 //! |---|---|
 //! | all runs | is constant and not sliced |
-//! | all slices of a run | lacks the sliced dimensions |
-//! | one slice | - |
+//! | all slices of a run | has no sliced dimension |
+//! | one slice | otherwise |
 //!
 //! Invariant: the result, and the value that alpha scales, are always recomputed. Deliberately absent: detecting that
 //! an operand has not changed; the caller promises it.
@@ -12,8 +12,8 @@
 use super::structure::{Plan, Source};
 use crate::schedule::ReuseScope;
 
-/// Sets how long each value lasts. Values that outlast a slice occupy memory for as long; `between_slices` says whether
-/// to keep values that outlast only slices and not runs.
+/// Sets how long each value stays valid. A value that outlasts a slice occupies memory all that time. `between_slices`
+/// selects whether to keep values that stay valid between slices but not between runs.
 pub fn lasting(mut plan: Plan, between_slices: bool) -> Plan {
     let result = plan.unmoved(plan.values.len() - 1);
     for id in 0..plan.values.len() {
@@ -29,7 +29,7 @@ pub fn lasting(mut plan: Plan, between_slices: bool) -> Plan {
                 }
             }
             _ if plan.unmoved(id) == result => ReuseScope::Slice,
-            // Successive batches reuse the same memory.
+            // Successive batches use the same memory.
             _ if plan.pipeline.as_ref().is_some_and(|pipeline| value.labels.contains(&pipeline.label)) => {
                 ReuseScope::Slice
             }

@@ -1,12 +1,12 @@
-//! Counts the additions that a term of the result goes through along a plan.
+//! Counts the additions that a term of the result goes through in a plan.
 //!
-//! Invariant: the count is never less than the additions on any rank, whatever its kernel.
+//! Invariant: the count is an upper bound for every rank and every kernel.
 
 use super::structure::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
 use crate::local_plan::{SumKind, longest_chain, longest_visits};
 
-/// Number of products beyond which threads may share a sum.
+/// Threads divide a sum among themselves only if it has more products than this.
 const MIN_SHARED_PRODUCTS: u64 = 32;
 
 /// See [`Plan::roundings`].
@@ -19,14 +19,14 @@ pub(super) fn roundings(plan: &Plan) -> u64 {
     steps.fold(again.saturating_add(plan.accumulate.into()), u64::saturating_add).saturating_add(joins)
 }
 
-/// Additions in one step, on one rank.
+/// Additions in one step on one rank.
 fn step(plan: &Plan, value: &Value) -> u64 {
     let Some((terms, of)) = sum(plan, value) else { return 0 };
     let threads = if terms > MIN_SHARED_PRODUCTS { plan.machine.workers.max(1) as u64 - 1 } else { 0 };
     longest_chain(terms, of).saturating_add(threads)
 }
 
-/// The number of terms that a step sums in a slice, and the kind of sum.
+/// The number of terms that a step sums in one slice, and the kind of sum.
 fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumKind)> {
     let product = |labels: &mut dyn Iterator<Item = Label>| -> u64 {
         labels.map(|label| plan.extents[label.0 as usize] as u64).fold(1, u64::saturating_mul)
@@ -41,12 +41,12 @@ fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumKind)> {
     }
 }
 
-/// Additions that an element goes through when a step adds another partial sum onto it.
+/// Additions that an element goes through each time a step adds another partial sum onto it.
 fn visits(plan: &Plan, value: &Value) -> u64 {
     sum(plan, value).map_or(1, |(terms, of)| longest_visits(terms, of))
 }
 
-/// The dimensions that a step with one input sums, once each, as it may sum diagonals too.
+/// The dimensions that a unary step sums. Each is listed once, although the input repeats labels for a diagonal.
 fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     let mut summed = plan.values[input].labels.clone();
     summed.retain(|label| !value.labels.contains(label));
@@ -55,8 +55,8 @@ fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     summed
 }
 
-/// The kind of sum of a contraction. Kernels treat a dimension of kind c that an operand repeats as m or n, so several
-/// vectors are not mere loops.
+/// The kind of sum of a contraction. Kernels treat a dimension of kind c along which an operand has stride 0 as m or n.
+/// A batch of matrix-vector products therefore does not count as `SumKind::Loops`.
 fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u64) -> SumKind {
     let [c, m, n] = [&kinds.c, &kinds.m, &kinds.n].map(|labels| product(&mut labels.iter().copied()));
     match (c, m, n) {
@@ -67,7 +67,7 @@ fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u6
     }
 }
 
-/// Additions that join partial sums: at most one for each task of the step on any rank, and one for each rank with a
+/// Additions that combine partial sums: at most one for each task of the step on any rank, and one for each rank with a
 /// summand.
 fn joins(plan: &Plan, slices: u64) -> u64 {
     if plan.ranks() < 2 {

@@ -1,4 +1,5 @@
-//! What a pass sets for one search for algorithms, in addition to the options of the user, which are the same for all.
+//! The arguments that a pass sets for one search for algorithms. The user's options, in contrast, are the same in all
+//! searches.
 
 use super::options::PlanOptions;
 use crate::dims::Label;
@@ -6,18 +7,20 @@ use crate::dims::Label;
 /// The arguments of one search.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchArguments<'a> {
-    /// The bytes of a rank that plans may use. Passes also search without the user's limit, or with a smaller one.
+    /// The number of bytes that plans may use on each rank. Passes also search without the user's limit, or with a
+    /// smaller one.
     pub memory: Option<u64>,
-    /// Rule out algorithms that hold a whole tensor on one rank, if others apply: for plans with little memory.
+    /// Excludes algorithms that need a whole tensor on one rank, if other algorithms apply. Used where memory is
+    /// scarce.
     pub spread: bool,
-    /// Every contraction gets the algorithm that is cheapest for it alone.
+    /// Chooses for every contraction the algorithm that is cheapest for it alone.
     pub step_by_step: bool,
-    /// Dimensions that must not be distributed: those that are sliced or split into batches.
+    /// Dimensions that must not be distributed, because they are sliced or split into batches.
     pub uncut: &'a [Label],
 }
 
 impl SearchArguments<'static> {
-    /// Those of the first search: what the user asks for.
+    /// The arguments of the first search, taken from the user's options.
     pub fn new(options: &PlanOptions) -> SearchArguments<'static> {
         let PlanOptions { memory_limit, step_by_step, .. } = *options;
         SearchArguments { memory: memory_limit, spread: false, step_by_step, uncut: &[] }

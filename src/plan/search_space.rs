@@ -1,7 +1,8 @@
-//! What one search chooses from: the candidate algorithms and distributions of a tree on some ranks, and their prices.
+//! The choices of one search: the candidate algorithms and distributions of a tree on some ranks, and their prices.
 //!
-//! A plan takes several searches: with and without a memory limit, for slices, for groups of ranks, for one batch of a
-//! pipeline. The options are the user's and the same in all of them; [`SearchArguments`] are what a pass sets for one.
+//! Making a plan needs several searches: with and without a memory limit, for slices, for groups of ranks, for one
+//! batch of a pipeline. All of them use the same user options; the pass that starts a search sets its
+//! [`SearchArguments`].
 
 use super::candidates::Candidates;
 use super::error::PlanError;
@@ -13,19 +14,23 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
-/// Where a unary step over a tensor in place happens. The search prices it, and the plan is built of it.
+/// The distributions before and after a unary step whose input already has a distribution. The search prices this
+/// value, and the plan is built from it.
 pub struct UnaryPlacement {
-    /// The distribution that the input is brought into before the step, if the step cannot carry its own.
+    /// The distribution to which the input is redistributed before the step; `None` if the step can keep the
+    /// distribution of its input.
     pub before: Option<Distribution>,
-    /// The distribution that the step leaves its result in.
+    /// The distribution of the step's result.
     pub step: Distribution,
-    /// The distribution that the result is brought into after the step, if it consists of partial sums.
+    /// The distribution to which the result is redistributed after the step; `None` unless the result consists of
+    /// partial sums.
     pub after: Option<Distribution>,
-    /// Predicted seconds of these three; 0 for a redistribution that is not needed.
+    /// Predicted seconds of the redistribution before, the step, and the redistribution after; 0 for a redistribution
+    /// that is not needed.
     pub seconds: [f64; 3],
 }
 
-/// A tree on the ranks of a machine, with the choices that the user and the arguments leave.
+/// A tree on the ranks of a machine, with the choices that the options and the arguments allow.
 pub struct SearchSpace<'a> {
     pub tree: &'a Tree,
     pub machine: &'a Machine,
@@ -45,12 +50,12 @@ impl<'a> SearchSpace<'a> {
         SearchSpace { tree, machine, options, arguments, cost }
     }
 
-    /// The same search on another machine, such as some of the ranks.
+    /// The same search on another machine, for example on some of the ranks.
     pub fn on<'b>(&'b self, machine: &'b Machine) -> SearchSpace<'b> {
         SearchSpace::new(self.tree, machine, self.options, self.arguments)
     }
 
-    /// Whether the user leaves all choices to the planner, as groups of ranks and pipelines require.
+    /// Whether the user leaves all choices to the planner. Groups of ranks and pipelines require that.
     pub fn is_plain(&self) -> bool {
         let SearchArguments { memory, step_by_step, .. } = self.arguments;
         let PlanOptions { algorithm, fixed, forbid_redistribution, cut, .. } = self.options;
@@ -62,7 +67,7 @@ impl<'a> SearchSpace<'a> {
         &self.tree.nodes[node].labels
     }
 
-    /// The distribution that the user prescribes for a node, if it is an operand and has one.
+    /// The distribution that the user prescribes for a node; `None` if the node is no operand or is free.
     pub fn fixed(&self, node: NodeId) -> Option<Distribution> {
         match self.tree.nodes[node].step {
             Step::Leaf { operand } => self.options.fixed.operands.get(operand).cloned().flatten(),
@@ -70,15 +75,15 @@ impl<'a> SearchSpace<'a> {
         }
     }
 
-    /// The default distribution of a tensor that nothing else determines: cut along its longest dimension that is not
-    /// part of a diagonal.
+    /// The default distribution, for a tensor whose distribution nothing else determines. It cuts the longest dimension
+    /// that is not part of a diagonal.
     pub fn preferred(&self, labels: &[Label]) -> Distribution {
         let once = |label: &Label| labels.iter().filter(|&l| l == label).count() == 1;
         let undistributed =
             self.machine.ranks == 1 || self.options.algorithm.map(AlgorithmName::residency) == Some(Residency::Alone);
         let longest = (0..labels.len())
             .filter(|&dim| once(&labels[dim]) && !self.arguments.uncut.contains(&labels[dim]))
-            // The first of equal extents: blocks of an outer dimension are dense.
+            // Of equal extents the first wins, because blocks cut along an outer dimension are dense.
             .min_by_key(|&dim| std::cmp::Reverse(self.tree.extent(labels[dim])));
         match longest {
             Some(dim) if !undistributed => Distribution::cut(dim, self.machine.ranks),
@@ -86,9 +91,9 @@ impl<'a> SearchSpace<'a> {
         }
     }
 
-    /// Places a unary step over a tensor with distribution `at`. It keeps a distribution that it can carry. An input
-    /// with another one is redistributed to the preferred distribution before the step; a result that consists of
-    /// partial sums is, after it.
+    /// Places a unary step over a tensor with distribution `at`. The step keeps `at` if its result can have a matching
+    /// distribution. Otherwise the input is redistributed to its preferred distribution before the step. A result of
+    /// partial sums is redistributed to its preferred distribution after the step.
     pub fn unary(&self, input: &[Label], out: &[Label], at: &Distribution) -> UnaryPlacement {
         let redistributed = |labels: &[Label], from: &Distribution| {
             let wanted = self.preferred(labels);
@@ -96,14 +101,14 @@ impl<'a> SearchSpace<'a> {
             (Some(wanted), seconds)
         };
         let (before, first) = if carried(at, input, out).is_some() { (None, 0.0) } else { redistributed(input, at) };
-        // The preferred distribution cuts no diagonal, so the step carries it.
+        // The preferred distribution cuts no diagonal, so the result has a matching distribution.
         let step = carried(before.as_ref().unwrap_or(at), input, out).unwrap_or_else(Distribution::single);
         let seconds = self.cost.unary(input, out, &step);
         let (after, last) = if step.summands() > 1 { redistributed(out, &step) } else { (None, 0.0) };
         UnaryPlacement { before, step, after, seconds: [first, seconds, last] }
     }
 
-    /// The algorithms that could contract a node.
+    /// The candidate algorithms for contracting a node.
     ///
     /// # Errors
     /// The user forced an algorithm or a cut that the node does not support.
@@ -115,9 +120,9 @@ impl<'a> SearchSpace<'a> {
     }
 
     /// Returns the distributions that an algorithm requires and produces, and the seconds of the contraction.
-    /// `input_distributions` are the current distributions of the inputs (`None`: free). Unless rank 0 is alone, the
-    /// contractions at the leaves of the tree include the synchronisation overhead, as ranks begin to wait for each
-    /// other there.
+    /// `input_distributions` are the current distributions of the inputs (`None`: free). Contractions of two operands
+    /// include the synchronisation overhead, because ranks first wait for each other there. Algorithms that run on rank
+    /// 0 alone have no such overhead.
     pub fn contraction(
         &self,
         node: NodeId,
@@ -131,7 +136,7 @@ impl<'a> SearchSpace<'a> {
         (needs, if first { seconds + self.machine.sync_overhead } else { seconds })
     }
 
-    /// Whether a node is an operand, or unary steps over one.
+    /// Whether a node is an operand, or the result of unary steps over an operand.
     fn is_given(&self, mut node: NodeId) -> bool {
         while let Step::Unary { input, .. } = self.tree.nodes[node].step {
             node = input;
@@ -151,7 +156,7 @@ impl<'a> SearchSpace<'a> {
         if let Some(needs) = needs {
             return (needs, self.cost.contraction(algorithm, self.labels(left), self.labels(right), self.labels(node)));
         }
-        // Inputs stay in place if they hold final values; partial sums are redistributed first.
+        // Inputs stay in place unless they are partial sums, which are redistributed first.
         let in_place = |input: NodeId, at: Option<&Distribution>| {
             at.filter(|at| at.summands() == 1).cloned().unwrap_or_else(|| self.preferred(self.labels(input)))
         };

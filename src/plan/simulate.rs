@@ -1,20 +1,21 @@
 //! Simulates a plan on its machine: runs the schedules of all ranks without data.
 //!
-//! A rank has three lanes, each of which runs one task after the other. The seconds of work come from [`super::cost`].
-//! A transfer begins when both lanes are free and both sides are ready, as nothing is buffered. It occupies the lanes
-//! for the time of its bytes; its latency overlaps with later tasks. Links share nothing. In turns, that is without
-//! overlap, work waits for all transfers before it in the rank's schedule, and a transfer for all work before it.
+//! A rank has three lanes. Each lane runs one task after another. The seconds of work tasks come from [`super::cost`].
+//! A transfer begins when its send lane and its receive lane are free and both sides are ready, because transfers are
+//! not buffered. A transfer occupies both lanes for its bytes divided by the bandwidth; its latency overlaps with later
+//! tasks. Links share no bandwidth. Without overlap, a work task waits for all earlier transfers of the rank's
+//! schedule, and a transfer waits for all earlier work tasks.
 //!
-//! Invariant: a schedule that verifies is simulated to its end. Deliberately absent: contention in the network and
-//! between transfers and computing, and the startup time of a run (predicted prices include all of these); also more
-//! ranks than the memory for schedules allows ([`MAX_SIMULATED_RANKS`]).
+//! Invariant: a schedule that the verifier accepts is simulated to its end. Deliberately absent: contention in the
+//! network, contention between transfers and computing, and the startup time of a run; predicted times include all
+//! three. More than [`MAX_SIMULATED_RANKS`] ranks are also absent, because their schedules would need too much memory.
 
 use super::structure::Plan;
 use crate::algorithm::Cost;
 use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
 use crate::timeline::{Activity, Span, Timeline};
 
-/// Maximum ranks of a simulation, which builds the schedules of all ranks.
+/// Maximum number of simulated ranks. A simulation builds the schedules of all ranks.
 pub const MAX_SIMULATED_RANKS: usize = 1024;
 
 /// See [`Plan::simulate`] and [`Plan::simulate_in_turns`].
@@ -61,19 +62,19 @@ fn rates(plan: &Plan) -> Cost<'_> {
 
 /// The lanes of one rank.
 struct Lanes {
-    /// Tasks in order, by lane.
+    /// The tasks of each lane, in order.
     tasks: [Vec<TaskId>; 3],
     next: [usize; 3],
     free: [f64; 3],
-    /// By lane, when all tasks so far had ended.
+    /// For each lane, the latest end of the tasks that have run.
     over: [f64; 3],
-    /// When each task ended.
+    /// The end of each task that has run.
     done: Vec<Option<f64>>,
 }
 
 impl Lanes {
-    /// When the last earlier task of the lanes that take turns with this one ended; `None` if one is still open. None
-    /// of these lanes has run a later task, as that waits for this one.
+    /// The time at which the earlier tasks on the lanes that must not overlap with `lane` ended; `None` if an earlier
+    /// task has not run. These lanes cannot have run a task later than `task`, because such a task waits for `task`.
     fn turn(&self, lane: Lane, task: TaskId) -> Option<f64> {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().try_fold(0.0, |turn: f64, &other| {
@@ -119,7 +120,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs one task at the head of a lane of `rank`. Returns the other rank of a transfer, or `rank` itself for work.
+    /// Runs one task at the head of a lane of `rank`. Returns the peer of a transfer, or `rank` itself for work.
     fn step(&mut self, rank: usize) -> Option<usize> {
         for lane in [Lane::Work, Lane::Send, Lane::Recv] {
             let Some((task, ready)) = self.head(rank, lane) else { continue };
@@ -144,7 +145,7 @@ impl<'a> Simulation<'a> {
         None
     }
 
-    /// The next task of a lane and its earliest start, if all tasks that it depends on have ended.
+    /// The next task of a lane and its earliest start; `None` if a task that it depends on has not run.
     fn head(&self, rank: usize, lane: Lane) -> Option<(TaskId, f64)> {
         let lanes = &self.lanes[rank];
         let task = *lanes.tasks[lane as usize].get(lanes.next[lane as usize])?;
@@ -156,7 +157,8 @@ impl<'a> Simulation<'a> {
             .map(|ready| (task, ready))
     }
 
-    /// Runs the transfer at the heads of both lanes, if they hold the same one.
+    /// Runs the transfer at the heads of the sender's and the receiver's lane, if both belong to the same transfer.
+    /// Returns whether it ran.
     fn transfer(&mut self, from: usize, to: usize) -> bool {
         let (Some((send, sends)), Some((recv, receives))) = (self.head(from, Lane::Send), self.head(to, Lane::Recv))
         else {

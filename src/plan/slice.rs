@@ -1,5 +1,5 @@
-//! Slicing: the same steps run for one piece of some dimensions after the other, when the whole does not fit into
-//! memory.
+//! Slicing: if the tensors do not fit into memory, the same steps run once for each piece of some dimensions, one piece
+//! after another.
 //!
 //! ```text
 //! ab,bc->ac with b in 3 pieces: out = a b0, b0 c      of a dimension of out, each slice writes its part;
@@ -10,29 +10,30 @@
 //!                               out1 = a1 b0, b0 c ... out1 += a1 b2, b2 c     before the next one begins
 //! ```
 //!
-//! If the result is too large as well, a rank holds one part of it at a time ([`ResultResidency::InParts`](super::ResultResidency::InParts)), and the
-//! caller takes each part as soon as it is finished.
+//! If the result is too large as well, a rank keeps one part of it at a time
+//! ([`ResultResidency::InParts`](super::ResultResidency::InParts)), and the caller reads each part as soon as it is
+//! finished.
 //!
 //! Invariants: pieces of a dimension are equal, so that one schedule serves all slices; no tensor is distributed along
 //! a sliced dimension, so that a slice of a block is the block of a slice; summed dimensions vary fastest; there are at
-//! most [`MAX_SLICES`] slices, so that their count does not overflow. Values that are the same in all slices of a
-//! whole result are computed once, if there is memory to keep them.
+//! most [`MAX_SLICES`] slices, so that their count does not overflow. If the result stays whole, values that are the
+//! same in all slices are computed once, provided that there is memory to keep them.
 
 use super::structure::Slice;
 
-/// Maximum number of slices; more would never finish.
+/// Maximum number of slices; a run with more slices would never finish.
 pub const MAX_SLICES: f64 = 1e12;
 
-/// The number of slices, which may exceed all integers.
+/// The number of slices, as a float because it may exceed every integer type.
 pub fn slice_count(slices: &[Slice]) -> f64 {
     slices.iter().map(|slice| slice.pieces() as f64).product()
 }
 
-/// Largest prime factor that is found by trial division.
+/// Prime factors up to this size are found by trial division.
 const MAX_FACTOR: usize = 1 << 20;
 
-/// The divisors of a number in ascending order, from 1. Complete for numbers up to 2^40; beyond that, the cofactor
-/// without prime factors up to 2^20 counts as a single factor. Cost: a million divisions at most.
+/// The divisors of a number in ascending order, starting with 1. The list is complete for numbers up to 2^40. Beyond
+/// that, the cofactor without prime factors up to 2^20 counts as a prime. Cost: about 2^20 divisions at most.
 pub fn divisors(number: usize) -> Vec<usize> {
     if number == 0 {
         return Vec::new();
@@ -43,7 +44,7 @@ pub fn divisors(number: usize) -> Vec<usize> {
         if factor > MAX_FACTOR || factor > rest / factor {
             factor = rest;
         }
-        // The new divisors have one more of this factor than the last ones.
+        // The new divisors are the last `known` divisors, each times the factor.
         let known = all.len();
         while rest.is_multiple_of(factor) {
             rest /= factor;
@@ -67,7 +68,7 @@ mod tests {
         assert_eq!(divisors(1021), [1, 1021]);
         assert_eq!(divisors(1 << 33).len(), 34);
         assert_eq!(divisors(6_000_000_000).len(), 11 * 2 * 10);
-        // Two large primes.
+        // The product of 3 and a large prime.
         assert_eq!(divisors(4_294_967_291 * 3), [1, 3, 4_294_967_291, 4_294_967_291 * 3]);
         assert!(divisors(usize::MAX).into_iter().all(|divisor| usize::MAX.is_multiple_of(divisor)));
         for number in 1..500usize {

@@ -1,8 +1,8 @@
-//! Models how slicing changes the memory and the operations of a tree, without planning it: the sizes of all tensors,
-//! and which of them are live at each step.
+//! Models how slicing changes the memory and the operations of a tree, without planning it. The model has the sizes of
+//! all tensors and finds which tensors are live at each step.
 //!
-//! Operands and a result that is held whole are not counted, as slicing does not change them. Invariant: one pass over
-//! the nodes per query, whatever the slices. Deliberately absent: ranks, alignment and the choice of algorithms;
+//! Operands, and a result that is kept whole, are not counted, because slicing does not shrink them. Invariant: a query
+//! makes one pass over the nodes, for any slices. Deliberately absent: ranks, alignment and the choice of algorithms;
 //! complete plans decide whether slices suffice.
 
 use super::slice::slice_count;
@@ -10,19 +10,19 @@ use super::structure::{ResultResidency, Slice};
 use crate::dims::Label;
 use crate::tree::{NodeId, Step, Tree};
 
-/// Maximum elements that contractions pack, of the left and of the right operand, where packing is modelled.
+/// Maximum numbers of elements of the left and the right operand that a contraction packs, where packing is modelled.
 const MAX_PACKED_ELEMENTS: [f64; 2] = [131_072.0, 1_048_576.0];
 
-/// A tree with the tables of the model.
+/// A tree with the precomputed tables of the model.
 pub struct Model<'a> {
     pub tree: &'a Tree,
     inputs: Vec<[Option<NodeId>; 2]>,
     consumers: Vec<Option<NodeId>>,
-    /// By label, the tensors and the contractions that have it, ascending.
+    /// For each label, the tensors that have it, ascending; `contractions` lists the contractions likewise.
     tensors: Vec<Vec<NodeId>>,
     contractions: Vec<Vec<NodeId>>,
     is_counted: Vec<bool>,
-    /// The result is delivered in parts: it is live from the first step to the last.
+    /// Whether the result is delivered in parts. A part is live from the first step to the last.
     in_parts: bool,
     packs: bool,
 }
@@ -38,19 +38,19 @@ pub struct State {
 }
 
 impl State {
-    /// How many slices there are.
+    /// The number of slices.
     pub fn count(&self) -> f64 {
         slice_count(&self.slices)
     }
 }
 
-/// The cost of a state.
+/// The cost of one slice of a state.
 #[derive(Debug, Clone, Copy)]
 pub struct SliceCost {
-    /// Maximum elements that are live at once.
+    /// Maximum number of elements that are live at the same time.
     pub peak: f64,
-    /// Sum of (live / target)^4 over all steps above the target; 0 if there are none. Unlike the peak, it falls when
-    /// any of several steps at the peak does.
+    /// Sum of (live / target)^4 over all steps above the target; 0 if there are none. If several steps are at the peak,
+    /// making one of them smaller lowers this sum but not the peak.
     pub excess: f64,
     /// Multiply-adds in one slice.
     pub products: f64,
@@ -99,7 +99,8 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The state with pieces of this length of a label; a piece of the whole extent removes its slices.
+    /// Returns the state in which `label` has pieces of this length. A piece of the full extent removes the slices of
+    /// `label`.
     pub fn with(&self, state: &State, label: Label, piece: usize) -> State {
         let mut next = state.clone();
         let extent = self.tree.extent(label);
@@ -121,20 +122,20 @@ impl<'a> Model<'a> {
         next
     }
 
-    /// The cost of a state; steps with more than `target` live elements add to its excess.
+    /// The cost of a state. Steps with more than `target` live elements add to its excess.
     pub fn slice_cost(&self, state: &State, target: f64) -> SliceCost {
         let mut slice_cost = SliceCost { peak: 0.0, excess: 0.0, products: state.products.iter().sum() };
         self.live(state, |_, live| {
             slice_cost.peak = slice_cost.peak.max(live);
             if live > target {
-                // Any live element exceeds a target of 0.
+                // A target of 0 counts as 1, to avoid dividing by 0.
                 slice_cost.excess += (live / target.max(1.0)).powi(4);
             }
         });
         slice_cost
     }
 
-    /// Calls back with the live elements at each step.
+    /// Calls `visit` with each step and the number of elements that are live during it.
     fn live(&self, state: &State, mut visit: impl FnMut(NodeId, f64)) {
         let mut live = if self.in_parts { state.sizes[self.tree.root()] } else { 0.0 };
         for (id, inputs) in self.inputs.iter().enumerate() {
@@ -151,8 +152,8 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The labels of tensors that are live in a step above the target, each once, if they are unsliced and may be
-    /// sliced.
+    /// The labels of tensors that are live in a step above the target. Each label is listed once; sliced and
+    /// `forbidden` labels are left out.
     pub fn candidates(&self, state: &State, target: f64, forbidden: &[Label]) -> Vec<Label> {
         let mut before = Vec::with_capacity(self.inputs.len() + 1);
         before.push(0);
@@ -160,7 +161,7 @@ impl<'a> Model<'a> {
         let mut is_candidate = vec![false; self.tree.extents.len()];
         for (id, node) in self.tree.nodes.iter().enumerate() {
             let until = self.consumers[id].unwrap_or(id);
-            // Operands are packed in the contraction that uses them.
+            // Operands need memory only in the contraction that packs them.
             let from = if self.is_counted[id] { id } else { until };
             let from = if id == self.tree.root() { 0 } else { from };
             let is_relevant = self.packs || self.is_counted[id] || (self.in_parts && id == self.tree.root());
@@ -175,7 +176,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Calls back with each label once.
+/// Calls `visit` once for each distinct label.
 fn distinct(labels: &[Label], mut visit: impl FnMut(Label)) {
     for (at, &label) in labels.iter().enumerate() {
         if !labels[..at].contains(&label) {

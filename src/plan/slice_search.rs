@@ -1,12 +1,12 @@
-//! Searches for labels to slice, by the model of [`slice_model`](super::slice_model).
+//! Searches for labels to slice, using the model of [`slice_model`](super::slice_model).
 //!
-//! A trial slices one label after the other until nothing exceeds the target: each time, the label that lowers the
-//! excess the most for the operations that it adds. Then it enlarges pieces and replaces labels where that is cheaper.
-//! Trials differ in how they weigh these two and in random noise with fixed seeds, like those of cotengra's slice
-//! finder.
+//! A trial slices one label after another until no step exceeds the target. In each round it chooses the label that
+//! reduces the excess most for the operations that it adds. Then the trial enlarges pieces and replaces labels where
+//! that is cheaper. Trials differ in how they weigh reduction against added operations, and in random noise with fixed
+//! seeds, as in cotengra's slice finder.
 //!
-//! Invariants: the same tree and target give the same slices; slices that are found fit by the model, and the cheapest
-//! come first. Deliberately absent: other trees.
+//! Invariants: the same tree and target give the same slices; all returned slices fit according to the model, and the
+//! cheapest come first. Deliberately absent: other contraction trees.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -14,43 +14,45 @@ use super::slice::{MAX_SLICES, divisors};
 use super::slice_model::{Model, SliceCost, State};
 use crate::dims::Label;
 
-/// Trials of a search; fewer for trees with very many nodes.
+/// Number of trials of a search; trees with very many nodes have fewer trials.
 const TRIALS: u64 = 24;
 
-/// Trials without noise, one for each weight.
+/// Number of trials without noise, which come first: one for each weight.
 const WITHOUT_NOISE: u64 = 4;
 
-/// Node visits that a search may spend, about half a second.
+/// Maximum number of node visits of a search, which take about half a second.
 const MAX_VISITS: usize = 300_000_000;
 
-/// Node visits of one trial, per node: about ten labels, each chosen from about sixty.
+/// Node visits of one trial, per node of the tree: about ten rounds, each of which evaluates about sixty labels.
 const VISITS_PER_NODE: usize = 600;
 
-/// Weight of another slice that adds no operations.
+/// Added to the overhead of each label, so that scores of labels that add no operations still depend on their
+/// reduction.
 const SLICE_WEIGHT: f64 = 0.01;
 
-/// Price of slices, from the operations of all slices and the number of slices.
+/// Computes a price from the operations of all slices and the number of slices.
 pub type Price = dyn Fn(f64, f64) -> f64;
 
-/// How a trial scores labels.
+/// How a trial scores labels; the label with the lowest score is sliced.
 #[derive(Clone, Copy)]
 struct Weights {
-    /// `None`: the cost per reduction of the excess. Otherwise: the cost minus this factor times the reduction.
+    /// `None`: the score is the added cost per reduction of the excess. `Some`: the score is the added cost minus this
+    /// factor times the reduction.
     reduction: Option<f64>,
     /// Temperature of the noise.
     temperature: f64,
     seed: u64,
 }
 
-/// Sets of slices with which no step has more than `target` live elements, the cheapest first, each set once; empty if
-/// none is found.
+/// Finds sets of slices with which no step has more than `target` live elements. The cheapest set comes first, and no
+/// set appears twice. Empty if none is found.
 pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) -> Vec<State> {
     let nodes = model.tree.nodes.len();
     let trials = TRIALS.min((MAX_VISITS / (VISITS_PER_NODE * nodes).max(1)).max(4) as u64);
     let search = SliceSearch { model, target, forbidden, price };
     let mut found: Vec<(f64, State)> = Vec::new();
     for trial in 0..trials {
-        // If no weights succeed, noise does not help either.
+        // If no weight succeeds without noise, noise does not help either.
         if trial == WITHOUT_NOISE && found.is_empty() {
             break;
         }
@@ -58,7 +60,7 @@ pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) ->
         let temperature = [0.0, 0.1, 0.3, 0.03, 0.6, 0.2][trial as usize / 4 % 6];
         let Some(state) = search.trial(Weights { reduction, temperature, seed: trial }) else { continue };
         let mut state = search.improved(state);
-        // In the order in which plans vary them, whatever order they were found in.
+        // Sorts by label, the order in which plans nest slices. Equal sets then compare equal.
         state.slices.sort_by_key(|slice| slice.label);
         if found.iter().all(|(_, other)| other.slices != state.slices) {
             found.push((search.cost(&state), state));
@@ -120,11 +122,11 @@ impl SliceSearch<'_> {
         Some(state)
     }
 
-    /// Enlarges the pieces of one label as far as they fit.
+    /// Enlarges the pieces of one label as far as the model stays within the target.
     fn coarsest(&self, state: State, label: Label) -> State {
         let pieces = divisors(self.model.tree.extent(label));
         let fits = |&piece: &usize| self.slice_cost(&self.model.with(&state, label, piece)).excess == 0.0;
-        // Memory grows with the piece.
+        // Memory grows with the piece, so the pieces that fit come first.
         let fit = pieces.partition_point(fits);
         if fit == 0 { state } else { self.model.with(&state, label, pieces[fit - 1]) }
     }
@@ -166,8 +168,8 @@ impl SliceSearch<'_> {
     }
 }
 
-/// A sample of the Gumbel distribution, the same for the same arguments. The largest of several scores with such noise
-/// is a random choice in proportion to their weights.
+/// A sample of the Gumbel distribution, which depends only on the arguments. If such noise is added to the logarithms
+/// of weights, the index of the largest sum is a random choice in proportion to the weights.
 fn gumbel(seed: u64, numbers: [u64; 2]) -> f64 {
     let bits = xxh3_64_with_seed(numbers.map(u64::to_le_bytes).as_flattened(), seed) >> 11;
     let uniform = (bits as f64 + 0.5) / (1u64 << 53) as f64;

@@ -1,8 +1,8 @@
 //! A plan as a value: its tensors, the steps that produce them, and what can be read off them directly.
 //!
 //! Invariants: values come after their inputs; every input of a contraction has the distribution that its algorithm
-//! requires. Deliberately absent: whatever takes a schedule ([`queries`](super::queries)), and the decisions of the
-//! planner.
+//! requires. Deliberately absent: everything that needs a schedule ([`queries`](super::queries)), and the decisions of
+//! the planner.
 
 use std::ops::Range;
 
@@ -25,7 +25,8 @@ use crate::tree::{self, UnaryOp};
 pub enum Source {
     /// The operand with this index.
     Operand(usize),
-    /// A contraction of two values on a range of ranks, which the algorithm numbers from 0; `None`: on all ranks.
+    /// A contraction of two values. `group` is its range of ranks, which the algorithm numbers from 0; `None` means all
+    /// ranks.
     Contract { left: usize, right: usize, kinds: Kinds, algorithm: Algorithm, group: Option<Range<usize>> },
     /// A step with one input.
     Unary { input: usize, op: UnaryOp },
@@ -46,7 +47,7 @@ pub struct Value {
     pub source: Source,
     /// Seconds of that step in one slice, predicted by the cost model.
     pub seconds: f64,
-    /// How long it stays valid: later slices and runs skip the steps of values that still are.
+    /// How long the value stays valid. Later slices and runs skip the steps of values that are still valid.
     pub lasts: ReuseScope,
     /// The cheapest candidates of a contraction, cheapest first. For display only: neither serialised nor in the
     /// fingerprint.
@@ -61,9 +62,10 @@ pub struct Candidate {
     pub how: String,
     /// Predicted seconds of the contraction by itself.
     pub contraction: f64,
-    /// Predicted seconds with all steps below it and the redistributions of its inputs.
+    /// Predicted seconds of the contraction, of all steps below it, and of the redistributions of its inputs.
     pub whole: f64,
-    /// Whether the plan uses it. It may be dearer here if its consumers then cost less.
+    /// Whether the plan uses it. The chosen candidate can be more expensive at this step if it makes later steps
+    /// cheaper.
     pub chosen: bool,
 }
 
@@ -94,11 +96,11 @@ pub struct Plan {
     pub expression: String,
     /// The element type of all tensors.
     pub dtype: Dtype,
-    /// The machine that it is planned for.
+    /// The machine that the plan is made for.
     pub machine: Machine,
-    /// Names of dimensions, by label.
+    /// The name of each dimension, by label.
     pub names: Vec<String>,
-    /// Extents of dimensions in one slice, by label.
+    /// The extent of each dimension in one slice, by label.
     pub extents: Vec<usize>,
     /// Sliced dimensions, whose pieces are contracted one after another; usually none. The first varies slowest.
     pub slices: Vec<Slice>,
@@ -106,26 +108,26 @@ pub struct Plan {
     pub result: ResultResidency,
     /// The number of operands.
     pub operands: usize,
-    /// By operand, the index of its value.
+    /// For each operand, the index of its value in `values`.
     pub leaves: Vec<usize>,
-    /// Operands that the user promises to keep the same in all runs.
+    /// The indices of the operands that the user promises not to change between runs.
     pub constant: Vec<usize>,
     /// Operands and steps, in the order in which they run; the last one is the result.
     pub values: Vec<Value>,
-    /// Branches that run concurrently on one rank: consecutive ranges of values, from the first value on. Empty: all
-    /// steps run one after another.
+    /// Branches that run concurrently on one rank: consecutive ranges of values, starting at the first value. If empty,
+    /// all steps run one after another.
     #[serde(rename = "lanes")]
     pub branches: Vec<Range<usize>>,
-    /// Batches that follow each other through the steps; each step has ranks of its own.
+    /// The pipeline, if batches pass one after another through groups of ranks.
     pub pipeline: Option<Pipeline>,
-    /// If this plan has a pipeline or groups: predicted seconds of the plan in which all ranks share every step.
+    /// If this plan has a pipeline or groups: predicted seconds of the plan in which all ranks work on every step.
     pub ungrouped: Option<f64>,
     /// Whether the result is added onto an output that already holds values.
     pub accumulate: bool,
     /// Contraction order as positions in the list of operands, with results appended at its end (the format of
     /// opt_einsum). With branches, the steps run in another order.
     pub path: Vec<[usize; 2]>,
-    /// The most bytes that each rank may use.
+    /// The maximum number of bytes that each rank may use.
     pub memory_limit: Option<u64>,
     /// The kernel that contracts on each rank.
     pub kernel: KernelChoice,
@@ -138,35 +140,35 @@ pub struct Plan {
 pub struct Slice {
     /// The dimension.
     pub label: Label,
-    /// Extent of the whole dimension, a multiple of the piece.
+    /// Extent of the dimension over all slices, a multiple of `piece`.
     pub extent: usize,
     /// Extent of the dimension in one slice.
     pub piece: usize,
 }
 
 impl Slice {
-    /// How many there are.
+    /// The number of pieces.
     pub(super) fn pieces(&self) -> usize {
         self.extent / self.piece
     }
 }
 
-/// How much of its block of the result a rank holds.
+/// The part of its result block that a rank keeps in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultResidency {
-    /// The whole block, in all slices.
+    /// The whole block, throughout all slices.
     Whole,
-    /// The part that a slice writes.
+    /// Only the part that the current slice writes.
     InParts,
 }
 
-/// A dimension cut into batches.
+/// A pipeline: the batches of one dimension pass one after another through groups of ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pipeline {
     /// The dimension, which no step sums.
     pub label: Label,
-    /// Number of batches, which are even tiles of it.
+    /// Number of batches. Each batch is a tile of this dimension; the extents of tiles differ by at most 1.
     pub pieces: usize,
     /// Number of groups of ranks.
     pub groups: usize,
@@ -312,13 +314,13 @@ impl Plan {
         self.values.iter().map(|value| self.gflop(value)).sum()
     }
 
-    /// The ranks whose schedules represent all ranks in reports: every rank, or 8 of more than 256.
+    /// The ranks whose schedules represent all ranks in reports: every rank if there are at most 256, else 8 ranks.
     pub fn sampled_ranks(&self) -> Vec<usize> {
         let (ranks, few) = (self.ranks(), 8);
         if ranks <= 256 { (0..ranks).collect() } else { (0..few).map(|i| i * (ranks - 1) / (few - 1)).collect() }
     }
 
-    /// How many times the schedule runs for one result.
+    /// The number of slices: the schedule runs once per slice.
     pub fn slice_count(&self) -> usize {
         self.slices.iter().map(Slice::pieces).fold(1, usize::saturating_mul)
     }
@@ -339,7 +341,7 @@ impl Plan {
         self.whole_dims(value).collect()
     }
 
-    /// As [`Plan::whole_shape`], without a list.
+    /// As [`Plan::whole_shape`], but returns an iterator and allocates no list.
     pub fn whole_dims<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = usize> + Clone + 'a {
         value.labels.iter().map(|&label| self.whole_extent(label))
     }
@@ -347,7 +349,7 @@ impl Plan {
     /// The shape of an operand.
     ///
     /// # Panics
-    /// If there is no such operand.
+    /// If there is no operand with this index.
     pub fn operand_shape(&self, index: usize) -> Vec<usize> {
         self.whole_shape(self.operand(index))
     }
@@ -357,7 +359,7 @@ impl Plan {
         self.whole_shape(self.output())
     }
 
-    /// The start of a slice in each of these dimensions.
+    /// The index at which a slice starts in each of these dimensions; 0 for dimensions that are not sliced.
     pub fn slice_starts(&self, slice: usize, labels: &[Label]) -> Vec<usize> {
         let mut starts = vec![0; labels.len()];
         let mut rest = slice;
@@ -370,7 +372,7 @@ impl Plan {
         starts
     }
 
-    /// Number of parts in which the result is delivered; 1 if it is held whole.
+    /// Number of parts in which the result is delivered; 1 if memory holds the whole result.
     pub fn part_count(&self) -> usize {
         match self.result {
             ResultResidency::Whole => 1,
@@ -384,7 +386,7 @@ impl Plan {
         part * each..(part + 1) * each
     }
 
-    /// The box of the result that a part covers.
+    /// The index ranges of the result that a part covers.
     pub fn part_bounds(&self, part: usize) -> Bounds {
         let starts = self.slice_starts(self.slices_of_part(part).start, &self.output().labels);
         starts.into_iter().zip(self.part_shape()).map(|(start, extent)| start..start + extent).collect()
@@ -403,14 +405,14 @@ impl Plan {
         slice.is_multiple_of(self.slices_of_one_element())
     }
 
-    /// Number of slices that add up to an element of the result. They are consecutive.
+    /// Number of slices that are added up to one element of the result. These slices are consecutive.
     fn slices_of_one_element(&self) -> usize {
         let output = &self.output().labels;
         let summed = self.slices.iter().filter(|slice| !output.contains(&slice.label));
         summed.map(Slice::pieces).fold(1, usize::saturating_mul)
     }
 
-    /// Bytes of a rank's blocks of operands and output outside the current slice, which schedules do not count.
+    /// Bytes of a rank's blocks of operands and output outside the current slice. Schedules do not count these bytes.
     pub fn bytes_outside(&self, rank: usize, output: ResultResidency) -> u64 {
         let beyond = |value: &Value| {
             self.block_bytes(value, rank, &self.whole_shape(value)) - self.block_bytes(value, rank, &value.shape)
@@ -418,7 +420,8 @@ impl Plan {
         if self.slices.is_empty() { 0 } else { self.users(rank, output).map(beyond).fold(0, u64::saturating_add) }
     }
 
-    /// The rank with the most bytes of user tensors that are held whole, and these bytes.
+    /// The rank whose blocks of user tensors need the most bytes, and that number of bytes. Only tensors that are kept
+    /// whole count.
     pub(super) fn users_bytes(&self) -> (usize, u64) {
         let bytes = |value: &Value, rank| self.block_bytes(value, rank, &self.whole_shape(value));
         let all = (0..self.ranks())
@@ -426,7 +429,7 @@ impl Plan {
         all.max_by_key(|&(rank, bytes)| (bytes, std::cmp::Reverse(rank))).unwrap_or_default()
     }
 
-    /// The user tensors that are held whole and of which a rank has a block.
+    /// The user tensors that are kept whole and of which this rank has a block.
     fn users(&self, rank: usize, output: ResultResidency) -> impl Iterator<Item = &Value> {
         let output = (output == ResultResidency::Whole).then(|| self.output());
         let values = self.leaves.iter().map(|&leaf| &self.values[leaf]).chain(output);
@@ -437,7 +440,7 @@ impl Plan {
         value.distribution.block_or_empty(shape, rank).volume().saturating_mul(self.dtype.size()) as u64
     }
 
-    /// The number of batches of a value.
+    /// The number of batches of a value; 1 if it lacks the batch dimension.
     pub(super) fn pieces_of(&self, id: usize) -> usize {
         let has = |label| self.values[id].labels.contains(&label);
         self.pipeline.as_ref().filter(|pipeline| has(pipeline.label)).map_or(1, |pipeline| pipeline.pieces)
@@ -451,7 +454,7 @@ impl Plan {
         Some((dim, tile_bounds(shape[dim], pipeline.pieces, piece)))
     }
 
-    /// One batch of a value, or the whole value if it has no batches, without a buffer.
+    /// Describes one batch of a value, or the whole value if it has no batches. The returned tensor has no buffer yet.
     pub(super) fn tensor(&self, id: usize, piece: usize) -> Tensor {
         let Value { labels, shape, distribution, .. } = &self.values[id];
         let (labels, mut shape, distribution) = (labels.clone(), shape.clone(), distribution.clone());
@@ -461,7 +464,7 @@ impl Plan {
         Tensor { node: id, labels, shape, distribution, buffer: None, window: None }
     }
 
-    /// The value before its redistributions.
+    /// The value from which a chain of redistributions starts.
     pub(super) fn unmoved(&self, mut id: usize) -> usize {
         while let Source::Redistribute { input } = self.values[id].source {
             id = input;

@@ -1,31 +1,32 @@
-//! An allocator that counts for all threads of this program.
+//! An allocator that counts the allocations of all threads of this program.
 //!
-//! Invariant: a test that reads a counter holds [`ALONE`] from its start to its end.
+//! Invariant: a test that reads a counter locks [`ALONE`] from its start to its end.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
-/// Held by each test, because the counters belong to the whole process.
+/// Locked by each test, because the counters belong to the whole process.
 pub static ALONE: Mutex<()> = Mutex::new(());
 
-/// Allocations so far.
+/// Number of allocations.
 pub static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
-/// Bytes of all allocations so far.
+/// Total bytes of all allocations.
 pub static BYTES: AtomicUsize = AtomicUsize::new(0);
-/// Bytes in use.
+/// Bytes that are allocated now.
 pub static LIVE: AtomicUsize = AtomicUsize::new(0);
-/// The largest number of bytes in use since a test reset it.
+/// Maximum of [`LIVE`] since a test reset it.
 pub static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// The number of the pool whose threads count towards [`OF_POOL`]. The threads of an earlier pool may still allocate while they end.
+/// Number of the pool whose threads count towards [`OF_POOL`]. Threads of an earlier pool may still allocate while they
+/// end, so pools are numbered.
 pub static POOL: AtomicUsize = AtomicUsize::new(0);
 /// Allocations of the threads of [`POOL`].
 pub static OF_POOL: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The number of the pool that the thread belongs to.
+    /// Number of the pool of this thread.
     pub static POOL_OF_THREAD: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
@@ -45,27 +46,27 @@ fn count(bytes: usize) {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of `alloc_zeroed`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of `dealloc`.
         unsafe { System.dealloc(start, layout) }
     }
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // Both blocks exist while the contents move.
+        // Count the new block before the old one is freed, because both exist while the contents are copied.
         count(size);
         LIVE.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds the contract of `realloc`.
         unsafe { System.realloc(start, layout, size) }
     }
 }

@@ -1,8 +1,8 @@
-//! A contraction or a permutation that was planned and run once runs again without allocating.
+//! A planned contraction or permutation that ran once runs again without allocating.
 //!
-//! Counted are the allocations of all threads of one pool at a time. Views are made
-//! before, as ndarray puts shapes and strides of more than four dimensions on the heap; no tensor here has more than four.
-//! The pool is entered once around all runs, since entering it from outside is a message to it.
+//! The test counts the allocations of all threads of one pool. Views are created before the count, because ndarray
+//! allocates shapes and strides of more than four dimensions; no tensor here has more than four. All runs are inside
+//! one `install`, because entering a pool from outside allocates a message.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -16,7 +16,7 @@ use num_complex::Complex;
 use super::counting::{ALONE, OF_POOL, POOL, POOL_OF_THREAD};
 use super::targets;
 
-/// Runs before the count, in which threads set up what is theirs for good, and runs that are counted.
+/// Number of uncounted runs, in which threads allocate their permanent data, and number of counted runs.
 const WARM: usize = 3;
 const RUNS: usize = 20;
 
@@ -36,7 +36,7 @@ fn tensor<T: Element>(shape: &[usize]) -> ArrayD<T> {
     })
 }
 
-/// How many allocations the counted runs make.
+/// Number of allocations in the counted runs.
 fn allocations(pool: &rayon::ThreadPool, mut run: impl FnMut() + Send) -> usize {
     pool.install(|| {
         (0..WARM).for_each(|_| run());
@@ -46,7 +46,7 @@ fn allocations(pool: &rayon::ThreadPool, mut run: impl FnMut() + Send) -> usize 
     })
 }
 
-/// What the plan does, for the list of what was covered.
+/// Name of the plan's kind, for the list of covered kinds.
 fn kind(planned: &LocalContract) -> &'static str {
     match planned.body() {
         Body::Nothing => "nothing",
@@ -61,7 +61,7 @@ fn kind(planned: &LocalContract) -> &'static str {
     }
 }
 
-/// Where allocations were made, and what has been covered.
+/// Runs that allocated, and covered kinds.
 #[derive(Default)]
 struct Found {
     faults: Vec<String>,
@@ -118,9 +118,9 @@ impl Found {
             let number = POOL.fetch_add(1, SeqCst) + 1;
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             let pool = pool.start_handler(move |_| POOL_OF_THREAD.set(number)).build().unwrap();
-            // Every thread has looked for work of the others at least once.
+            // Wait until every thread has tried at least once to steal work.
             pool.broadcast(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
-            // What counts does count, of every thread.
+            // Verify that the allocations of every thread are counted.
             assert!(pool.broadcast(|_| POOL_OF_THREAD.get()).iter().all(|&of| of == number));
             assert_eq!(allocations(&pool, || drop(std::hint::black_box(vec![0u8; 100]))), RUNS);
             for kernel in targets::kernels(T::DTYPE) {

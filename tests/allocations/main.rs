@@ -1,4 +1,5 @@
-//! Tests that count allocations, in a program of their own because the allocator counts for all its threads. One test runs at a time.
+//! Tests that count allocations. They form a program of their own, because the allocator counts for all threads. Only
+//! one test runs at a time.
 
 mod counting;
 mod kernel;

@@ -1,13 +1,13 @@
-//! Memory of the rings: planned by the schedule, measured by the program, and seen by the allocator.
+//! Memory of the ring algorithms: planned by the schedule, measured by the program, and counted by the allocator.
 //!
-//! | | beyond inputs and out, per rank |
+//! | algorithm | memory per rank, in addition to inputs and out |
 //! |---|---|
 //! | ring-mn | 2 travelling blocks (1 on two ranks, 0 on one) |
-//! | ring-k | 1 piece of a block of out, at most half of the block (less if blocks are large); also with uneven blocks |
+//! | ring-k | 1 piece of a block of out, at most half of the block (less for large blocks), even if blocks differ in size |
 //! | ring-k onto an existing out | 1 block and 1 piece |
 //!
-//! On top of that come, in every rank with a worker: the workspace that a contraction packs into (counted in the measured
-//! peak, and bounded here), and small things.
+//! In addition, each rank with a worker needs the packing workspace of a contraction (part of the measured peak, and
+//! bounded here) and small structures.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -20,21 +20,22 @@ use einsum_dist::{DistTensor, Dtype, Machine, Plan, PlanOptions, Problem, World}
 use super::counting::{ALONE, LIVE, PEAK};
 use AlgorithmName::{RingK, RingMn};
 
-/// Per rank: threads, queues, schedules, metrics, leases, local plans without tables: of what grows with the extents, only
-/// panels of boxes, some 100 bytes for each of a dozen rows or more.
+/// Maximum bytes per rank for threads, queues, schedules, metrics, leases and local plans without tables. Of the
+/// structures that grow with the extents, only panels of boxes are included: about 100 bytes per panel of at least a
+/// dozen rows.
 const SMALL: usize = 64 << 10;
 
-/// What workers may pack a contraction into: a part of the columns' operand, and two thirds of the second-level cache for
-/// the rows' operand and a copy of out.
+/// Maximum packing memory of a contraction. Per worker: 4 MiB for a part of the operand of the columns, and two thirds
+/// of the L2 cache for the operand of the rows and a copy of out.
 fn packing_bytes(workers: usize) -> usize {
     workers * ((4 << 20) + einsum_dist::kernel::host().caches.l2)
 }
 
-/// What the local plans of a rank hold at most: two offsets and two lengths for each index of a box, once for tasks alike.
-/// Plans share equal lists, so they hold less.
+/// Maximum bytes of the tables in a rank's local plans: two offsets and two lengths for each index of a box, once per
+/// set of equal tasks. Local plans share equal tables, so the actual size is smaller.
 fn table_bytes(plan: &Plan, rank: usize) -> usize {
     let schedule = plan.schedule(rank);
-    // Of the box, and of the buffer that its strides are of.
+    // Extents of the box, and of the buffer that determines its strides.
     let extents = |view: &View| -> (Vec<usize>, Vec<usize>) {
         (view.bounds.iter().map(|range| range.len()).collect(), schedule.buffers[view.buffer].extents.clone())
     };
@@ -43,11 +44,11 @@ fn table_bytes(plan: &Plan, rank: usize) -> usize {
         _ => None,
     });
     let shapes: BTreeSet<_> = shapes.collect();
-    // Every label is in two of the three.
+    // Every label is in two of the three tensors.
     24 * shapes.iter().map(|shape| shape.iter().flat_map(|(extents, _)| extents).sum::<usize>() / 2).sum::<usize>()
 }
 
-/// Live bytes once the threads of an earlier world have ended, which they do on their own.
+/// Waits until the threads of an earlier world have ended, and returns the live bytes.
 fn settled() -> usize {
     let (mut live, mut quiet) = (LIVE.load(Relaxed), 0);
     while quiet < 5 {
@@ -75,7 +76,8 @@ impl Run {
         shaped.plan(&Machine::new(self.ranks, 1), &options).unwrap()
     }
 
-    /// Runs and compares; returns how many bytes beyond inputs and out the busiest rank plans, and a line to print.
+    /// Runs a plan and checks its memory. Prints a line. Returns the planned bytes of the busiest rank in addition to
+    /// inputs and out.
     fn check(&self, extra: impl Fn(&Plan, usize) -> u64) -> u64 {
         let plan = self.plan();
         let base = settled();
@@ -95,7 +97,7 @@ impl Run {
         let seen = PEAK.load(Relaxed) - base;
 
         let what = format!("{} {:?} {} on {}", self.expression, self.shapes, self.algorithm.name(), self.ranks);
-        // A single rank computes in the caller's pool.
+        // A single rank uses the thread pool of its caller.
         let workers = if self.ranks == 1 { rayon::current_num_threads() } else { 1 };
         let (mut planned, mut most, mut packing) = (0, 0, 0);
         for (rank, measured) in measured.iter().enumerate() {
@@ -110,7 +112,7 @@ impl Run {
             planned += schedule as usize;
             most = most.max(schedule - held);
         }
-        // What is packed into need not be there when most of the rest is.
+        // Packing memory need not be live at the time of the peak.
         let beyond = seen.saturating_sub(planned + packing);
         let tables: usize = (0..self.ranks).map(|rank| table_bytes(&plan, rank)).sum();
         let onto = if self.accumulate { ", onto" } else { "" };
@@ -124,7 +126,7 @@ fn bytes(distribution: &einsum_dist::distribution::Distribution, shape: &[usize]
     8 * distribution.block_or_empty(shape, rank).volume() as u64
 }
 
-/// A rank's own buffers share one piece of memory, and each begins at a cache line.
+/// Bytes of a buffer in a rank's arena, where every buffer starts at a cache line.
 fn lines(bytes: u64) -> u64 {
     bytes.next_multiple_of(64)
 }
@@ -135,13 +137,13 @@ fn travelling(plan: &Plan) -> u64 {
     lines(bytes(&travels.distribution, &travels.shape, 0))
 }
 
-/// Bytes as a multiple of the largest block of out.
+/// `most` as a multiple of the largest block of out, which rank 0 has.
 fn blocks_of(run: &Run, most: u64) -> f64 {
     let plan = run.plan();
     most as f64 / bytes(&plan.output().distribution, &plan.output().shape, 0) as f64
 }
 
-/// Half of the largest block of out: rank 0 has it.
+/// Bytes of half of the largest block of out.
 fn half(plan: &Plan) -> u64 {
     let shape = &plan.output().shape;
     let Source::Contract { algorithm: Algorithm::RingK(algorithm::RingK { split, .. }), .. } = plan.output().source
@@ -162,7 +164,7 @@ fn rings_take_the_memory_that_they_say() {
         |shapes, ranks, algorithm, accumulate| Run { expression: "mk,kn->mn", shapes, ranks, algorithm, accumulate };
     for ranks in [1, 2, 3, 4, 8] {
         let blocks = (ranks as u64 - 1).min(2);
-        // Travelling blocks count in full: n is much longer than what a worker packs.
+        // Travelling blocks count in full, because n is much longer than the panel that a worker packs.
         for shapes in [matrices(384, 480, 4800), matrices(390, 481, 4805)] {
             for accumulate in [false, true] {
                 let run = run(shapes.clone(), ranks, RingMn, accumulate);
@@ -183,7 +185,7 @@ fn rings_take_the_memory_that_they_say() {
         let most = onto.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
         println!("ring-k, onto, on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&onto, most));
     }
-    // A second dimension to halve, and blocks that do not divide.
+    // The halved dimension is another one, and the number of ranks does not divide the extents.
     let batched = [vec![6, 161, 200], vec![6, 200, 160]];
     for ranks in [2, 3, 5] {
         let run =

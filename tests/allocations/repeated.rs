@@ -1,6 +1,7 @@
-//! A program that runs again plans nothing and allocates next to nothing.
+//! A repeated run of a program plans nothing and allocates almost nothing.
 //!
-//! What is left are small lists of the run itself (slots, leases, metrics), whose number does not depend on extents.
+//! The remaining allocations are small lists of the run (slots, leases, metrics), whose number does not depend on
+//! extents.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -10,7 +11,7 @@ use ndarray::{ArrayD, Axis};
 
 use super::counting::{ALLOCATIONS, ALONE, BYTES};
 
-/// Allocations and bytes of one of many runs, after the first ones.
+/// Average allocations and allocated bytes of a run, without the first run.
 fn repeated(expression: &str, shapes: &[Vec<usize>]) -> (usize, usize) {
     let options = PlanOptions::default().dtype(Dtype::Float64);
     let shaped = Problem::parse(expression).unwrap().shapes(shapes).unwrap();
@@ -63,7 +64,7 @@ fn tensors_may_lie_otherwise_in_every_run() {
         let right = ArrayD::from_shape_fn(vec![9, 40], |at| (at[0] * 40 + at[1]) as f64);
         let wanted = program.run(&[&left, &right]).unwrap();
         for run in 0..8 {
-            // The same numbers in another order of memory.
+            // The same values in another memory order.
             let turned = |array: &ArrayD<f64>, turn: bool, flip: bool| {
                 let mut copy = array.clone();
                 if turn {

@@ -1,8 +1,8 @@
-//! Long trees cost in proportion to their steps: planning, proving, simulating, reporting, compiling and running.
+//! Planning, verifying, simulating, reporting, compiling and running a tree cost O(steps).
 //!
-//! Counted are the bytes that all threads allocate, for a tree and for one that is twice as long while this test runs
-//! alone. Lists and maps that grow with the tree at each step would be found here; scans that allocate nothing are
-//! counted where the code that could make them runs.
+//! The test compares the bytes that all threads allocate for a tree and for a tree of twice the length, while no other
+//! test runs. This finds lists and maps that are as long as the tree and are built at each step. Scans without
+//! allocation are not found here; unit tests of the code that could contain them count their steps.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -12,10 +12,10 @@ use ndarray::{ArrayD, IxDyn};
 
 use super::counting::{ALONE, BYTES};
 
-/// A tree of twice as many steps costs at most this many times as much.
+/// Maximum ratio of the bytes for twice the number of steps.
 const MAX_GROWTH: f64 = 2.3;
 
-/// Trees above the numbers of steps up to which planning searches more.
+/// Number of steps, above the limits up to which planning searches exhaustively.
 const STEPS: usize = 150;
 
 fn label(at: usize) -> char {
@@ -58,7 +58,7 @@ fn star(steps: usize) -> String {
     format!("{}ab{}", "[".repeat(steps - 1), tail.join("]"))
 }
 
-/// `[[ab,bc->ac],cb->ab],..`: every bracket has a `b` or a `c` of its own.
+/// `[[ab,bc->ac],cb->ab],..`: all brackets reuse the letters `b` and `c`, for different dimensions.
 fn same_letters(steps: usize) -> String {
     let step = |at: usize| if at.is_multiple_of(2) { ",bc->ac" } else { ",cb->ab" };
     let tail: Vec<&str> = (0..steps).map(step).collect();
@@ -76,7 +76,7 @@ fn turned(steps: usize) -> String {
     format!("{}{}{}{}", "[".repeat(2 * (steps - 1)), label(0), label(1), tail.concat())
 }
 
-/// Bytes that everything allocates that is done with an expression.
+/// Bytes allocated by all operations on one expression, from parsing to the timeline.
 fn bytes(expression: &str, ranks: usize, options: &PlanOptions) -> usize {
     let before = BYTES.load(Relaxed);
     let problem = Problem::parse(expression).unwrap();
@@ -119,7 +119,7 @@ fn twice_the_steps_cost_twice_as_much() {
         ("left, grid", left, 3, &forced(AlgorithmName::Grid)),
         ("left, slicing", left, 3, &forced(AlgorithmName::Slicing)),
     ];
-    // What is set up once.
+    // A first run makes the allocations that happen once per process.
     bytes(&left(3), 3, &auto);
     for (name, tree, ranks, options) in trees {
         let [once, twice] = [STEPS, 2 * STEPS].map(|steps| bytes(&tree(steps), ranks, options) as f64);

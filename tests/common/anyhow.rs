@@ -1,4 +1,5 @@
-//! Random distributions: grids of any ranks that cut, deal out and replicate, aligned with nothing.
+//! Random distributions: grids of any number of ranks with blocked cuts, cyclic cuts and replicas, without any
+//! alignment.
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
 use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};
@@ -7,7 +8,7 @@ use einsum_dist::plan::FixedDistributions;
 use super::{Case, Rng};
 
 impl Case {
-    /// Distributions of all three tensors on at most this many ranks.
+    /// Distributions of all three tensors on at most `ranks` ranks.
     pub fn anyhow(&self, rng: &mut Rng, ranks: usize) -> FixedDistributions {
         let [left, right, out] =
             [&self.left, &self.right, &self.out].map(|labels| anyhow(rng, &self.shape(labels), ranks));
@@ -15,7 +16,7 @@ impl Case {
     }
 }
 
-/// A grid of at most this many ranks, chosen among all, that cuts, deals out and replicates.
+/// A random distribution on a grid of at most `ranks` ranks, which need not be all ranks of the world.
 fn anyhow(rng: &mut Rng, shape: &[usize], ranks: usize) -> Distribution {
     let mut axes = Vec::new();
     let mut left = ranks;

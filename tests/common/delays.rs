@@ -1,4 +1,4 @@
-//! Runs with pauses in front of tasks, which let tasks and transfers end in orders that hardly ever come up.
+//! Runs with random delays before tasks, which cause rare completion orders of tasks and transfers.
 
 use std::ops::Range;
 
@@ -9,15 +9,17 @@ use ndarray::ArrayD;
 
 use super::random;
 
-/// A batch of small products that every algorithm can contract, no extent of which divides; two workers for each rank.
+/// A batch of small products that every algorithm can contract. No extent is divisible by `ranks`; each rank has two
+/// workers.
 pub fn batched(ranks: usize, algorithm: AlgorithmName) -> Plan {
     let options = PlanOptions::default().algorithm(algorithm);
     let shaped = Problem::parse("cmk,ckn->mcn").unwrap().shapes(&[vec![9, 14, 11], vec![9, 11, 10]]).unwrap();
     shaped.plan(&Machine::new(ranks, 2), &options).unwrap()
 }
 
-/// Runs a plan once for each seed, with delays of its own, by turns without overlap and with few transfers in flight. Every run has
-/// the bits of one in this process without delays. Collective; gives the world back.
+/// Runs a plan once per seed. The seed determines the delays, whether transfers overlap work, and the maximum number of
+/// transfers in flight. Every result must have the bits of a run without delays on in-process ranks. Collective;
+/// returns the world.
 pub fn same_bits(mut world: World, plan: &Plan, seeds: Range<u64>) -> World {
     let operands = [0, 1].map(|operand| random::<f32>(&plan.operand(operand).shape, 11, operand as u32));
     let operands: Vec<&dyn Operand<f32>> = operands.iter().map(|array| array as &dyn Operand<f32>).collect();

@@ -1,4 +1,4 @@
-//! Grids of ranks that no planner would choose.
+//! Grids of ranks that the planner would not choose.
 
 use einsum_dist::Plan;
 use einsum_dist::algorithm::{Algorithm, Grid, Sharing};
@@ -8,7 +8,7 @@ use einsum_dist::schedule::collective::CollectiveAlgorithm;
 
 use super::Rng;
 
-/// The same contraction on a grid that the planner would not choose.
+/// Replaces the grid of a contraction by a random one.
 pub fn on_another_grid(rng: &mut Rng, plan: &mut Plan) {
     let last = plan.values.len() - 1;
     let Source::Contract { left, right, ref kinds, .. } = plan.values[last].source else { panic!("one contraction") };

@@ -1,4 +1,4 @@
-//! Random contractions and their check against the reference, shared by tests.
+//! Random contractions and their comparison with the reference, shared by tests.
 #![allow(dead_code, unused_imports, reason = "every test binary uses a part")]
 
 mod anyhow;
@@ -40,18 +40,18 @@ pub struct Case {
 }
 
 impl Case {
-    /// 0 to 3 dimensions per kind, extents 0 to 64, an index space of at most 2^22.
+    /// A random contraction with 0 to 3 dimensions per kind, extents 0 to 64, and an index space of at most 2^22.
     pub fn random(rng: &mut Rng) -> Case {
         let counts = [0; 4].map(|_| rng.below(4));
         let (mut left, mut right, mut out, mut extents) = (vec![], vec![], vec![], vec![]);
         let mut space = 1usize;
-        // Small index spaces often, so that the reference stays quick; the largest one now and then.
+        // Mostly small index spaces, so that the reference is fast; the largest one in 1 of 128 cases.
         let largest = if rng.below(128) == 0 { 1 << 22 } else { 1usize << (8 + rng.below(9)) };
         let small = if largest == 1 << 22 { 1 } else { 14 };
         for (kind, count) in counts.into_iter().enumerate() {
             for _ in 0..count {
                 let most = (largest / space.max(1)).clamp(1, 64);
-                // Small extents often, large ones sometimes, 0 rarely.
+                // Extent 0 in 1 of 96 cases, otherwise often a small extent.
                 let extent = match rng.below(96) {
                     0 => 0,
                     at if at % 24 <= small => 1 + rng.below(8.min(most)),
@@ -74,7 +74,7 @@ impl Case {
         Case { left, right, out, names, extents, f64: rng.below(2) == 0 }
     }
 
-    /// A contraction as it is written.
+    /// The contraction of an expression with the given shapes.
     pub fn of(expression: &str, shapes: [&[usize]; 2], f64: bool) -> Case {
         let shaped = Problem::parse(expression).unwrap().shapes(&shapes.map(<[usize]>::to_vec)).unwrap();
         let tree = shaped.tree(&Machine::default(), &PlanOptions::default()).unwrap();
@@ -89,7 +89,7 @@ impl Case {
         self.extents.contains(&0)
     }
 
-    /// Multiply-adds.
+    /// Number of multiply-adds.
     pub fn space(&self) -> usize {
         self.extents.iter().product()
     }
@@ -106,12 +106,12 @@ impl Case {
         format!("{},{}->{}", term(&self.left), term(&self.right), term(&self.out))
     }
 
-    /// Plans with a forced algorithm; `None` where it does not apply.
+    /// Plans with a forced algorithm; `None` if it does not apply.
     pub fn plan(&self, ranks: usize, algorithm: AlgorithmName) -> Option<Plan> {
         self.plan_cut(ranks, algorithm, &[])
     }
 
-    /// Plans with a forced algorithm and forced dimensions to cut; `None` where they do not apply.
+    /// Plans with a forced algorithm and forced dimensions to cut; `None` if they do not apply.
     pub fn plan_cut(&self, ranks: usize, algorithm: AlgorithmName, cut: &[&str]) -> Option<Plan> {
         let dtype = if self.f64 { Dtype::Float64 } else { Dtype::Float32 };
         let cut = cut.iter().map(|name| (*name).to_owned()).collect();
@@ -121,7 +121,7 @@ impl Case {
         shaped.unwrap().plan(&Machine::new(ranks, 1), &options).ok()
     }
 
-    /// Plans with a forced algorithm for tensors with prescribed distributions; `None` where it does not apply.
+    /// Plans with a forced algorithm for tensors with prescribed distributions; `None` if it does not apply.
     pub fn plan_fixed(
         &self,
         ranks: usize,
@@ -131,7 +131,7 @@ impl Case {
     ) -> Option<Plan> {
         let dtype = if self.f64 { Dtype::Float64 } else { Dtype::Float32 };
         let fixed = fixed.clone();
-        // Any of them, the same for a case every time.
+        // Options that vary between cases, but are always equal for one case.
         let number = self.extents.iter().sum::<usize>();
         let (reorder, idle) = (Reorder::ALL[number % Reorder::ALL.len()], number % 3 > 0);
         let options = PlanOptions::default()
@@ -147,7 +147,8 @@ impl Case {
         Problem::parse(&self.expression()).unwrap().shapes(&shapes).unwrap().plan(&machine, &options).ok()
     }
 
-    /// Runs a plan on a world in every way, and compares results and bytes. Collective.
+    /// Runs a plan on arrays and on distributed tensors, and compares results and bytes with the expected ones.
+    /// Collective.
     pub fn check(&self, world: &World, plan: &Plan, seed: u64, accumulate: bool) {
         if self.f64 {
             self.check_as::<f64>(world, plan, seed, accumulate);
@@ -194,7 +195,7 @@ impl Case {
         compare(world, &want, &prior, &again, alpha, T::ZERO, &what);
     }
 
-    /// What a result must be, in this process's share of its elements.
+    /// Expected values of this process's share of the elements of the result.
     fn wanted<T: Element>(&self, world: &World, left: &ArrayD<T>, right: &ArrayD<T>) -> Wanted {
         let shape = self.shape(&self.out);
         let elements: usize = shape.iter().product();
@@ -211,26 +212,26 @@ impl Case {
     }
 }
 
-/// A whole tensor of random values.
+/// An undistributed tensor of random values.
 pub fn random<T: Element>(shape: &[usize], seed: u64, operand: u32) -> ArrayD<T> {
     let tensor = DistTensor::random(&World::single(), shape, &Distribution::single(), seed, operand);
     tensor.blocks().next().unwrap().1.to_owned()
 }
 
-/// The index of an element by its place in row-major order.
+/// The multi-index of the element at position `at` in row-major order.
 fn index(shape: &[usize], mut at: usize) -> Vec<usize> {
     let mut index: Vec<usize> = shape.iter().rev().map(|&extent| (at % extent, at /= extent).0).collect();
     index.reverse();
     index
 }
 
-/// Elements of a result in row-major order: which, and what they must be.
+/// A contiguous range of elements in row-major order, and their expected values.
 struct Wanted {
     share: Range<usize>,
     elements: Vec<ReferenceValue>,
 }
 
-/// `mk,kn->mn` in double precision, where the reference would take minutes.
+/// Expected values of `mk,kn->mn` in double precision, for products so large that the reference would take minutes.
 fn product<T: Element>(share: &Range<usize>, left: &ArrayD<T>, right: &ArrayD<T>) -> Vec<ReferenceValue> {
     let [k, n] = right.shape() else { panic!("only a plain matrix product is this large") };
     let rows = share.start / n..share.end.div_ceil(*n);
@@ -246,7 +247,8 @@ fn product<T: Element>(share: &Range<usize>, left: &ArrayD<T>, right: &ArrayD<T>
     share.clone().map(element).collect()
 }
 
-/// Compares a result, whole on every rank and the same bits there.
+/// Compares a result with its expected values. Every rank has all elements of it, and all ranks must have the same
+/// bits.
 fn compare<T: Element>(
     world: &World,
     want: &Wanted,
@@ -270,16 +272,17 @@ fn compare<T: Element>(
     assert!(same, "ranks have different results: {}", what());
 }
 
-/// Chooses the algorithm of each case: the one with the fewest non-empty cases so far.
+/// Chooses the algorithm of each case: the applicable one with the fewest non-empty cases so far.
 #[derive(Default)]
 pub struct Balance {
-    /// Runs, and those that were not empty, by algorithm.
+    /// Number of cases, and number of non-empty cases, by algorithm.
     pub ran: [usize; AlgorithmName::ALL.len()],
     pub filled: [usize; AlgorithmName::ALL.len()],
 }
 
 impl Balance {
-    /// The plan for a case by one of these algorithms, if one applies; counted, as not empty only where `counts`.
+    /// Plans a case with the applicable algorithm of `among` that has the fewest non-empty cases. Counts the case, as a
+    /// non-empty one if `counts`.
     pub fn plan(
         &mut self,
         among: &[AlgorithmName],
@@ -305,7 +308,7 @@ impl fmt::Display for Balance {
     }
 }
 
-/// Runs a plan on ranks of this process; every rank receives as many bytes as planned.
+/// Runs a plan on in-process ranks. Every rank must receive the planned bytes.
 pub fn run(plan: &Plan, operands: &[ArrayD<f64>]) -> ArrayD<f64> {
     let operands: Vec<&dyn Operand<f64>> = operands.iter().map(|array| array as &dyn Operand<f64>).collect();
     let mut program = World::in_process(plan.ranks()).compile::<f64>(plan).unwrap();

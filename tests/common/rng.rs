@@ -3,7 +3,7 @@
 
 use einsum_dist::Element;
 
-/// SplitMix64: enough for test data, the same on every platform.
+/// SplitMix64, which is good enough for test data.
 pub struct Rng(u64);
 
 impl Rng {
@@ -19,7 +19,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Below `end`.
+    /// A number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }

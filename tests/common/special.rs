@@ -1,8 +1,9 @@
-//! Infinities, NaN, zeros with a sign, huge and tiny numbers: each part of each element of a result is finite, infinite with a sign, or
-//! NaN as the steps of the tree say, one product after the other.
+//! Special values: infinities, NaN, signed zeros, huge and tiny numbers. The real and the imaginary part of each
+//! element of a result must have the class (finite, infinite with a sign, or NaN) that the steps of the tree yield if
+//! products are added in sequence.
 //!
-//! Finite numbers are chosen so that neither the order of a sum nor a fused multiply-add decides: small whole numbers, or in a
-//! single step numbers whose products are far from overflow.
+//! Finite operands are chosen so that the class depends neither on the order of additions nor on fused multiply-adds:
+//! they are small integers or, in trees with a single multiplication, numbers whose products are far from overflow.
 
 use einsum_dist::dims::Label;
 use einsum_dist::exec::ResolvedKernel;
@@ -14,7 +15,7 @@ use num_complex::Complex;
 
 use super::Rng;
 
-/// Expressions with their extents, and whether more than one step multiplies.
+/// Expressions with their shapes, and whether more than one step multiplies.
 const EXPRESSIONS: [(&str, &[&[usize]], bool); 19] = [
     ("mk,kn->mn", &[&[9, 1100], &[1100, 7]], false),
     ("mk,kn->mn", &[&[37, 20], &[20, 33]], false),
@@ -37,7 +38,7 @@ const EXPRESSIONS: [(&str, &[&[usize]], bool); 19] = [
     ("[ij,jk->ik],[kl,l->k]->i", &[&[6, 8], &[8, 7], &[7, 9], &[9]], true),
 ];
 
-/// Every expression in every type on all ranks of a world; how many runs there were. Collective.
+/// Runs every expression in every type on all ranks of a world. Returns the number of runs. Collective.
 pub fn special_values(world: &World) -> usize {
     let mut rng = Rng::new(world.ranks() as u64 + 27);
     let mut runs = 0;
@@ -64,7 +65,7 @@ pub fn special_values(world: &World) -> usize {
     runs
 }
 
-/// On one rank every kernel, on several every algorithm that applies, with some kernel.
+/// Plans for all kernels on one rank, or for all applicable algorithms with random kernels on several ranks.
 fn plans(
     ranks: usize,
     rng: &mut Rng,
@@ -117,7 +118,7 @@ fn check<T: Element>(world: &World, tree: &Tree, plans: &[Plan], rng: &mut Rng, 
     }
 }
 
-/// An operand of few special values among finite ones.
+/// An operand of finite values with a few special ones.
 fn operand_of<T: Element>(rng: &mut Rng, shape: &[usize], several: bool) -> ArrayD<T> {
     let narrow = matches!(T::DTYPE, Dtype::Float32 | Dtype::Complex64);
     let (huge, tiny, subnormal) = if narrow { (1e16, 1e-30, 1e-40) } else { (1e150, 1e-300, 1e-310) };
@@ -132,7 +133,7 @@ fn operand_of<T: Element>(rng: &mut Rng, shape: &[usize], several: bool) -> Arra
     let special = |rng: &mut Rng| [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, f64::INFINITY, -0.0][rng.below(5)];
     let elements: usize = shape.iter().product();
     let mut values: Vec<[f64; 2]> = (0..elements).map(|_| [finite(rng), finite(rng)]).collect();
-    // In few elements, so that something else than NaN is left.
+    // Only a few elements are special, so that the result is not all NaN.
     for _ in 0..rng.below(4) {
         values[rng.below(elements)][rng.below(2)] = special(rng);
     }
@@ -140,7 +141,7 @@ fn operand_of<T: Element>(rng: &mut Rng, shape: &[usize], several: bool) -> Arra
     ArrayD::from_shape_vec(IxDyn(shape), values).unwrap()
 }
 
-/// The result of a tree, step by step.
+/// The result of a tree, computed step by step.
 fn steps<T: Element>(tree: &Tree, operands: &[ArrayD<T>]) -> ArrayD<T> {
     let mut values: Vec<ArrayD<T>> = Vec::new();
     for node in &tree.nodes {
@@ -155,7 +156,7 @@ fn steps<T: Element>(tree: &Tree, operands: &[ArrayD<T>]) -> ArrayD<T> {
     values.pop().unwrap()
 }
 
-/// One step: products of one element of each input, added up one after the other.
+/// The result of one step: products of one element of each input, added in sequence.
 fn step<T: Element>(tree: &Tree, inputs: &[(&[Label], &ArrayD<T>)], out: &[Label]) -> ArrayD<T> {
     let mut labels = out.to_vec();
     for label in inputs.iter().flat_map(|(labels, _)| labels.iter()) {
@@ -174,13 +175,13 @@ fn step<T: Element>(tree: &Tree, inputs: &[(&[Label], &ArrayD<T>)], out: &[Label
     sums
 }
 
-/// Alpha or beta times a number; a real one multiplies each part.
+/// Product of a number and alpha or beta. A real factor multiplies each part separately.
 fn scaled<T: Element>(value: T, factor: T) -> T {
     let (number, by) = (value.to_c64(), factor.to_c64());
     if by.im == 0.0 { T::from_f64(number.re * by.re, number.im * by.re) } else { value * factor }
 }
 
-/// What each part is: finite, infinite with a sign, or NaN.
+/// Class of the real and of the imaginary part.
 fn classes<T: Element>(value: T) -> [&'static str; 2] {
     let value = value.to_c64();
     [value.re, value.im].map(|part| match part {

@@ -5,9 +5,9 @@
 pub struct Network {
     pub name: String,
     pub expression: String,
-    /// Letters and their extents.
+    /// Labels and their extents.
     pub extents: Vec<(char, usize)>,
-    /// An order of others.
+    /// The contraction path from the data file.
     pub path: String,
 }
 
@@ -23,7 +23,7 @@ impl Network {
     }
 }
 
-/// All six.
+/// All six networks.
 pub fn trees() -> Vec<Network> {
     let lines = include_str!("../../benches/data/trees.csv").lines().skip(1);
     let network = |line: &str| {

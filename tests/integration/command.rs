@@ -1,4 +1,4 @@
-//! Runs the program and looks at what it printed.
+//! Runs the program and checks its output.
 
 #![allow(dead_code, reason = "a build without MPI does not use all of it")]
 
@@ -12,8 +12,8 @@ use einsum_dist::api::host;
 use einsum_dist::io::npy::{create, write_block};
 use einsum_dist::{DistTensor, Dtype, Element, World, distribution::Distribution};
 
-/// The program under test: the one that was built with these tests, or the one that a variable names, such as that of another
-/// MPI.
+/// The program under test: the one that was built with these tests, or the one that `EINSUM_DIST_PROGRAM` names, for
+/// example that of another MPI.
 pub fn executable() -> &'static str {
     static EXECUTABLE: LazyLock<String> = LazyLock::new(|| {
         std::env::var("EINSUM_DIST_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_einsum-dist").to_owned())
@@ -21,11 +21,11 @@ pub fn executable() -> &'static str {
     EXECUTABLE.as_str()
 }
 
-/// Variables of a launcher that started the tests must not reach the program.
+/// Environment variables of launchers and of fault injection, which must not reach the program.
 const LAUNCHERS: [&str; 6] =
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "EINSUM_DIST_INJECT"];
 
-/// A directory of its own for one test, removed at its end.
+/// A separate directory for one test, removed on drop.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -41,12 +41,12 @@ impl Folder {
         &self.0
     }
 
-    /// Beside it, where a launcher has its own files.
+    /// A directory next to the folder, for the temporary files of a launcher.
     fn session(&self) -> PathBuf {
         self.0.with_extension("mpi")
     }
 
-    /// Names of the files in it.
+    /// Sorted names of the files in the directory.
     pub fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).unwrap();
         let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -79,7 +79,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a run printed, and how it ended.
+/// Output, exit code and duration of a run.
 pub struct Ran {
     pub code: Option<i32>,
     pub out: String,
@@ -99,9 +99,9 @@ pub fn program(folder: &Folder, arguments: &[&str]) -> Command {
     for name in LAUNCHERS {
         command.env_remove(name);
     }
-    // Plans that are the same on every host.
+    // Default rates, so that plans are the same on every host.
     command.env("EINSUM_DIST_RATES", "default");
-    // One rank unless a test says otherwise.
+    // A topology of one domain, so that the default is one rank.
     if let Some(last) = host::cpus().iter().max() {
         command.env("EINSUM_DIST_TOPOLOGY", format!("core:{}", last + 1));
     }
@@ -109,7 +109,7 @@ pub fn program(folder: &Folder, arguments: &[&str]) -> Command {
     command
 }
 
-/// The launcher of the MPI that is tested, in a folder; none where `EINSUM_DIST_MPIRUN` names none.
+/// The launcher of the MPI under test, in a folder. `None` if `EINSUM_DIST_MPIRUN` is not set.
 pub fn launcher(folder: &Folder) -> Option<Command> {
     let Ok(launcher) = std::env::var("EINSUM_DIST_MPIRUN") else {
         eprintln!("skipped: EINSUM_DIST_MPIRUN names no launcher");
@@ -117,21 +117,21 @@ pub fn launcher(folder: &Folder) -> Option<Command> {
     };
     let mut words = launcher.split_whitespace();
     let mut command = Command::new(words.next()?);
-    // Plans that are the same on every host.
+    // Default rates, so that plans are the same on every host.
     command.args(words).current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
     alone(&mut command, folder);
     Some(command)
 }
 
-/// Open MPI's launchers of one user share a directory, which the last to end removes, maybe just as another is about to use it: those of
-/// this command have their own.
+/// Gives this command a session directory of its own. By default all Open MPI launchers of a user share one, and the
+/// last launcher to end removes it, possibly while another one starts to use it.
 pub fn alone(command: &mut Command, folder: &Folder) {
     std::fs::create_dir_all(folder.session()).unwrap();
     command.env("OMPI_MCA_orte_tmpdir_base", folder.session());
 }
 
-/// The same command, with the default action for signals that end programs: the process that runs the tests may ignore
-/// some.
+/// The same command with the default actions for signals that end programs, because the process that runs the tests may
+/// ignore some of them.
 pub fn listening(command: &Command) -> Command {
     let mut listening = Command::new("env");
     listening
@@ -151,7 +151,7 @@ pub fn listening(command: &Command) -> Command {
 }
 
 impl Ran {
-    /// The JSON object that is all of standard output.
+    /// The JSON object that standard output consists of.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}\n{}", self.out, self.err))
@@ -163,7 +163,7 @@ impl Ran {
         self
     }
 
-    /// Ended as bad input does: one message that says this, nothing on standard output.
+    /// Requires an exit as for invalid input: one message that contains `says`, and nothing on standard output.
     #[track_caller]
     pub fn refused(&self, says: &str) {
         assert_eq!(self.code, Some(2), "{}\n{}", self.out, self.err);
@@ -174,14 +174,14 @@ impl Ran {
     }
 }
 
-/// A product of small whole numbers, of which every order of sums has the same result; that takes 76,800 bytes, the
+/// A product of small integers, so that every order of additions has the same result. The result has 76,800 bytes, the
 /// operands 17,920.
 pub const PRODUCT: [&str; 3] = ["mk,kn->mn", "left.npy", "right.npy"];
 
-/// Bytes per rank that have no room for all of the result of [`PRODUCT`].
+/// A memory limit per rank that is too small for the result of [`PRODUCT`].
 pub const TOO_LITTLE: &str = "34kB";
 
-/// The files that [`PRODUCT`] names.
+/// Writes the files that [`PRODUCT`] names.
 pub fn product(folder: &Folder) {
     for (name, shape) in [("left.npy", [120, 16]), ("right.npy", [16, 160])] {
         let values: Vec<f32> = (0..shape[0] * shape[1]).map(|place| (place * 7 % 5) as f32 - 2.0).collect();
@@ -189,7 +189,7 @@ pub fn product(folder: &Folder) {
     }
 }
 
-/// Whether a run within [`TOO_LITTLE`] left its result in parts, and took as much memory as planned.
+/// Requires that a run within [`TOO_LITTLE`] produced its result in parts and used exactly the planned memory.
 #[track_caller]
 pub fn in_parts(report: &serde_json::Value) {
     let peak = &report["peak_bytes"];
@@ -199,10 +199,10 @@ pub fn in_parts(report: &serde_json::Value) {
     assert_eq!((&report["check"]["ok"], report["check"]["checked"].as_u64()), (&true.into(), Some(120 * 160)));
 }
 
-/// A kernel of other processors than this one.
+/// A kernel that this processor does not support.
 const FOREIGN: &str = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
 
-/// Arguments that no run can be made of, with what the message says.
+/// Invalid arguments, with texts of their error messages.
 pub const REFUSED: &[(&[&str], &str)] = &[
     (&["mk,kn->mx"], "output label `x` is in none of the inputs"),
     (&["mk,kn-"], "the expression ends in `-`"),
@@ -246,7 +246,7 @@ pub const REFUSED: &[(&[&str], &str)] = &[
     (&[], "<EXPRESSION>"),
 ];
 
-/// The files that [`REFUSED`] names.
+/// Writes the files that [`REFUSED`] names.
 pub fn files(folder: &Folder) {
     folder.npy("a.npy", &[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     folder.npy("b.npy", &[3, 4], &[0.5; 12]);

@@ -1,5 +1,5 @@
-//! Blocks beyond all counts, between ranks of this process and in files. On demand only, as they take up to 11 GB of memory:
-//! `tests/large.sh` (`make test-large`), which looks first whether there is as much.
+//! Blocks of more than 2^31 elements or 4 GiB, between in-process ranks and in files. These tests need up to 11 GB of
+//! memory, so they run on demand only: `tests/large.sh` (`make test-large`) first checks the available memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn owned(dtype: Dtype, extents: &[usize]) -> Arc<Store> {
     Store::open(vec![Some(Slot::owned(Arc::new(memory), 0, dtype, extents))])
 }
 
-/// Moves a block from rank 0 to rank 1; the bytes that both ends report.
+/// Moves a block from rank 0 to rank 1, and returns the completions of both ranks, which contain their byte counts.
 fn moved(bytes_per_second: Option<f64>, from: ReadLease, into: WriteLease) -> [Vec<Completion>; 2] {
     let fabric = Fabric::new(2, bytes_per_second);
     let mut ends = [0, 1].map(|rank| Endpoint::InProcess(fabric.endpoint(rank)));
@@ -38,7 +38,7 @@ fn numbered<T: Element + From<u16>>(at: usize) -> T {
     T::from((at % 65_521) as u16)
 }
 
-/// The same row again and again, so that the source is small; the target is all there.
+/// The source is one row, broadcast to all rows, so it is small. The target is stored completely.
 #[test]
 #[ignore = "takes 9 GB of memory"]
 fn a_block_of_more_than_2_to_the_31_elements() {
@@ -81,7 +81,7 @@ fn a_file_of_more_than_2_to_the_31_elements() {
     large_file(&World::in_process(3), &removed.0);
 }
 
-/// A file that goes with the test.
+/// A file that is removed on drop.
 struct Removed(std::path::PathBuf);
 
 impl Drop for Removed {

@@ -1,4 +1,5 @@
-//! Tests of the public interface and of the program, by subject. `cargo test --test integration NAME` runs those whose path has NAME.
+//! Tests of the public interface and of the program, by subject. `cargo test --test integration NAME` runs the tests
+//! whose path contains NAME.
 
 #[path = "../common/mod.rs"]
 mod common;

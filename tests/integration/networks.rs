@@ -1,6 +1,7 @@
-//! Networks whose operands share a label along every edge of a graph.
+//! Tensor networks that correspond to graphs.
 
-/// Operands that share a label along every edge, as an einsum_ir tree to a scalar.
+/// An einsum_ir tree that contracts one operand per tensor to a scalar. Two operands share a label for every edge
+/// between them.
 pub fn network(tensors: usize, edges: &[(usize, usize)]) -> String {
     let mut terms = vec![Vec::new(); tensors];
     for &(one, other) in edges {
@@ -12,7 +13,7 @@ pub fn network(tensors: usize, edges: &[(usize, usize)]) -> String {
     format!("{}->[]", terms.join(","))
 }
 
-/// The edges of a lattice with open ends.
+/// Edges of a lattice with open boundaries.
 pub fn lattice(sides: &[usize]) -> Vec<(usize, usize)> {
     let mut edges = Vec::new();
     for at in 0..sides.iter().product() {
@@ -27,7 +28,7 @@ pub fn lattice(sides: &[usize]) -> Vec<(usize, usize)> {
     edges
 }
 
-/// Each with each.
+/// Edges between all pairs of tensors.
 pub fn complete(tensors: usize) -> Vec<(usize, usize)> {
     (0..tensors).flat_map(|one| (one + 1..tensors).map(move |other| (one, other))).collect()
 }

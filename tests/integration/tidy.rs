@@ -1,7 +1,7 @@
 //! The rules of ARCHITECTURE.md that a test can enforce. Every failure lists all places, one per line.
 //!
-//! Source text is read with comments and strings told apart from code by [`Source::read`], which knows as much Rust as
-//! that takes; code under `#[cfg(test)]` is left out of the rules about code.
+//! [`Source::read`] separates code from comments and strings. It parses only the Rust syntax that this requires. The
+//! rules about code do not apply to code under `#[cfg(test)]`.
 
 mod circles;
 mod documents;
@@ -12,14 +12,15 @@ use std::path::{Path, PathBuf};
 
 /// A source file.
 struct Source {
-    /// From the root of the repository.
+    /// Path from the root of the repository.
     path: String,
     text: String,
-    /// The text with every character of comments, strings and test modules blank; same lines.
+    /// The text with all characters of comments, strings and test modules replaced by blanks; line numbers are
+    /// unchanged.
     code: String,
 }
 
-/// Which modules of `src/` a module may import; every module has a row.
+/// The modules of `src/` that each module may import; every module has a row.
 const IMPORTS: [(&str, &str); 18] = [
     ("sync", ""),
     ("dims", ""),
@@ -44,7 +45,7 @@ const IMPORTS: [(&str, &str); 18] = [
     ),
 ];
 
-/// Modules that are plain values: no data, no threads, no communication.
+/// Modules that contain plain values only: no data, threads or communication.
 const PURE: [&str; 11] = [
     "dims",
     "dtype",
@@ -59,7 +60,7 @@ const PURE: [&str; 11] = [
     "report",
 ];
 
-/// Where `unsafe` may be.
+/// Folders in which `unsafe` is allowed.
 const UNSAFE: [&str; 4] = ["libxsmm-sys/", "src/kernel/", "src/memory/", "src/comm/"];
 
 const MAX_LINES: usize = 600;
@@ -72,14 +73,14 @@ impl Source {
         Source { path, code: without_tests(&only_code(&text)), text }
     }
 
-    /// The module of `src/` that the file belongs to; none for `lib.rs` and everything elsewhere.
+    /// The module of `src/` that the file belongs to; `None` for `lib.rs` and files outside `src/`.
     fn module(&self) -> Option<&str> {
         let inside = self.path.strip_prefix("src/")?;
         let name = inside.split(['/', '.']).next()?;
         (name != "lib").then_some(name)
     }
 
-    /// Lines of code that hold `word` between characters that are no part of names; counted from 1.
+    /// Numbers of the lines, from 1, whose code contains `word` as a complete name.
     fn lines_with<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
         self.code.lines().enumerate().filter(move |(_, line)| has_word(line, word)).map(|(at, _)| at + 1)
     }
@@ -88,7 +89,7 @@ impl Source {
         format!("{}:{line}: {what}", self.path)
     }
 
-    /// Names that follow `crate::`, or a chain of `super::` that ends at the root, with their lines.
+    /// Names that follow `crate::`, or a chain of `super::` that reaches the root, with their lines.
     fn imports(&self) -> Vec<(usize, String)> {
         let parts = self.path.trim_end_matches(".rs").trim_end_matches("/mod").split('/').count();
         let to_root = "super::".repeat(parts - 1);
@@ -107,7 +108,7 @@ impl Source {
     }
 }
 
-/// The names at the head of a path: `distribution::Region` has one, `{dims::Label, distribution}` two.
+/// The first names of a path: `distribution::Region` has one, `{dims::Label, distribution}` has two.
 fn first_names(path: &str) -> Vec<String> {
     let name = |text: &str| -> String {
         let text = text.trim_start();
@@ -117,7 +118,7 @@ fn first_names(path: &str) -> Vec<String> {
     split_group(group).into_iter().map(name).filter(|name| !name.is_empty()).collect()
 }
 
-/// The members of a group in braces, from behind its first brace.
+/// The members of a group in braces; `group` starts after the opening brace.
 fn split_group(group: &str) -> Vec<&str> {
     let (mut depth, mut start, mut members) = (0, 0, Vec::new());
     for (at, c) in group.char_indices() {
@@ -144,7 +145,7 @@ fn has_word(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| !line[..at].ends_with(part) && ends(&line[at + word.len()..]))
 }
 
-/// Blanks comments and the contents of strings.
+/// Replaces comments and the contents of strings by blanks.
 fn only_code(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
@@ -175,7 +176,7 @@ fn only_code(text: &str) -> String {
     code
 }
 
-/// How many hashes a raw string has that starts here.
+/// Number of hashes of a raw string that starts here.
 fn raw_string(rest: &str, before: &str) -> Option<usize> {
     let inner = rest.strip_prefix("br").or_else(|| rest.strip_prefix('r'))?;
     let hashes = inner.len() - inner.trim_start_matches('#').len();
@@ -183,7 +184,7 @@ fn raw_string(rest: &str, before: &str) -> Option<usize> {
     starts.then_some(hashes)
 }
 
-/// The length of a literal with its quotes.
+/// Length of a literal, including its quotes.
 fn quoted(rest: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip(1) {
@@ -197,13 +198,13 @@ fn quoted(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// Whether a quote starts a character and not a lifetime.
+/// Whether a quote starts a character literal, not a lifetime.
 fn is_character(rest: &str) -> bool {
     let mut inside = rest.chars().skip(1);
     inside.next() == Some('\\') || inside.next() == Some('\'')
 }
 
-/// Blanks `#[cfg(test)] mod name { .. }`.
+/// Replaces `#[cfg(test)] mod name { .. }` by blanks.
 fn without_tests(code: &str) -> String {
     let mut kept = String::with_capacity(code.len());
     let mut rest = code;
@@ -228,7 +229,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// The Rust files below folders of the repository, in order of their paths.
+/// The Rust files in these folders of the repository, sorted by path.
 fn sources(folders: &[&str]) -> Vec<Source> {
     let mut waiting: Vec<PathBuf> = folders.iter().map(|folder| root().join(folder)).collect();
     let mut files = Vec::new();
@@ -274,7 +275,7 @@ fn imports_go_one_way() {
         };
         let modules = || IMPORTS.iter().map(|(name, _)| *name);
         for (line, name) in source.imports() {
-            // What is no module is a macro or a re-export of the root, which modules do not use.
+            // A name that is not a module is a macro or a re-export of the root, which modules must not use.
             let fine = name == module || allowed.split(' ').any(|allowed| allowed == name);
             if !fine && modules().any(|known| known == name) {
                 faults.push(source.place(line, format!("`{module}` imports `{name}`; it may import: {allowed}")));
@@ -305,7 +306,7 @@ fn planning_is_pure() {
 
 #[test]
 fn mpi_is_called_in_comm_only() {
-    // What is ours, and the communicators that users have.
+    // Paths of our own module, and types of the communicators that users pass.
     let ours = ["comm::mpi::", "mpi::raw::AsRaw", "mpi::ffi::MPI_Comm>"];
     let mut faults = Vec::new();
     for source in sources(&["src", "cli/src"]).iter().filter(|source| !source.path.starts_with("src/comm/")) {
@@ -331,7 +332,7 @@ fn unsafe_code_is_where_it_may_be() {
     none("`unsafe` belongs into libxsmm-sys, kernel, memory and comm.", faults);
 }
 
-/// Whether the comment above a line, or above the statement or the group of `unsafe` lines that it ends, says why.
+/// Whether there is a safety comment above the line, above its statement, or above its group of `unsafe` lines.
 fn says_why(lines: &[&str], code: &[&str], at: usize) -> bool {
     let comment = |line: &str| line.contains("SAFETY:") || line.contains("# Safety");
     for above in (0..=at).rev() {
@@ -354,9 +355,9 @@ fn unsafe_code_says_why() {
         let (lines, code): (Vec<&str>, Vec<&str>) = (source.text.lines().collect(), source.code.lines().collect());
         for line in source.lines_with("unsafe") {
             let text = code[line - 1];
-            // Types of functions and declarations of the linker promise nothing.
+            // Function types and extern declarations need no safety comment.
             let declares = text.contains("unsafe fn(") || text.contains("unsafe extern") || text.contains("unsafe_");
-            // The methods of a trait ask what the trait asks for, and implementations keep its promises.
+            // Safety comments of a trait also apply to its methods and implementations.
             let opens = |above: &str| has_word(above, "impl") || has_word(above, "trait");
             let block = code[..line].iter().rposition(|above| opens(above) && above.ends_with('{'));
             let inherits = |at: usize| code[at].contains(" for ") || says_why(&lines, &code, at);
@@ -393,7 +394,7 @@ fn files_are_short() {
 
 #[test]
 fn nothing_is_left_open() {
-    // Spelled so that this file passes its own test.
+    // The words are split, so that this file passes its own test.
     let words = [
         concat!("to", "do!"),
         concat!("unimple", "mented!"),
@@ -421,7 +422,7 @@ fn failures_are_errors() {
     none("No `.unwrap()` outside tests: return an error, or `expect` with the reason why it cannot happen.", faults);
 }
 
-/// Where standard error cannot be written, `eprintln!` panics, and so does the report of the panic.
+/// If standard error cannot be written, `eprintln!` panics, and so does the report of that panic.
 #[test]
 fn standard_error_may_be_gone() {
     let mut faults = Vec::new();
@@ -442,7 +443,7 @@ fn the_code_map_is_complete() {
         !exists || !mapped
     });
     none("Every module is there and in the code map of ARCHITECTURE.md.", missing.map(|m| m.0.to_owned()).collect());
-    // A path with a folder in it, in backticks, is one of the repository.
+    // A path with a folder, in backticks, must exist in the repository.
     let named = map.split('`').skip(1).step_by(2).filter(|name| name.contains('/') && name.ends_with(".rs"));
     let gone = named.filter(|name| !root().join(name).exists() && !root().join("src").join(name).exists());
     none("Files that ARCHITECTURE.md names exist.", gone.map(str::to_owned).collect());

@@ -1,4 +1,4 @@
-//! Contractions between ranks of an MPI program agree with the reference, with planned bytes equal to moved bytes.
+//! Contractions on MPI ranks agree with the reference, and planned bytes equal moved bytes.
 //!
 //! ```text
 //! mpirun -n 4 mpi contractions           N passed, 0 failed; a failed check ends all ranks
@@ -7,9 +7,9 @@
 //! mpirun -n 3 mpi contractions message file PATH   a .npy file beyond 2^31 elements, written and read by blocks of all ranks
 //! ```
 //!
-//! With `EINSUM_DIST_BYTES_FILE` set, every rank appends to the file `$EINSUM_DIST_BYTES_FILE.<rank>` one line, as
-//! `tests/pmpi/count.c` does: `rank bytes-sent bytes-received`, over all runs, as the transport measured them.
-//! `tests/pmpi/compare.sh` compares the two.
+//! If `EINSUM_DIST_BYTES_FILE` is set, every rank appends one line to the file `$EINSUM_DIST_BYTES_FILE.<rank>`: `rank
+//! bytes-sent bytes-received`, as measured by the transport over all runs. `tests/pmpi/count.c` writes the same numbers
+//! independently, and `tests/pmpi/compare.sh` compares the two.
 
 use std::io::Write;
 
@@ -19,13 +19,13 @@ use einsum_dist::comm::Transport;
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::plan::{AlgorithmName, FixedDistributions};
 
-/// Random contractions of one program.
+/// Random contractions per run of this program.
 const CASES: usize = 800;
 
-/// Cases of each algorithm that are not empty: several times those of one program make 200.
+/// Minimum number of non-empty cases of each algorithm. The runs on several numbers of ranks together exceed 200.
 const FILLED: usize = 70;
 
-/// Runs of each algorithm with delays.
+/// Number of runs of each algorithm with delays.
 const DELAYED: u64 = 200;
 
 pub fn main() {
@@ -66,7 +66,7 @@ pub fn main() {
     world.finish().unwrap();
 }
 
-/// All ranks draw the same cases; the tensors of every other one have arbitrary distributions.
+/// All ranks generate the same cases. In every second case the tensors have arbitrary distributions.
 fn random_contractions(world: &World) -> usize {
     let ranks = world.ranks();
     let mut rng = Rng::new(ranks as u64);
@@ -99,7 +99,7 @@ fn delays(mut world: World) -> (World, usize) {
     (world, passed)
 }
 
-/// Runs a case with each of the algorithms, cutting each of the dimensions; counts what applied.
+/// Runs a case with each algorithm and each choice of cut dimensions. Returns the number of combinations that apply.
 fn check_cuts(world: &World, case: &Case, algorithms: &[AlgorithmName], cuts: &[&[&str]]) -> usize {
     let mut ran = 0;
     for &algorithm in algorithms {
@@ -135,7 +135,7 @@ fn batches(world: &World) -> usize {
     ran
 }
 
-/// The contraction of the thesis with every dimension cut in turn, alone and with each other one.
+/// The contraction of the thesis, cut along each dimension and each pair of dimensions.
 fn thesis(world: &World) -> usize {
     let expression = "[m0,c0,k0,k1,m1],[n0,c0,k0,n1,k1]->[m0,n0,c0,n1,m1]";
     let (left, right) = ([5, 4, 6, 3, 7], [6, 4, 6, 5, 3]);
@@ -148,7 +148,7 @@ fn thesis(world: &World) -> usize {
             assert_eq!(alone, 1, "one algorithm cuts {name} first");
             ran += alone;
         }
-        // m with n in either role for ring-mn; k with m or n for ring-k.
+        // Expected pairs: for ring-mn an m and an n dimension, for ring-k a k dimension with an m or an n dimension.
         let pairs: Vec<[&str; 2]> =
             names.iter().flat_map(|a| names.iter().map(move |b| [*a, *b])).filter(|[a, b]| a < b).collect();
         let pairs: Vec<&[&str]> = pairs.iter().map(<[&str; 2]>::as_slice).collect();

@@ -1,5 +1,5 @@
-//! Programs whose ranks are processes, for `mpirun -n RANKS PROGRAM contractions ..` and `PROGRAM transport ..`. Outside of mpirun they do
-//! nothing.
+//! Tests whose ranks are processes: `mpirun -n RANKS PROGRAM contractions ..` and `PROGRAM transport ..`. Without
+//! mpirun they do nothing.
 
 #[path = "../common/mod.rs"]
 mod common;

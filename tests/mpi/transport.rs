@@ -1,6 +1,6 @@
-//! Transfers, agreement and failures between ranks of an MPI program.
+//! Transfers, agreement and failures between MPI ranks.
 //!
-//! Runs under mpirun only, with the name of a scenario or none:
+//! The program runs under mpirun only. An argument names the scenario:
 //!
 //! ```text
 //! mpirun -n 4 mpi transport              everything that ends well, by messages; exit code 0
@@ -16,8 +16,8 @@
 //! mpirun -n 2 mpi transport bandwidth ROUTE [KIB]   blocks from rank 0 to rank 1 and both ways, beside a plain copy
 //! ```
 //!
-//! With `tests/pmpi/count.c` preloaded and `PMPI_COUNT_FILE` set, the first one also compares the bytes that the
-//! endpoints report with those counted at the border of MPI.
+//! If `tests/pmpi/count.c` is preloaded and `PMPI_COUNT_FILE` is set, the first scenario also compares the bytes that
+//! the endpoints report with those counted between the program and MPI.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use einsum_dist::kernel::Element;
 use einsum_dist::memory::{Aligned, Footprint, ReadLease, Slot, Store, WriteLease};
 use mpi::traits::{AsRaw, Communicator as _};
 
-/// What one rank has moved, as its endpoints say.
+/// The bytes and messages of one rank, as its endpoints report them.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Moved {
     sent: u64,
@@ -82,7 +82,7 @@ pub fn main() {
     }
 }
 
-/// A buffer of one rank, its elements numbered by rank and place.
+/// A buffer of one rank. The values of its elements depend on the rank and the position.
 fn store<T: Element + From<u16>>(rank: usize, extents: &[usize]) -> Arc<Store> {
     let elements: usize = extents.iter().product();
     let memory = Aligned::zeroed(elements * T::DTYPE.size(), &Arc::default()).unwrap();
@@ -123,7 +123,7 @@ fn finish(end: &mut Endpoint, count: usize) -> Result<Vec<Completion>, CommError
     Ok(done)
 }
 
-/// The routes that the second argument asks for, and whether nodes have two ranks each.
+/// The routes that the second argument names, and whether each node has only two ranks.
 fn routes() -> (Routes, bool) {
     match std::env::args().nth(3).unwrap_or_default().as_str() {
         "" | "message" => (Routes::of(Route::Message), false),
@@ -152,7 +152,7 @@ fn probe(world: &Communicator) {
     }
 }
 
-/// One turn of the ring: everybody sends to the right, receives from the left, and checks what came.
+/// One step of the ring: every rank sends to the right, receives from the left, and checks the received values.
 fn turn<T>(world: &Communicator, end: &mut Endpoint, chunk: usize, from: &Boxes, into: &Boxes, moved: &mut Moved)
 where
     T: Element + From<u16> + PartialEq,
@@ -175,7 +175,7 @@ where
     moved.messages += bytes.div_ceil(chunk as u64).max(1);
 }
 
-/// The ring with boxes of every kind, cut into pieces of every size.
+/// Runs the ring with all kinds of boxes and several sizes of pieces.
 fn transfers<T: Element + From<u16> + PartialEq>(world: &Communicator, moved: &mut Moved) {
     let whole: Boxes = vec![vec![0..24, 0..20, 0..18]];
     let dense: Boxes = vec![vec![3..11, 0..20, 0..18]];
@@ -192,14 +192,14 @@ fn transfers<T: Element + From<u16> + PartialEq>(world: &Communicator, moved: &m
             pairs.extend([(&parts, &dense), (&dense, &parts), (&strided, &parts), (&whole, &whole)]);
         }
         for (from, into) in pairs {
-            // Columns are 24 * 20 * 6 elements, the same as 8 planes of 20 * 18.
+            // The columns have 24 * 20 * 6 elements, as many as 8 planes of 20 * 18.
             turn::<T>(world, &mut end, chunk, from, into, moved);
         }
         end.close().unwrap();
     }
 }
 
-/// Everybody sends hundreds of boxes to everybody, some large, all posted before the first is waited for.
+/// Every rank sends hundreds of boxes to every rank, some of them large. All are posted before the first wait.
 fn in_flight(world: &Communicator, moved: &mut Moved) {
     const BOXES: usize = 100;
     let (rank, ranks) = (world.rank(), world.size());
@@ -236,7 +236,7 @@ fn in_flight(world: &Communicator, moved: &mut Moved) {
     end.close().unwrap();
 }
 
-/// A run that is repeated allocates its buffers once; and tags repeat without harm.
+/// Repeated runs allocate their buffers once, and tags may repeat.
 fn repeated(world: &Communicator, moved: &mut Moved) {
     let footprint = Arc::new(Footprint::default());
     let mut end = endpoint_of(world, &footprint, false, 1 << 30);
@@ -265,8 +265,8 @@ fn repeated(world: &Communicator, moved: &mut Moved) {
     *moved = Moved { sent: moved.sent + 80_000, received: moved.received + 80_000, messages: moved.messages + 20_000 };
 }
 
-/// A rank that drops its end early waits for no rank, and no rank waits for it. With `rma` MPICH would not end well
-/// after that.
+/// A rank that drops its endpoint early does not block, and does not block other ranks. Not tested with `rma`, because
+/// MPICH would not finalise properly afterwards.
 fn dropped_alone(world: &Communicator) {
     if routes().0.near == Route::Rma {
         return;
@@ -281,7 +281,8 @@ fn dropped_alone(world: &Communicator) {
     }
 }
 
-/// Transfers that no peer answers keep what they use, and do not keep MPI from being finalised. With `rma` as above.
+/// Endpoints are dropped with transfers that no peer answers: their memory is kept, and MPI can be finalised. Not
+/// tested with `rma`, for the same reason.
 fn dropped_in_flight(world: &Communicator) {
     if routes().0.near == Route::Rma {
         return;
@@ -294,7 +295,7 @@ fn dropped_in_flight(world: &Communicator) {
     end.close().unwrap();
 }
 
-/// Rank 1 comes too late to what all ranks do at an end, and the others do not wait for it.
+/// Rank 1 reaches the collective close of its endpoint too late, so the other ranks give up.
 fn late(world: &Communicator) {
     let end = endpoint(world, false, 1 << 30);
     world.give_up_after(Some(Duration::from_millis(300)));
@@ -327,12 +328,12 @@ fn agreement(world: &Communicator) {
     assert_eq!(sums, [ranks as f64, (ranks * last) as f64 / 2.0]);
     assert_eq!(world.all_reduce(Reduce::Max, &[rank as u64, 7]).unwrap(), [last as u64, 7]);
 
-    // A rank that comes late must find the others waiting without a core of their own.
+    // Rank 0 arrives late. The other ranks must wait without needing a core of their own.
     std::thread::sleep(Duration::from_millis(if rank == 0 { 100 } else { 0 }));
     world.barrier().unwrap();
 }
 
-/// Rank 0 sends something else than rank 1 expects.
+/// Rank 0 sends more or fewer elements than rank 1 expects.
 fn mismatch(world: &Communicator, scenario: &str) {
     let mut end = endpoint(world, false, 1 << 20);
     let elements = 1usize << 20;
@@ -350,7 +351,7 @@ fn mismatch(world: &Communicator, scenario: &str) {
         world.abort(3, &format!("found: {error}"));
     }
     end.send(0, 1, read(&mine, &vec![vec![0..sent]])).unwrap();
-    // Never two: the end comes from rank 1.
+    // Two transfers never complete, because rank 1 aborts.
     finish(&mut end, 2).unwrap();
 }
 
@@ -373,7 +374,7 @@ fn panic_alone(world: &Communicator) {
     finish(&mut end, 1).unwrap();
 }
 
-/// MPI belongs to the program: its error handler stays, and it finalises.
+/// The program initialises and finalises MPI itself. Its error handler must remain unchanged.
 fn foreign() {
     let (universe, _) = mpi::initialize_with_threading(mpi::Threading::Funneled).unwrap();
     let user = universe.world().split_by_color(mpi::topology::Color::with_value(0)).unwrap();
@@ -398,14 +399,14 @@ fn foreign() {
     println!("rank {}: ok", user.rank());
 }
 
-/// Blocks beyond all counts from rank 0 to rank 1 and back: of 2.2 billion elements, and of more than 5 GiB in two
-/// boxes.
+/// Very large blocks from rank 0 to rank 1 and back: one of 2.2 billion elements, and one of 8 GB (5.4 GB by message)
+/// that is sent as two boxes.
 fn huge(world: &Communicator) {
     huge_of::<f32>(world, &[1, 2_200_000_000]);
     match routes().0.near {
-        // Both ends pack them, which takes as much once more: 3.6 and 1.8 GB.
+        // Boxes of 3.6 and 1.8 GB. Both ranks also pack them, which needs the same memory again.
         Route::Message => huge_of::<f64>(world, &[3, (5 << 27) / 3 + 1]),
-        // 5.4 and 2.7 GB.
+        // Boxes of 5.4 and 2.7 GB.
         Route::Shared | Route::Rma => huge_of::<f64>(world, &[3, 5 << 26]),
     }
 }
@@ -450,8 +451,8 @@ fn huge_of<T: Element + From<u16> + PartialEq>(world: &Communicator, extents: &[
     end.close().unwrap();
 }
 
-/// Gigabytes per second of blocks from rank 0 to rank 1, and both ways, four in flight as in a run, beside a plain copy
-/// of blocks by rank 1 in the same rounds.
+/// Bandwidth (GB/s) of blocks from rank 0 to rank 1 and in both directions, with four transfers in flight as in a run,
+/// and of a plain copy of blocks by rank 1 in the same rounds.
 fn bandwidth(world: &Communicator) {
     const ROUNDS: usize = 15;
     const WINDOW: usize = 4;
@@ -463,7 +464,7 @@ fn bandwidth(world: &Communicator) {
     let only = std::env::args().nth(4).map(|kib| kib.parse::<usize>().unwrap() << 10);
     let sizes = [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20];
     let sizes = sizes.into_iter().filter(|&bytes| only.is_none_or(|only| only == bytes));
-    // Ends that sleep, and ends that have a core of their own.
+    // Endpoints that sleep while they wait, and endpoints that spin because they have a core of their own.
     for (spin, bytes) in [false, true].into_iter().flat_map(|spin| sizes.clone().map(move |bytes| (spin, bytes))) {
         let mut end = endpoint(world, spin, 1 << 30);
         let elements = bytes / 8;
@@ -520,7 +521,7 @@ fn bandwidth(world: &Communicator) {
     latency(world);
 }
 
-/// Microseconds of an exchange of 8 bytes, and of an agreement of all ranks.
+/// Microseconds of an exchange of 8 bytes between ranks 0 and 1, and of an agreement of all ranks.
 fn latency(world: &Communicator) {
     let rank = world.rank();
     let mut end = endpoint(world, true, 1 << 30);
@@ -542,8 +543,7 @@ fn latency(world: &Communicator) {
     end.close().unwrap();
 }
 
-/// Keeps this many transfers in flight and posts each again as soon as it is done, until each was posted this many
-/// times.
+/// Keeps `window` transfers in flight. Each is posted again as soon as it completes, until it was posted `times` times.
 fn flow(end: &mut Endpoint, window: usize, times: usize, post: impl Fn(&mut Endpoint, usize)) {
     (0..window).for_each(|at| post(end, at));
     let (mut left, mut open, mut done) = (vec![times; window], window, Vec::new());
@@ -559,7 +559,7 @@ fn flow(end: &mut Endpoint, window: usize, times: usize, post: impl Fn(&mut Endp
     }
 }
 
-/// Compares with what the counter at the border of MPI wrote about this rank: rank, sent, received, messages.
+/// Compares with the line that the byte counter wrote for this rank: rank, sent, received, messages.
 fn compare(file: &str, rank: usize, moved: &Moved) {
     let text = std::fs::read_to_string(format!("{file}.{rank}")).unwrap();
     let last = text.lines().last().unwrap();

@@ -1,13 +1,13 @@
-/* Counts the bytes of point-to-point messages at the border of MPI, independently of the program that sends them.
+/* Counts the bytes of point-to-point messages between a program and MPI, independently of the program.
  *
- * Preload it: every call below reaches MPI by its PMPI name. When MPI ends, each rank appends to the file
- * $PMPI_COUNT_FILE.<rank> one line
+ * This library is preloaded: its functions replace those of MPI, and call them by their PMPI names. When MPI is
+ * finalised, each rank appends one line to the file $PMPI_COUNT_FILE.<rank>:
  *
  *     rank  bytes-sent  bytes-received  messages-sent  [destination:bytes ...]
  *
- * with ranks of MPI_COMM_WORLD. Sent bytes count when a send starts, received ones when a receive is complete, by its
- * status. Collective calls do not pass here. Persistent, partitioned, matched-probe and one-sided communication is not
- * counted, nor is a receive that ends with an error. For one thread that calls MPI.
+ * Ranks are those of MPI_COMM_WORLD. Sent bytes are counted when a send starts, received bytes when a receive is
+ * complete, from its status. Collective, persistent, partitioned, matched-probe and one-sided communication is not
+ * counted, nor is a receive that ends with an error. Only one thread may call MPI.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static long long sent, received, messages;
 static long long *sent_to;
 static int world_size;
 
-/* Receives that have started. */
+/* Receives that have started and are not complete. */
 static MPI_Request *pending;
 static int pending_count, pending_room;
 
@@ -51,7 +51,7 @@ static void count_send(int count, MPI_Datatype type, int destination, MPI_Comm c
     if (target >= 0 && target < world_size) sent_to[target] += bytes;
 }
 
-/* A status knows bytes: in units of MPI_BYTE, the count is their number whatever type was received. */
+/* With type MPI_BYTE, the count of a status is the number of received bytes for any datatype. */
 static void count_status(const MPI_Status *status) {
     MPI_Count bytes;
     if (PMPI_Get_elements_x(status, MPI_BYTE, &bytes) == MPI_SUCCESS && bytes != MPI_UNDEFINED) received += bytes;
@@ -65,7 +65,7 @@ static void remember(MPI_Request request) {
     pending[pending_count++] = request;
 }
 
-/* Counts what a request that is complete has received, if it was a receive. */
+/* Counts the received bytes of a completed request if it was a receive. */
 static void complete(MPI_Request request, const MPI_Status *status) {
     for (int at = 0; at < pending_count; at++) {
         if (pending[at] == request) {
@@ -169,7 +169,7 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
     return code;
 }
 
-/* Copies of requests, and statuses where the caller wants none, for the calls on many. */
+/* For calls on several requests: copies of the requests, and statuses if the caller passes none. */
 static MPI_Request *befores;
 static MPI_Status *own_statuses;
 

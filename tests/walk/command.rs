@@ -1,4 +1,4 @@
-//! One random command: its arguments, the files that it is about, and what is known of its result.
+//! One random command: its arguments, its files, and the expected result.
 
 use std::path::Path;
 
@@ -8,49 +8,49 @@ use super::flags::{Context, FLAGS, Promise};
 use super::operands::{self, DAMAGES, DTYPES, Dtype, FOREIGN, Numbers};
 use super::rng::Rng;
 
-/// Names of flags and programs, the same for all commands.
+/// Flags and programs that are the same for all commands.
 pub struct Setting {
     /// The flags that `--help` lists.
     pub listed: Vec<String>,
-    /// Launchers, each with the program that was built for it.
+    /// Launchers, each with the program that was built for its MPI.
     pub launchers: Vec<(String, String)>,
 }
 
 pub struct Command {
     pub arguments: Vec<String>,
-    /// Of a launcher, by number, and how many ranks.
+    /// Index of the launcher, and number of ranks.
     pub launched: Option<(usize, usize)>,
     pub promise: Promise,
-    /// Of the result, where it is known.
+    /// The expected result, if it is known.
     pub result: Option<Output>,
     pub numbers: Numbers,
     pub checks: bool,
     pub json: bool,
     pub verbose: bool,
-    /// Nothing runs.
+    /// The command runs nothing, or its result is unknown.
     pub plans: bool,
-    /// Files and folders that it may leave.
+    /// Files and folders that the command may create.
     pub asked: Vec<String>,
 }
 
-/// What the result is to be.
+/// The expected result of a command.
 pub struct Output {
     pub dtype: Dtype,
     pub expected: Expected,
-    /// The file that holds it afterwards.
+    /// The file that the command writes the result to.
     pub file: Option<String>,
-    /// An operand is empty, so a sum of nothing may be among what is multiplied.
+    /// Some extent is 0, so a factor of a product may be an empty sum.
     pub sums_nothing: bool,
 }
 
 const MACHINE: &str = "ranks = 3\nworkers = 2\nlink_bandwidth = 2e9\ntopology = 'numa:2 core:4'\n";
 
 impl Command {
-    /// A command, and its files in the folder.
+    /// Generates a command, and writes its files to the folder.
     pub fn random(rng: &mut Rng, setting: &Setting, folder: &Path) -> Command {
         let files = rng.one_in(2);
         let expression = Expression::random(rng, files);
-        // Drawn whether or not there are launchers, so that a seed has the same commands.
+        // Drawn with and without launchers, so that a seed always generates the same commands.
         let (share, which, ranks) = (rng.one_in(50), rng.below(2), 1 + rng.below(4));
         let launched = (share && !setting.launchers.is_empty()).then(|| (which % setting.launchers.len(), ranks));
         let context = Context { expression: &expression, launched: launched.is_some() };
@@ -78,14 +78,14 @@ impl Command {
         if spoil {
             text = spoiled(rng, &text);
             made.promise = made.promise.max(Promise::Open);
-            // What follows it are no flags.
+            // Arguments after `--` are not flags.
             made.json &= text != "--";
         }
         made.ranks(rng, &expression, &mut groups);
         let names = (0..operands.len()).filter(|_| files).map(|operand| format!("{operand}.npy"));
         let mut positional: Vec<String> = std::iter::once(text).chain(names).collect();
         if files && rng.one_in(60) {
-            // Without any, the program makes them, whatever the files are.
+            // If the only operand is removed, the program generates random operands instead of reading a file.
             positional.pop();
             made.promise = Promise::Open;
             made.plans = true;
@@ -100,7 +100,7 @@ impl Command {
         made
     }
 
-    /// All flags that do not decide what is compared.
+    /// Flags that do not influence the comparison of results.
     fn flags(&mut self, rng: &mut Rng, setting: &Setting, context: &Context<'_>) -> Vec<Vec<String>> {
         let mut groups = Vec::new();
         let mut chosen = Vec::new();
@@ -148,7 +148,7 @@ impl Command {
         groups
     }
 
-    /// Operands in files, some of them wrong; their type.
+    /// Writes the operands to files, some of which are invalid. Returns the operands and their common type.
     fn files(&mut self, rng: &mut Rng, expression: &Expression, folder: &Path) -> (Vec<Array>, Dtype) {
         self.numbers = match rng.below(24) {
             0 => Numbers::Infinite,
@@ -169,7 +169,7 @@ impl Command {
                 self.promise = self.promise.max(Promise::Open);
             } else if wrong == Some(operand) {
                 operands::damaged(&path, DAMAGES[rng.below(DAMAGES.len())], shape);
-                // An ellipsis may stand for one dimension more.
+                // An ellipsis may match an additional dimension.
                 let dots = expression.leaves()[operand].contains(&super::expression::Index::Dots);
                 self.promise = self.promise.max(if dots { Promise::Open } else { Promise::Refused });
             } else {
@@ -179,14 +179,14 @@ impl Command {
             arrays.push(array);
         }
         if wrong.is_some() && self.promise != Promise::Refused {
-            // What the file holds is not what the array does.
+            // The contents of the file differ from the array, so the result is unknown.
             self.plans = true;
             self.promise = Promise::Open;
         }
         (arrays, promoted.unwrap_or(DTYPES[0]))
     }
 
-    /// Operands that the program makes, of extents and a type that flags name.
+    /// Operands that the program generates, with extents and a type from flags.
     fn random_operands(
         &mut self,
         rng: &mut Rng,
@@ -244,14 +244,14 @@ impl Command {
         } else {
             groups.push(vec![format!("-n{ranks}")]);
         }
-        // More ranks than elements may be refused.
+        // More ranks than elements may be rejected.
         let most = expression.shapes.iter().map(|shape| shape.iter().product::<usize>()).max().unwrap_or(1);
         if most < 6 {
             self.promise = self.promise.max(Promise::Open);
         }
     }
 
-    /// What comes out: evaluated, where anything runs.
+    /// Evaluates the expected result, if the command runs.
     fn expect(
         &mut self,
         rng: &mut Rng,
@@ -275,7 +275,8 @@ impl Command {
         let mut file = None;
         if rng.one_in(2) {
             let name = ["out.npy", "0.npy", "none/out.npy", "."][if rng.one_in(20) { 1 + rng.below(3) } else { 0 }];
-            // An operand would be replaced; what is none of this command may be.
+            // Replacing an operand is rejected. If `plans`, the existing file may be no operand, and may then be
+            // replaced.
             let clashes = folder.join(name).exists();
             if clashes && self.plans {
                 self.asked.push(name.to_owned());
@@ -294,7 +295,7 @@ impl Command {
         }
     }
 
-    /// Flags and what is positional in any order; operands stay in theirs.
+    /// Puts flags and positional arguments into random order; operands keep their order.
     fn arrange(&mut self, rng: &mut Rng, mut groups: Vec<Vec<String>>, positional: Vec<String>) {
         rng.shuffle(&mut groups);
         let mut positional = positional.into_iter();

@@ -1,7 +1,7 @@
-//! What a result should be: one product after the other in double precision, step by step as the brackets say.
+//! Expected results: products are added in sequence in double precision, step by step in the order of the brackets.
 //!
-//! Shares nothing with the library. Beside every number stands the sum of the absolute products that it is made of, which errors
-//! are relative to.
+//! This code shares nothing with the library. For every number it also computes the sum of the absolute products, to
+//! which errors are relative.
 
 use num_complex::Complex;
 
@@ -12,18 +12,18 @@ use super::expression::{Index, Node};
 pub struct Array {
     pub shape: Vec<usize>,
     pub values: Vec<Complex<f64>>,
-    /// Sums of absolute products.
+    /// Sum of absolute products of each element.
     pub sizes: Vec<f64>,
 }
 
-/// The result, and how many roundings its elements have at most.
+/// The result, and the maximum number of roundings of its elements.
 #[derive(Debug)]
 pub struct Expected {
     pub array: Array,
     pub roundings: usize,
 }
 
-/// An index of one dimension: a label, or a dimension of an ellipsis by its place from the right.
+/// A dimension: a label, or a dimension of an ellipsis, counted from the right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dim {
     Label(usize),
@@ -60,7 +60,7 @@ fn step(node: &Node, operands: &[Array], next: &mut usize, roundings: &mut usize
     let extent = |dim: &Dim| all.iter().find(|(known, _)| known == dim).map_or(1, |(_, extent)| *extent);
     let shape: Vec<usize> = out.iter().map(extent).collect();
     let (ranked, summed): (Vec<_>, Vec<_>) = all.iter().partition(|(dim, _)| out.contains(dim));
-    // In the order of the output, then what is summed.
+    // Dimensions of the output in order, then the summed ones.
     let ordered: Vec<(Dim, usize)> =
         out.iter().map(|dim| (*dim, extent(dim))).chain(summed.iter().copied().copied()).collect();
     assert_eq!(ranked.len(), out.len());
@@ -69,11 +69,12 @@ fn step(node: &Node, operands: &[Array], next: &mut usize, roundings: &mut usize
     contract(&inputs, &terms, &ordered, shape, points)
 }
 
-/// Sums over the last dimensions of `ordered`, of which there are `points` points.
+/// Sums over the last dimensions of `ordered`, whose product of extents is `points`.
 fn contract(inputs: &[Array], terms: &[Vec<Dim>], ordered: &[(Dim, usize)], shape: Vec<usize>, points: usize) -> Array {
     let elements: usize = shape.iter().product();
     let mut result = Array { shape, values: vec![Complex::new(0.0, 0.0); elements], sizes: vec![0.0; elements] };
-    // How far each input moves per step along each dimension; diagonals add up, extents of 1 do not move.
+    // Strides of each input along each dimension. Strides of a repeated label add up; a dimension of extent 1 has
+    // stride 0.
     let strides: Vec<Vec<usize>> = inputs
         .iter()
         .zip(terms)
@@ -107,7 +108,7 @@ fn contract(inputs: &[Array], terms: &[Vec<Dim>], ordered: &[(Dim, usize)], shap
     result
 }
 
-/// The dimensions of a term that has this many.
+/// The dimensions of a term for an array of `rank` dimensions.
 fn dims(term: &[Index], rank: usize) -> Vec<Dim> {
     let labels = term.iter().filter(|index| **index != Index::Dots).count();
     let mut dims = Vec::new();

@@ -1,11 +1,11 @@
 //! Random expressions in all three notations, with the shapes of their operands.
 //!
-//! Invariant: what [`Expression::random`] makes is valid, small enough to be evaluated one product after the other, and has the
-//! meaning that [`super::einsum`] gives it. Mistakes are made by [`spoiled`], from its text.
+//! Invariant: [`Expression::random`] generates valid expressions that are small enough to be evaluated product by
+//! product, and whose meaning is that of [`super::einsum`]. [`spoiled`] introduces errors into their text.
 
 use super::rng::Rng;
 
-/// Products of one step at most.
+/// Maximum number of products of one step.
 const POINTS: usize = 20_000;
 
 /// One index of a term.
@@ -15,7 +15,7 @@ pub enum Index {
     Dots,
 }
 
-/// An operand, which has no inputs, or an einsum; in a bracket unless it is the root.
+/// An operand, which has no inputs, or an einsum. An einsum is in brackets unless it is the root.
 #[derive(Debug)]
 pub struct Node {
     pub term: Vec<Index>,
@@ -37,7 +37,7 @@ pub struct Expression {
     pub root: Node,
     /// The text has no arrow.
     pub implicit: bool,
-    /// By operand.
+    /// Shape of each operand.
     pub shapes: Vec<Vec<usize>>,
 }
 
@@ -46,7 +46,7 @@ const NAMES: [&str; 10] = ["m0", "k0", "10", "9", "2", "0", "long_name", "M", "n
 const EXTENTS: [usize; 16] = [1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7, 8, 11, 13, 17];
 
 impl Expression {
-    /// `dots`: terms may have an ellipsis that stands for dimensions, and extents of 1 that are repeated.
+    /// With `dots`, terms may have an ellipsis for further dimensions, and extents of 1 are broadcast.
     pub fn random(rng: &mut Rng, dots: bool) -> Expression {
         let notation = [Notation::Einsum, Notation::Einsum, Notation::Tree, Notation::EinsumIr][rng.below(4)];
         let pool: &[&str] = if notation == Notation::EinsumIr { &NAMES } else { &LETTERS };
@@ -71,7 +71,7 @@ impl Expression {
         expression
     }
 
-    /// The terms of the operands, in written order.
+    /// The terms of the operands, in the order of the text.
     pub fn leaves(&self) -> Vec<&[Index]> {
         fn collect<'a>(node: &'a Node, found: &mut Vec<&'a [Index]>) {
             if node.inputs.is_empty() {
@@ -84,21 +84,21 @@ impl Expression {
         found
     }
 
-    /// Extents for a term; an extent may be 1 and an ellipsis stand for something where operands are files.
+    /// A shape for a term. With `dots`, extents may be 1, and an ellipsis may match dimensions.
     fn shape(&self, term: &[Index], rng: &mut Rng, dots: bool) -> Vec<usize> {
         let single: Vec<bool> = self.names.iter().map(|_| dots && rng.one_in(12)).collect();
         let mut shape = Vec::new();
         for index in term {
             match index {
                 Index::Label(label) => shape.push(if single[*label] { 1 } else { self.extents[*label] }),
-                // Aligned at the right: 2 x 3 at most.
+                // A suffix of 2 x 3, because ellipses are aligned at the right.
                 Index::Dots => shape.extend([2, 3][rng.below(3)..].iter().map(|&n| if rng.one_in(5) { 1 } else { n })),
             }
         }
         shape
     }
 
-    /// As a user types it.
+    /// The text as a user would type it.
     pub fn text(&self, rng: &mut Rng) -> String {
         let spaces = rng.one_in(10);
         let mut text = String::new();
@@ -142,7 +142,7 @@ impl Expression {
         }
     }
 
-    /// Whether a single list of operands is contracted, which may be in any order.
+    /// Whether the expression is a single list of operands without brackets, which may be contracted in any order.
     pub fn is_flat(&self) -> bool {
         self.root.inputs.iter().all(|input| input.inputs.is_empty())
     }
@@ -176,7 +176,7 @@ fn leaf(rng: &mut Rng, labels: usize, dots: bool) -> Vec<Index> {
     let mut term: Vec<Index> = Vec::new();
     for _ in 0..count {
         let label = Index::Label(rng.below(labels));
-        // A diagonal now and then.
+        // Sometimes a label is repeated (a diagonal).
         if !term.contains(&label) || rng.one_in(6) {
             term.push(label);
         }
@@ -197,7 +197,7 @@ fn implied(inputs: &[Node], names: &[String]) -> Vec<Index> {
     dots.into_iter().chain(labels.into_iter().map(Index::Label)).collect()
 }
 
-/// A text with a mistake, probably.
+/// A text that probably has an error.
 pub fn spoiled(rng: &mut Rng, text: &str) -> String {
     let mut characters: Vec<char> = text.chars().collect();
     for _ in 0..1 + rng.below(3) {

@@ -1,33 +1,33 @@
-//! Random values for every flag of the program, valid and not.
+//! Random valid and invalid values for every flag of the program.
 //!
-//! Invariant: a flag that `--help` lists has a row in [`FLAGS`], or the walk fails ([`unknown`]). Rows of flags that this build does
-//! not have are skipped.
+//! Invariant: every flag that `--help` lists has a row in [`FLAGS`], otherwise the walk fails ([`unknown`]). Rows for
+//! flags that this build lacks are skipped.
 
 use einsum_dist::plan::AlgorithmName;
 
 use super::expression::{Expression, Index};
 use super::rng::Rng;
 
-/// What can be said of the command beforehand.
+/// The expected outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Promise {
-    /// It works.
+    /// The command succeeds.
     Works,
-    /// It works, or there is one message.
+    /// The command succeeds, or fails with one message.
     Open,
-    /// It is refused.
+    /// The command is rejected.
     Refused,
 }
 use Promise::{Open, Refused, Works};
 
-/// What values depend on.
+/// Data that values of flags depend on.
 pub struct Context<'a> {
     pub expression: &'a Expression,
-    /// Ranks of a launcher.
+    /// Whether a launcher starts the ranks.
     pub launched: bool,
 }
 
-/// A value, none for a flag without one, and what it promises.
+/// A value, or `None` for a flag without a value, and the outcome to expect.
 type Value = (Option<String>, Promise);
 
 pub struct Flag {
@@ -45,7 +45,7 @@ fn plain(_: &mut Rng, _: &Context<'_>) -> Value {
     (None, Works)
 }
 
-/// Flags that decide what the walk compares, made by [`super::command`].
+/// Flags that influence the comparison of results. [`super::command`] generates them.
 pub const COMPARED: [&str; 9] =
     ["--output", "--size", "--dtype", "--seed", "--ranks", "--accumulate", "--json", "--help", "--version"];
 
@@ -93,7 +93,7 @@ pub const FLAGS: [Flag; 34] = [
     flag("--nonsense", 150, |_, _| (None, Refused)),
 ];
 
-/// The long flags that a help text lists.
+/// The long flags in a help text.
 pub fn listed(help: &str) -> Vec<String> {
     let named = |line: &str| -> Option<String> {
         let line = line.trim_start();
@@ -109,19 +109,19 @@ pub fn listed(help: &str) -> Vec<String> {
     names
 }
 
-/// Flags of the program that no row knows.
+/// Listed flags without a row.
 pub fn unknown(listed: &[String]) -> Vec<&String> {
     let known = |name: &str| COMPARED.contains(&name) || FLAGS.iter().any(|flag| flag.name == name);
     listed.iter().filter(|name| !known(name)).collect()
 }
 
-/// More than 64 bits hold.
+/// The smallest number that exceeds 64 bits.
 const BEYOND: &str = "18446744073709551616";
 
 /// Numbers of ranks whose products and sums overflow.
 const LARGE: [&str; 4] = ["4294967296", "9223372036854775807", "18446744073709551615", BEYOND];
 
-/// One of the valid values, seldom one of the others.
+/// A valid value, or sometimes one of the others.
 fn some(rng: &mut Rng, valid: &[&str], others: &[(&str, Promise)]) -> Value {
     if rng.one_in(9) {
         let (value, promise) = others[rng.below(others.len())];
@@ -164,7 +164,7 @@ fn distribution(rng: &mut Rng, context: &Context<'_>) -> Value {
     (Some(entries.join(if rng.one_in(3) { ";" } else { "; " })), Open)
 }
 
-/// The grid of one tensor.
+/// A random grid of one tensor.
 fn entry(rng: &mut Rng, context: &Context<'_>, term: &[Index]) -> String {
     if rng.one_in(3) {
         return ["*", "one", ""][rng.below(3)].to_owned();
@@ -205,7 +205,7 @@ fn path(rng: &mut Rng, context: &Context<'_>) -> Value {
     )
 }
 
-/// Positions that fit a list of operands without brackets, or nearly.
+/// Pairs of positions that form a path for a list of operands without brackets, or almost do.
 fn explicit(rng: &mut Rng, context: &Context<'_>) -> Value {
     let mut left = context.expression.leaves().len();
     let mut promise = if context.expression.is_flat() && left > 1 { Works } else { Open };

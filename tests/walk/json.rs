@@ -1,13 +1,13 @@
-//! The object of `--json`: the keys that scripts rely on, with the types of their values.
+//! The object that `--json` prints: the keys that scripts rely on, with the types of their values.
 
 use serde_json::Value;
 
-/// What a value may be.
+/// The type of a value.
 #[derive(Clone, Copy)]
 enum Kind {
     Text,
     Count,
-    /// Null where nothing was measured.
+    /// A number, or null if nothing was measured.
     Number,
     Object,
     List,
@@ -50,7 +50,7 @@ const RANK: &[(&str, Kind)] =
     &[("bytes_received", Object), ("peak_bytes", Object), ("idle_seconds", Number), ("hidden_share", Number)];
 
 /// # Errors
-/// What is missing, or not as it should be.
+/// If a key is missing or its value has another type.
 pub fn report(text: &str) -> Result<Value, String> {
     let value = object(text)?;
     has("the report", &value, REPORT)?;

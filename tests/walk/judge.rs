@@ -1,13 +1,13 @@
-//! The rules that every command keeps, whatever it asks for.
+//! The rules that every command must obey.
 //!
-//! | | |
+//! | subject | rule |
 //! |---|---|
-//! | ends | in time, by itself, with 0, 1 or 2; with 1 only where `--check` finds numbers that are not finite or overflow |
-//! | promised | what cannot be refused exits with 0, what cannot work with 2 |
-//! | standard error | on failure one message that begins with `error`; otherwise warnings at most; never a panic |
-//! | standard output | the result; on failure nothing, or the object of `--json` |
-//! | files | operands stay as they are; nothing is left but what was asked for, and of a failure nothing |
-//! | numbers | within the bound for their type and number of roundings; what is not finite is not finite either way |
+//! | exit | in time, without a signal, with code 0, 1 or 2; code 1 only if `--check` finds overflow or non-finite numbers |
+//! | promise | a command that must succeed exits with 0, one that must be rejected with 2 |
+//! | standard error | after a failure one message that starts with `error`; otherwise at most warnings; never a panic |
+//! | standard output | the result; after a failure nothing, or the object of `--json` |
+//! | files | operands are unchanged; only requested files are created, and none after a failure |
+//! | numbers | errors are within the bound for type and number of roundings; exactly the expected elements are not finite |
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,16 +20,16 @@ use super::flags::Promise;
 use super::json;
 use super::operands::{self, Numbers, single};
 
-/// How a command ended.
+/// Exit code and output of a command.
 pub struct Ended {
-    /// None by a signal.
+    /// `None` if a signal ended it.
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
     pub in_time: bool,
 }
 
-/// Files by name with what they hold; of folders nothing.
+/// Contents of files by name; empty for folders.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 pub fn files(folder: &Path) -> Files {
@@ -43,7 +43,7 @@ pub fn files(folder: &Path) -> Files {
 }
 
 /// # Errors
-/// The first rule that is broken.
+/// If the command violates a rule. The message describes the first violation.
 pub fn judge(command: &Command, ended: &Ended, folder: &Path, before: &Files) -> Result<(), String> {
     if !ended.in_time {
         return Err("it did not end in time".to_owned());
@@ -58,7 +58,7 @@ pub fn judge(command: &Command, ended: &Ended, folder: &Path, before: &Files) ->
     match (code, command.promise) {
         (0, Promise::Works | Promise::Open) | (2, Promise::Open | Promise::Refused) => {}
         (1, Promise::Works | Promise::Open) if one => {}
-        // Zeros that are no operands of the walk have no numbers that could overflow.
+        // Exit code 1 requires `--check` and unusual numbers, because plain numbers cannot overflow.
         (code, promise) => return Err(format!("exit code {code}, where the promise is {promise:?}")),
     }
     let report = streams(command, ended, code)?;
@@ -69,7 +69,7 @@ pub fn judge(command: &Command, ended: &Ended, folder: &Path, before: &Files) ->
     }
 }
 
-/// What was printed; the report, where there is one.
+/// Checks both output streams. Returns the report if one was printed.
 fn streams(command: &Command, ended: &Ended, code: i32) -> Result<Option<Value>, String> {
     let messages = ended.err.lines().filter(|line| line.starts_with("error")).count();
     if messages != usize::from(code != 0) {
@@ -93,7 +93,7 @@ fn streams(command: &Command, ended: &Ended, code: i32) -> Result<Option<Value>,
 
 fn left_behind(command: &Command, code: i32, folder: &Path, before: &Files) -> Result<(), String> {
     let after = files(folder);
-    // What shows a run shows wrong ones, too.
+    // A trace or timeline is written even if `--check` rejects the result.
     let shows = |name: &String| code == 1 && ["t.json", "t.svg"].contains(&name.as_str());
     let asked = |name: &String| (code == 0 || shows(name)) && command.asked.contains(name);
     let new = after.keys().find(|name| !before.contains_key(*name) && !asked(name));
@@ -105,12 +105,12 @@ fn left_behind(command: &Command, code: i32, folder: &Path, before: &Files) -> R
     }
 }
 
-/// The file of the result, and the norm in the report.
+/// Compares the file of the result, and the norm in the report.
 fn numbers(command: &Command, output: &Output, folder: &Path, report: Option<&Value>) -> Result<(), String> {
     let expected = &output.expected.array;
     let bound = 2.0 * output.dtype.bound(output.expected.roundings + 8);
     let comparable = command.numbers != Numbers::Huge;
-    // A step may multiply the sum of nothing by what is no number.
+    // An empty sum may be multiplied by infinity or NaN.
     let undefined = command.numbers == Numbers::Infinite && output.sums_nothing;
     if let Some(report) = report {
         let shape: Vec<u64> =

@@ -1,20 +1,20 @@
-//! A random walk over the command line: expressions, files and flags at random, compared with products one after the
-//! other.
+//! A random walk over the command line: random expressions, files and flags. Results are compared with products that
+//! are added in sequence.
 //!
-//! `cargo test --test walk -- --commands 1000 --seed 7` (`make test-long`); without arguments a short walk of a fixed
-//! seed. Command K of a seed is the same in every walk: a failure prints it, keeps its folder, and `--seed S --only K`
-//! repeats it.
+//! `cargo test --test walk -- --commands 1000 --seed 7` (`make test-long`). Without arguments, a short walk with a
+//! fixed seed. Command K of a seed is the same in every walk. A failure prints the command and keeps its folder;
+//! `--seed S --only K` repeats the command.
 //!
-//! | argument | |
+//! | argument | meaning |
 //! |---|---|
-//! | `--commands N`, `--seconds N` | how many, or for how long; whichever is over first |
-//! | `--seed S`, `--only K` | which |
-//! | `--jobs N` | how many at the same time (all cores) |
-//! | `--limit SECONDS` | that a command may take (10); six times as long with `--check`, which may sum 10^9 products |
-//! | `--program PATH` | instead of the one that was built with the walk |
-//! | `--launcher MPIRUN=PROGRAM` | one in 50 commands runs under it; may be repeated (`EINSUM_DIST_MPIRUN` with the built program) |
+//! | `--commands N`, `--seconds N` | number of commands, or duration; the walk ends at the first limit that is reached |
+//! | `--seed S`, `--only K` | seed, and the number of a single command |
+//! | `--jobs N` | number of concurrent commands (default: all cores) |
+//! | `--limit SECONDS` | time limit of a command (10); six times as long with `--check`, which may sum 10^9 products |
+//! | `--program PATH` | a program other than the one that was built with the walk |
+//! | `--launcher MPIRUN=PROGRAM` | one in 50 commands runs under this launcher; may be repeated (default: `EINSUM_DIST_MPIRUN` with the built program) |
 //!
-//! Ends with the line `N passed, M failed`. Every command may map 8 GiB of memory.
+//! The last line is `N passed, M failed`. Every process may map 8 GiB of memory.
 
 #[path = "../common/rng.rs"]
 mod rng;
@@ -38,13 +38,13 @@ use command::{Command, Setting};
 use judge::{Ended, files, judge};
 use rng::Rng;
 
-/// Bytes of addresses of each process.
+/// Address space limit of each process, in bytes.
 const MEMORY: u64 = 8 << 30;
 
-/// Failures after which a walk ends.
+/// Number of failures after which a walk ends.
 const MAX_FAILURES: usize = 20;
 
-/// Commands of a walk without arguments.
+/// Number of commands of a walk without arguments.
 const DEFAULT_COMMANDS: u64 = 150;
 
 struct Walk {
@@ -132,7 +132,7 @@ impl Walk {
                     let pair = text.split_once('=').ok_or("--launcher is MPIRUN=PROGRAM")?;
                     walk.setting.launchers.push((pair.0.to_owned(), pair.1.to_owned()));
                 }
-                // What cargo hands to all tests.
+                // Arguments that cargo passes to all tests.
                 _ => {}
             }
         }
@@ -146,13 +146,13 @@ impl Walk {
         if walk.setting.listed.len() < 20 { Err("--help lists no flags".to_owned()) } else { Ok(walk) }
     }
 
-    /// Runs a command; what is wrong with it, and how to run it once more.
+    /// Runs a command. The error describes the violation and how to repeat the command.
     fn step(&self, number: u64) -> Result<(), String> {
         let folder =
             std::env::temp_dir().join(format!("einsum-dist-walk-{}-{}-{number}", std::process::id(), self.seed));
         let inside = folder.join("in");
         std::fs::create_dir_all(&inside).map_err(|error| format!("{}: {error}", folder.display()))?;
-        // Neighbours of a seed and of a number have nothing in common.
+        // Similar seeds and command numbers must yield unrelated random numbers.
         let mut rng = Rng::new(Rng::new(self.seed).next() ^ Rng::new(!number).next());
         let command = Command::random(&mut rng, &self.setting, &inside);
         let before = files(&inside);
@@ -177,7 +177,7 @@ impl Walk {
         }
     }
 
-    /// Launcher, program and arguments.
+    /// The words of a command line: launcher, program and arguments.
     fn words(&self, command: &Command) -> Vec<String> {
         let program: Vec<String> = match command.launched {
             Some((at, ranks)) => {
@@ -190,7 +190,7 @@ impl Walk {
         program.into_iter().chain(command.arguments.iter().cloned()).collect()
     }
 
-    /// As a shell reads it.
+    /// The command line in shell syntax.
     fn written(&self, command: &Command) -> String {
         let quoted = |word: String| {
             let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_=./:,@".contains(c)) && !word.is_empty();

@@ -1,4 +1,5 @@
-//! Operands of all element types: files in C and Fortran order, damaged ones, and the random operands of the program itself.
+//! Operands of all element types: files in C and Fortran order, invalid files, and the random operands of the program
+//! itself.
 
 use std::fmt;
 use std::path::Path;
@@ -9,7 +10,7 @@ use rand_philox::philox4x32_10;
 use super::einsum::Array;
 use super::rng::Rng;
 
-/// An element type, of this many bytes for each part.
+/// An element type. `part` is the number of bytes of the real part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dtype {
     pub complex: bool,
@@ -24,7 +25,7 @@ pub const DTYPES: [Dtype; 4] = [
 ];
 
 impl Dtype {
-    /// The smallest type that holds the values of both.
+    /// The smallest type that can represent the values of both.
     pub fn promote(self, other: Dtype) -> Dtype {
         Dtype { complex: self.complex || other.complex, part: self.part.max(other.part) }
     }
@@ -33,7 +34,7 @@ impl Dtype {
         1 + usize::from(self.complex)
     }
 
-    /// As flags and reports name it.
+    /// The name in flags and reports.
     pub fn short(self) -> String {
         format!("{}{}", if self.complex { 'c' } else { 'f' }, 8 * self.part * self.parts())
     }
@@ -42,8 +43,9 @@ impl Dtype {
         format!("<{}{}", if self.complex { 'c' } else { 'f' }, self.part * self.parts())
     }
 
-    /// Largest |got - want| / (sum of |products|) after this many roundings: gamma_n of Higham, Accuracy and Stability
-    /// of Numerical Algorithms, section 3.1; complex numbers have twice as many in each part, and two parts.
+    /// Largest |got - want| / (sum of |products|) after `roundings` roundings: gamma_n of Higham, "Accuracy and
+    /// Stability of Numerical Algorithms", section 3.1. A complex product has twice the roundings in each of two parts,
+    /// hence the factor sqrt(8).
     pub fn bound(self, roundings: usize) -> f64 {
         let unit = if self.part == 4 { f64::from(f32::EPSILON) / 2.0 } else { f64::EPSILON / 2.0 };
         let n = roundings as f64 * unit * if self.complex { 8f64.sqrt() } else { 1.0 };
@@ -57,18 +59,18 @@ impl fmt::Display for Dtype {
     }
 }
 
-/// What is unusual about the numbers of a command.
+/// The kind of numbers of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
-    /// In [-1, 1).
+    /// Numbers in [-1, 1).
     Plain,
-    /// Some are infinite, or none.
+    /// Some numbers are infinite, NaN or zero.
     Infinite,
-    /// Some are so large that products overflow.
+    /// Some numbers are so large that products overflow.
     Huge,
 }
 
-/// Numbers as an element type holds them.
+/// Random numbers that are rounded to the element type.
 pub fn random(rng: &mut Rng, dtype: Dtype, shape: &[usize], numbers: Numbers) -> Array {
     let part = |rng: &mut Rng| {
         let unit = (rng.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
@@ -85,7 +87,8 @@ pub fn random(rng: &mut Rng, dtype: Dtype, shape: &[usize], numbers: Numbers) ->
     of(shape, values)
 }
 
-/// The random operand of the program: element i of operand o is a function of (seed, o, i), as `src/io/random.rs` documents it.
+/// The random operand that the program generates: element i of operand o is a function of (seed, o, i), documented in
+/// `src/io/random.rs`.
 pub fn seeded(seed: u64, operand: usize, dtype: Dtype, shape: &[usize]) -> Array {
     let element = |at: usize| {
         let words = philox4x32_10([at as u32, 0, 0, operand as u32], [seed as u32, (seed >> 32) as u32]);
@@ -111,7 +114,7 @@ fn rounded(dtype: Dtype, value: Complex<f64>) -> Complex<f64> {
     if single(dtype) { Complex::new(f64::from(value.re as f32), f64::from(value.im as f32)) } else { value }
 }
 
-/// The bytes of a file.
+/// The bytes of a .npy file.
 pub fn file(array: &Array, dtype: Dtype, fortran: bool) -> Vec<u8> {
     let mut bytes = header(&dtype.descr(), &array.shape, fortran);
     let count = array.values.len();
@@ -141,7 +144,7 @@ fn header(descr: &str, shape: &[usize], fortran: bool) -> Vec<u8> {
     bytes
 }
 
-/// The place in C order of what is at a place in Fortran order.
+/// The C-order position of the element at a Fortran-order position.
 fn c_position(shape: &[usize], mut place: usize) -> usize {
     let mut position = 0;
     for (dim, &extent) in shape.iter().enumerate() {
@@ -151,13 +154,13 @@ fn c_position(shape: &[usize], mut place: usize) -> usize {
     position
 }
 
-/// What is done to a file that is none, or does not fit.
+/// Kinds of invalid files, or of files that do not match the expression.
 pub const DAMAGES: [&str; 6] = ["missing", "short", "empty", "text", "directory", "rank"];
 
-/// Types that are refused with a line of NumPy, or converted.
+/// Element types that the program converts, or rejects with a message that contains a NumPy command for the conversion.
 pub const FOREIGN: [&str; 4] = ["<i8", ">f4", "|b1", "<f2"];
 
-/// Leaves something at the path that is no operand of this shape.
+/// Creates an invalid operand of this shape at the path.
 pub fn damaged(path: &Path, damage: &str, shape: &[usize]) {
     let zeros =
         |shape: &[usize]| file(&of(shape, vec![Complex::new(0.0, 0.0); shape.iter().product()]), DTYPES[0], false);
@@ -170,14 +173,14 @@ pub fn damaged(path: &Path, damage: &str, shape: &[usize]) {
         _ => {
             let mut bytes = zeros(&[shape, &[3]].concat());
             bytes.truncate(bytes.len() - 2);
-            // An array without elements is not short of any.
+            // An array without elements cannot be too short.
             if shape.contains(&0) { b"\x93NUM".to_vec() } else { bytes }
         }
     };
     std::fs::write(path, bytes).expect("a damaged file");
 }
 
-/// A file of zeros of another type, however long its elements are.
+/// A file of zeros of another type; `descr` ends in the bytes per element.
 pub fn foreign(descr: &str, shape: &[usize]) -> Vec<u8> {
     let size: usize = descr[2..].parse().expect("a type ends in its bytes");
     let mut bytes = header(descr, shape, false);
@@ -185,13 +188,13 @@ pub fn foreign(descr: &str, shape: &[usize]) -> Vec<u8> {
     bytes
 }
 
-/// What a file holds: its type, its shape and its numbers in C order.
+/// Contents of a file: type, shape, and numbers in C order.
 pub type Contents = (Dtype, Vec<usize>, Vec<Complex<f64>>);
 
-/// The numbers of a file that the program wrote, of one of the four types.
+/// Reads a file that the program wrote, with one of the four types.
 ///
 /// # Errors
-/// What is not as NumPy writes it.
+/// If the file does not have the form that NumPy writes.
 pub fn read(path: &Path) -> Result<Contents, String> {
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     let text = bytes.get(10..).and_then(|rest| rest.split(|byte| *byte == b'\n').next()).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! A grid of ranks over the dimensions of a contraction, and the distributions of its tensors on it.
 //!
-//! Invariant: ranks that need the same tile of a tensor share it, each holding a part, so that every tensor is held
-//! once.
+//! Invariant: ranks that need the same tile of a tensor share it. Each of them stores one part, so that every element
+//! is stored once.
 
 use std::ops::Range;
 
@@ -11,7 +11,8 @@ use crate::dims::Label;
 use crate::distribution::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// Cuts of a contraction's dimensions. Ranks are numbered row-major, last cut fastest; ranks outside the grid are idle.
+/// Cuts of a contraction's dimensions. Ranks are numbered in row-major order, the last cut fastest. Ranks outside the
+/// grid are idle.
 ///
 /// ```
 /// use einsum_dist::algorithm::Grid;
@@ -34,33 +35,33 @@ use crate::schedule::collective::CollectiveAlgorithm;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Grid {
-    /// The dimensions, each once, with the number of tiles of each.
+    /// The cut dimensions, each once, with the number of tiles along it.
     pub cuts: Vec<(Label, usize)>,
-    /// How ranks that need the same tile of left, of right and of out share it. Along a cut that is not listed, the
-    /// first rank holds the tile.
+    /// For left, right and out: how ranks that need the same tile share it. Along a cut that is not listed, the first
+    /// rank stores the tile.
     pub shared: [Vec<Sharing>; 3],
-    /// The number of rounds in which operands arrive, unless their parts need fewer.
+    /// The number of rounds in which operands arrive. Fewer rounds are used if the parts of the operands need fewer.
     pub rounds: usize,
-    /// Pieces of an operand in memory at once: one being contracted, the others in transit.
+    /// The number of pieces of an operand in memory at a time: one is contracted while the others travel.
     pub slots: usize,
     /// The number of pieces into which a rank's summand of a part of out is split for sending.
     pub pieces: usize,
-    /// Whether a rank computes its own part of its summand of out in its block of out: less memory, but more
-    /// contractions.
+    /// Whether a rank computes its own part of out in its block of out. This needs less memory but more contractions.
     pub in_place: bool,
-    /// The algorithm by which summands travel. The planner chooses direct messages.
+    /// The collective that adds up summands. The planner chooses direct messages.
     #[serde(rename = "way")]
     pub algorithm: CollectiveAlgorithm,
 }
 
-/// The ranks along one cut share a tile of a tensor that lacks it, along a dimension that it has.
+/// How the ranks along one cut share a tile of a tensor: they divide it along one of its dimensions. The tensor lacks
+/// the dimension of the cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
-    /// The cut that the ranks are along.
+    /// The dimension of the cut along which the ranks differ.
     pub cut: Label,
-    /// The dimension of the tensor.
+    /// The dimension of the tensor that is divided.
     pub along: Label,
-    /// The number of parts. For one cut, their product over all entries is its number of tiles; the last entry varies
+    /// The number of parts. For one cut, these numbers multiply to the cut's number of tiles; the last entry varies
     /// fastest.
     pub ranks: usize,
 }
@@ -71,8 +72,8 @@ impl Grid {
         self.cuts.iter().map(|&(_, parts)| parts).product()
     }
 
-    /// This grid with its cuts in every order, which determines the neighbours of each rank. With more than four cuts,
-    /// only this grid, as there are too many orders to try.
+    /// This grid with its cuts in every order. The order determines the neighbours of each rank. With more than four
+    /// cuts, returns only this grid, because there are too many orders to try.
     pub fn orders(&self) -> Vec<Grid> {
         let mut orders: Vec<Vec<(Label, usize)>> = vec![Vec::new()];
         if self.cuts.len() > 4 {
@@ -89,7 +90,7 @@ impl Grid {
         orders.into_iter().map(|cuts| Grid { cuts, ..self.clone() }).collect()
     }
 
-    /// The rank stride between neighbours along each cut.
+    /// The difference between the numbers of neighbouring ranks along each cut.
     fn strides(&self) -> Vec<usize> {
         let parts = |at: usize| self.cuts[at + 1..].iter().map(|&(_, parts)| parts).product();
         (0..self.cuts.len()).map(parts).collect()
@@ -101,7 +102,8 @@ impl Grid {
         cut.map_or(0..extent, |(&(_, parts), stride)| tile_bounds(extent, parts, rank / stride % parts))
     }
 
-    /// The ranks that need the same tile of a tensor of these dimensions as `rank` does, in ascending order.
+    /// The ranks that need the same tile of a tensor with these dimensions as `rank`, in ascending order, `rank`
+    /// included.
     pub fn sharing(&self, labels: &[Label], rank: usize) -> Vec<usize> {
         let mut ranks = vec![rank];
         for (&(_, parts), stride) in self.cuts.iter().zip(self.strides()).filter(|((cut, _), _)| !labels.contains(cut))
@@ -113,12 +115,14 @@ impl Grid {
         ranks
     }
 
-    /// Whether the ranks that need the same tile of a tensor share it along this dimension.
+    /// Whether the ranks that need the same tile of a tensor divide it along this dimension. `tensor` is 0, 1 or 2 for
+    /// left, right and out.
     pub fn shares_along(&self, tensor: usize, along: Label) -> bool {
         self.shared[tensor].iter().any(|sharing| sharing.along == along)
     }
 
-    /// The distribution of left, right or out (by number), each held once.
+    /// The distribution of a tensor, in which every element is stored once. `tensor` is 0, 1 or 2 for left, right and
+    /// out.
     pub fn distribution(&self, labels: &[Label], tensor: usize) -> Distribution {
         self.distribution_with(labels, |cut, _| {
             let parts = self.shared[tensor].iter().filter(|sharing| sharing.cut == cut);
@@ -128,13 +132,13 @@ impl Grid {
         })
     }
 
-    /// The distribution of the summands of out: every rank has one of its tile.
+    /// The distribution of the summands of out: every rank has one summand of its tile.
     pub fn summands(&self, labels: &[Label]) -> Distribution {
         self.distribution_with(labels, |_, ranks| vec![(Role::Partial, ranks)])
     }
 
-    /// First an axis for each cut of the tensor's own dimensions, then the axes that `others` makes of each cut that it
-    /// lacks, slowest first.
+    /// A distribution with one axis for each cut of a dimension of the tensor. These are followed by the axes that
+    /// `others` returns for each cut that the tensor lacks, slowest first.
     fn distribution_with(&self, labels: &[Label], others: impl Fn(Label, usize) -> Vec<(Role, usize)>) -> Distribution {
         let mut axes = Vec::new();
         let cuts = || self.cuts.iter().zip(self.strides()).filter(|((_, parts), _)| *parts > 1);

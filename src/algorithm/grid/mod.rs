@@ -1,8 +1,8 @@
-//! `grid`: a grid of ranks over all dimensions of a contraction; each rank computes one tile of the products.
+//! `grid`: a grid of ranks over all dimensions of a contraction, in which each rank computes one tile of the products.
 //!
 //! Source: Kwasniewski, Kabić, Besta, VandeVondele, Solcà and Hoefler, Red-Blue Pebbling Revisited: Near Optimal
-//! Parallel Matrix-Matrix Multiplication (2019), sections 6 and 7, in any number of dimensions. The planner chooses the
-//! cuts: cutting only m and n gives a two-dimensional algorithm, cutting k as well a three-dimensional one.
+//! Parallel Matrix-Matrix Multiplication (2019), sections 6 and 7, generalised to any number of dimensions. The planner
+//! chooses the cuts. Cutting only m and n gives a two-dimensional algorithm, cutting k as well a three-dimensional one.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 2 ranks over m and n; a row of ranks shares its left tile along k, a column its right tile.
@@ -11,14 +11,14 @@
 //!   round 1   out += left [m0, k1] right [k1, n0]           from rank 1 = (0, 1), from rank 2 = (1, 0)
 //! ```
 //!
-//! A rank receives the parts of its tiles of left and of right that others hold: an all-gather along k in rounds. If k
-//! is cut, every rank makes a summand of its tile of out, and receives the others' summands of its own part of the
-//! tile: a reduce-scatter. It receives `(1 - 1/s)` of each tile that s ranks share. Transfers are ordered by round,
-//! then by distance between the ranks, which is their total order. Pieces of further rounds (two, unless memory is
-//! short) travel while one is contracted.
+//! A rank receives the parts of its tiles of left and of right that other ranks store: an all-gather along k in rounds.
+//! If k is cut, every rank computes a summand of its tile of out, and receives the other summands of its own part of
+//! the tile: a reduce-scatter. In total it receives `(1 - 1/s)` of each tile that s ranks share. The total order of
+//! transfers is by round, then by distance between the ranks. While one piece is contracted, the pieces of further
+//! rounds travel: two rounds, unless memory is short.
 //!
-//! [`fit`] chooses the cuts, [`price`] predicts the time. Deliberately absent: operands in other distributions, which
-//! are redistributed first.
+//! [`fit`] chooses the cuts, and [`price`] predicts the time. Deliberately absent: operands in other distributions,
+//! which are redistributed first.
 
 mod cuts;
 mod fit;
@@ -41,16 +41,17 @@ use crate::schedule::Builder;
 use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum};
 use crate::schedule::verify::{Order, Summand};
 
-/// The work of a rank of the grid, round by round. Its neighbours along m and n have the same rounds in another order.
+/// The work of one rank of the grid, round by round. Its neighbours along m and n have the same rounds in another
+/// order.
 struct Tiles<'a> {
     grid: &'a Grid,
     contraction: &'a Contraction,
     /// The dimension along which operands arrive in rounds.
     along: Option<Label>,
-    /// The indices of each round, for all ranks with this rank's tile of that dimension.
+    /// The range of indices that each round covers. Ranks with the same tile of `along` have the same ranges.
     cells: Vec<Range<usize>>,
-    /// The indices of left and of right along that dimension that this rank, and each rank sharing an operand with it,
-    /// holds.
+    /// For this rank and each rank that shares an operand with it, the ranges of `along` that the rank stores of left
+    /// and of right.
     held: BTreeMap<usize, [Range<usize>; 2]>,
 }
 
@@ -58,7 +59,7 @@ impl<'a> Tiles<'a> {
     fn new(grid: &'a Grid, contraction: &'a Contraction, rank: usize) -> Tiles<'a> {
         let Contraction { left, right, out, .. } = contraction;
         let summed = || left.labels.iter().filter(|label| right.labels.contains(label) && !out.labels.contains(label));
-        // Pieces of operands that are shared along this dimension need not be put together from several parts.
+        // If an operand is shared along this dimension, its pieces need not be assembled from several parts.
         let best = summed().max_by_key(|&&label| {
             let shares = [0, 1].into_iter().filter(|&operand| grid.shares_along(operand, label)).count();
             (shares, grid.tile(0, label, left.extent(label)).len())
@@ -73,13 +74,14 @@ impl<'a> Tiles<'a> {
         tiles
     }
 
-    /// The tile of `rank`, cut where parts of operands end; cut evenly if that would give more cells than rounds.
+    /// Divides the tile of `rank` at the boundaries of operand parts. If that would give more cells than rounds,
+    /// divides it evenly.
     fn cells(&self, rank: usize, along: Label, sharing: &[Vec<usize>; 2]) -> Vec<Range<usize>> {
         let tile = self.grid.tile(rank, along, self.contraction.left.extent(along));
         let mut ends = vec![tile.start, tile.end];
         for (operand, holders) in sharing.iter().enumerate().filter(|(at, _)| self.grid.shares_along(*at, along)) {
             let parts = holders.iter().map(|holder| &self.held[holder][operand]);
-            // With more ranks than indices, some ranks hold an empty part, which has no position.
+            // If there are more ranks than indices, some ranks store an empty part, which has no position.
             ends.extend(parts.filter(|part| !part.is_empty()).map(|part| part.start));
         }
         ends.sort_unstable();
@@ -93,7 +95,7 @@ impl<'a> Tiles<'a> {
             let cells = (0..rounds).map(|round| tile_bounds(tile.len(), rounds, round));
             return cells.map(|cell| tile.start + cell.start..tile.start + cell.end).collect();
         }
-        // Larger parts take several rounds, of about equal length.
+        // Large parts take several rounds of about equal length.
         let each = |part: &Range<usize>| ((part.len() * rounds + tile.len() / 2) / tile.len()).clamp(1, part.len());
         let cells = parts.iter().flat_map(|part| {
             (0..each(part)).map(move |piece| {
@@ -104,8 +106,8 @@ impl<'a> Tiles<'a> {
         cells.collect()
     }
 
-    /// The cell of a round. A rank begins with the cell that it holds of left, or of right if left is not shared along
-    /// it.
+    /// The cell of a round. A rank starts with the cell that it stores of left; if left is not shared along this
+    /// dimension, with the cell that it stores of right.
     fn cell(&self, rank: usize, round: usize) -> Option<&Range<usize>> {
         let first = self.along.map_or(0, |along| {
             let operand = if self.grid.shares_along(0, along) { 0 } else { 1 };
@@ -115,7 +117,7 @@ impl<'a> Tiles<'a> {
         self.cells.get((first + round) % self.cells.len().max(1)).filter(|_| round < self.cells.len())
     }
 
-    /// Whether the part of an operand that `source` holds overlaps the cell that `target` works on in a round.
+    /// Whether the part of an operand that `source` stores overlaps the cell that `target` works on in a round.
     fn reaches(&self, operand: usize, source: usize, target: usize, round: usize) -> bool {
         self.cell(target, round).is_none_or(|cell| {
             let held = &self.held[&source][operand];
@@ -123,7 +125,7 @@ impl<'a> Tiles<'a> {
         })
     }
 
-    /// The indices of some dimensions that a rank works on in one round.
+    /// The indices of these dimensions that a rank works on in one round.
     fn region(&self, labels: &[Label], shape: &[usize], rank: usize, round: usize) -> Option<Region> {
         if round >= self.rounds_of(rank) {
             return None;
@@ -135,7 +137,7 @@ impl<'a> Tiles<'a> {
         Some(Region::from(dims.collect::<Vec<_>>()))
     }
 
-    /// The summands that a rank makes, in order.
+    /// The summands that a rank computes, in order.
     fn made(&self, rank: usize) -> Vec<Summand> {
         let Contraction { left, out, .. } = self.contraction;
         let summed: Vec<usize> =
@@ -229,7 +231,7 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     let sums = Sums::new(builder, grid, contraction, group.len() > 1);
     let operands = [left, right]
         .map(|tensor| (grid.sharing(&tensor.labels, me), Pieces::new(builder, &tiles, tensor, grid.slots)));
-    // In order of distance, as on all other ranks.
+    // Visits the other ranks in order of distance, as all ranks do.
     let mut distances: Vec<usize> = Vec::new();
     for &other in operands.iter().flat_map(|(sharing, _)| sharing).filter(|&&other| other != me) {
         distances.extend([(other + ranks - me) % ranks, (me + ranks - other) % ranks]);
@@ -259,8 +261,8 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     }
 }
 
-/// Sets each rank's block of out to the sum of its group's summands of it in `sums`. With `contraction.onto`, adds beta
-/// times the existing values.
+/// Sets each rank's block of out to the sum of the group's summands in `sums`. With `contraction.onto`, adds beta times
+/// the existing values.
 ///
 /// ```text
 /// a tile of 2 rows, summands a and b of it on ranks 0 and 1; out has row 0 on rank 0 and row 1 on rank 1
@@ -268,8 +270,8 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
 ///   rank 1: b0 b1        sends b0, receives a1        b1 + a1
 /// ```
 ///
-/// Each of s ranks receives (s - 1) / s of the tile, in a ring or by direct messages. An own summand in place is not
-/// copied.
+/// Each of s ranks receives (s - 1) / s of the tile, in a ring or by direct messages. A summand that was computed in
+/// place is not copied.
 fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction, grid: &Grid, group: Vec<usize>) {
     let (me, out) = (builder.rank(), &contraction.out);
     let Some(group) = Group::new(group, me) else { return };
@@ -287,7 +289,7 @@ fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction,
     collective::append(builder, (Collective::ReduceScatter, grid.algorithm), &group, &parts, grid.pieces);
 }
 
-/// By rank, the order in which summands are added; the verifier compares schedules with it.
+/// For each rank, the order in which summands are added. The verifier checks schedules against it.
 fn order(contraction: &Contraction, grid: &Grid, ranks: usize) -> Vec<Vec<Summand>> {
     let out = &contraction.out;
     let made: Vec<Vec<Summand>> =

@@ -8,17 +8,18 @@ use crate::distribution::tile_bounds;
 use crate::machine::Link;
 use crate::schedule::collective::{Collective, CollectiveAlgorithm, Pattern};
 
-/// Seconds of the busiest rank. Its operands arrive in rounds while it computes, the last one before its last
+/// Seconds of the busiest rank. Its operands arrive in rounds while it computes; the last round arrives before its last
 /// product. The other ranks' summands of its part of out arrive after all products.
 pub fn seconds(grid: &Grid, contracted: &Contracted) -> f64 {
-    // All ranks are priced with the largest tiles; they differ in whether their tiles are shared across nodes.
+    // All ranks are priced with the largest tiles. They differ only in whether the ranks that share a tile are on one
+    // node.
     let (ranks, per_node) = (grid.ranks(), contracted.cost.machine.ranks_per_node);
     let mut sampled_ranks = if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
     sampled_ranks.retain(|&rank| rank < ranks);
     sampled_ranks.into_iter().map(|rank| on_rank(grid, contracted, rank)).fold(0.0, f64::max)
 }
 
-/// Seconds of a rank with the largest tiles, over the links to the ranks that share tiles with `rank`.
+/// Seconds of a rank with the largest tiles, using the links between `rank` and the ranks that share tiles with it.
 fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let cost = contracted.cost;
     let Cost { machine, dtype, extents } = *cost;
@@ -31,7 +32,7 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
         let others = grid.sharing(labels, rank).into_iter().filter(|&other| other != rank);
         others.map(|other| machine.link(rank, other)).collect()
     });
-    // Each of the other ranks that share the tile sends one part of it, in pieces.
+    // Each other rank that shares the tile sends one part of the tile, in pieces.
     let receive = |elements: f64, links: &[Link], pieces: f64| -> f64 {
         let part = elements / (links.len() + 1) as f64 * dtype.size() as f64;
         links.iter().map(|link| pieces * link.latency + part / link.bandwidth).sum()
@@ -46,8 +47,8 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     // Even without rounds, a product passes over out once per `DEEP_ROUND_INDICES` summed indices.
     let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.again(more * out);
-    // Ranks start with the part of one operand that they hold. If the other is shared too, receiving a part of it
-    // is exposed.
+    // Ranks start with the stored part of one operand. If the other operand is shared too, receiving the first part of
+    // it is exposed.
     let both = !links[0].is_empty() && !links[1].is_empty();
     let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
     cost.hidden([compute, compute / rounds], [gather, exposed])
@@ -55,14 +56,14 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
         + adds
 }
 
-/// What a rank lacks of its tiles of the operands; and the summands of its part of out, from each of the ranks that sum
-/// the same tile. In a ring or a tree, summands of other parts pass through.
+/// The words of the operand tiles that the rank does not store, plus the summands of its part of out from each other
+/// rank that sums the same tile. In a ring or a tree, summands of other parts are forwarded and count too.
 pub fn words_received(grid: &Grid, contraction: &Contraction, rank: usize) -> u64 {
     if rank >= grid.ranks() {
         return 0;
     }
     let Contraction { left, right, out, .. } = contraction;
-    // Coordinates, the last cut fastest.
+    // The rank's coordinate along each cut; the last cut varies fastest.
     let (mut rest, mut places) = (rank, Vec::new());
     for &(label, parts) in grid.cuts.iter().rev() {
         places.push((label, parts, rest % parts));

@@ -1,4 +1,4 @@
-//! The storage of a rank's summand of its tile of out.
+//! The memory for a rank's summand of its tile of out.
 //!
 //! ```text
 //! a tile of 6 rows on 3 ranks; rank 1 finally holds rows 2 and 3
@@ -6,23 +6,23 @@
 //!   in place   rows 2 and 3 in its block of out; rows 0 and 1, and 4 and 5, in scratch buffers
 //! ```
 //!
-//! In place needs less memory, but one more contraction per round for each piece of the tile around the rank's part.
-//! Invariant: the places cover the tile, and the part that any rank finally holds is inside one of them.
+//! In place needs less memory, but one more contraction per round for each scratch buffer. Invariant: the boxes in
+//! memory cover the tile, and the part of the tile that any rank finally keeps is inside one box.
 
 use super::Grid;
 use crate::algorithm::contraction::{Contraction, Tensor, contract};
 use crate::distribution::{Bounds, Region, is_empty, without};
 use crate::schedule::{Accumulate, Builder, View};
 
-/// Part of a tile of out.
+/// A box of a tile of out.
 struct OutPart {
-    /// In coordinates of the tensor.
+    /// The box in coordinates of the tensor.
     bounds: Bounds,
     view: View,
     first: Accumulate,
 }
 
-/// The storage of a rank's whole tile of out.
+/// The memory of a rank's whole tile of out.
 pub struct Sums<'a> {
     contraction: &'a Contraction,
     places: Vec<OutPart>,
@@ -30,7 +30,7 @@ pub struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// With `shared`, other ranks have summands of this rank's tile, too.
+    /// `shared` states whether other ranks compute summands of this rank's tile too.
     pub fn new(builder: &mut Builder, grid: &Grid, contraction: &'a Contraction, shared: bool) -> Sums<'a> {
         let (out, me) = (&contraction.out, builder.rank());
         let in_place = !shared || grid.in_place;
@@ -55,7 +55,7 @@ impl<'a> Sums<'a> {
         Sums { contraction, places, in_place }
     }
 
-    /// Adds the products of one round, in which the rank works on these pieces of left and of right.
+    /// Adds the products of one round. `operands` are the pieces of left and of right that the rank works on.
     pub fn add(&self, builder: &mut Builder, operands: [(&Region, &View); 2], round: usize) {
         let Contraction { left, right, out, .. } = self.contraction;
         for OutPart { bounds, view, first } in self.places.iter().filter(|place| !is_empty(&place.bounds)) {
@@ -65,7 +65,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// This rank's summand of the part that another rank finally holds.
+    /// This rank's summand of `part`, which is the part of the tile that another rank finally keeps.
     pub fn stored(&self, part: &Region) -> Option<View> {
         self.places.iter().find_map(|OutPart { bounds: place, view, .. }| {
             let of = bounds(part);
@@ -84,12 +84,12 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// The bounds of a region of a grid, which is one box.
+/// The bounds of a region that consists of one box, as all regions of a grid do.
 fn bounds(region: &Region) -> Bounds {
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }
 
-/// The part that a box of out needs of a piece of an operand stored in `view`.
+/// The part of an operand piece, stored in `view`, that a box of out needs.
 fn restricted(tensor: &Tensor, piece: &Region, view: &View, out: &Tensor, needed: &Bounds) -> View {
     let piece = bounds(piece);
     let bounds = tensor.labels.iter().zip(piece).zip(&view.bounds).map(|((label, piece), here)| {

@@ -1,7 +1,7 @@
-//! The indices of each dimension that a rank works on, its chunks, and the ranks that hold the data.
+//! The indices of each dimension that a rank works on, its chunks, and the ranks that store the data.
 //!
-//! Invariant: the chunks of all ranks cover every product exactly once. Cost: computes the blocks and chunks of all
-//! ranks.
+//! Invariant: the chunks of all ranks cover every product exactly once. Cost: that of computing the blocks and chunks
+//! of all ranks.
 
 use super::{Chunks, Stationary};
 use crate::algorithm::contraction::{Contraction, Tensor, most_pieces};
@@ -10,8 +10,8 @@ use crate::algorithm::reorder::{Effort, Reorder};
 use crate::dims::Label;
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 
-/// The maximum number of cells of a dimension per rank of the run: the cuts of several tensors together may leave any
-/// number.
+/// The maximum number of cells of a dimension, per rank of the run. Without it, the cuts of several tensors together
+/// could produce any number of cells.
 const MAX_CELLS_PER_RANK: usize = 4;
 
 /// The indices of each dimension that a rank works on.
@@ -33,7 +33,7 @@ impl WorkShare {
         share
     }
 
-    /// The piece of a tensor.
+    /// The region of a tensor that this work needs.
     pub fn region(&self, tensor: &Tensor) -> Region {
         Region::from(tensor.labels.iter().map(|&label| self.of(label).clone()).collect::<Vec<_>>())
     }
@@ -44,9 +44,9 @@ pub struct Geometry<'a> {
     pub contraction: &'a Contraction,
     pub stationary: Stationary,
     pub ranks: usize,
-    /// By rank, its work, chunk by chunk.
+    /// The chunks of work of each rank.
     pub chunks: Vec<Vec<WorkShare>>,
-    /// The final blocks of left, right and out, by rank.
+    /// For left, right and out, the block of each rank.
     blocks: [Vec<Option<Region>>; 3],
 }
 
@@ -76,7 +76,7 @@ impl<'a> Geometry<'a> {
         }
     }
 
-    /// The operands whose pieces a rank gets from others.
+    /// The operands whose pieces a rank receives from other ranks.
     pub fn moving(&self) -> Vec<&'a Tensor> {
         let Contraction { left, right, .. } = self.contraction;
         match self.stationary {
@@ -95,7 +95,7 @@ impl<'a> Geometry<'a> {
         [&self.contraction.left, &self.contraction.right, &self.contraction.out]
     }
 
-    /// The block of a rank; `None` if it holds none, or only zeros because another summand is the tensor.
+    /// The block of a rank. `None` if the rank has no block, or only zeros because it is not the first summand.
     fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
         let Contraction { left, right, .. } = self.contraction;
         let at = if tensor.node == left.node && tensor.labels == left.labels {
@@ -108,15 +108,15 @@ impl<'a> Geometry<'a> {
         self.blocks[at][rank].as_ref()
     }
 
-    /// The longest of the dimensions that `which` selects; the first in case of a tie.
+    /// The longest dimension that `which` selects; the first one if several are equally long.
     fn longest(&self, which: impl Fn(Label) -> bool) -> Option<Label> {
         let all = self.tensors().into_iter().flat_map(|tensor| tensor.labels.iter().zip(&tensor.shape));
         let some = all.filter(|(label, _)| which(**label));
         some.min_by_key(|(_, extent)| std::cmp::Reverse(**extent)).map(|(label, _)| *label)
     }
 
-    /// The work of a rank: its block of the stationary tensor, and, as one of its replicas, a share of the remaining
-    /// dimensions.
+    /// The work of a rank: its block of the stationary tensor, with all indices of the other dimensions. The replicas
+    /// of the block divide the dimension `along`.
     fn share(&self, rank: usize, along: Option<Label>) -> Option<WorkShare> {
         let stays = self.stays();
         let block =
@@ -132,14 +132,14 @@ impl<'a> Geometry<'a> {
         }
         let share = WorkShare(share);
         let (replicas, number) = (stays.distribution.replicas(), stays.distribution.replica(rank)?);
-        // If the stationary tensor has all dimensions, replicas divide the longest one.
+        // If the stationary tensor has all dimensions, replicas divide the longest dimension.
         let Some(label) = along.or_else(|| self.longest(|_| true)) else { return (number == 0).then_some(share) };
         let part = tile_bounds(share.of(label).len(), replicas, number);
         Some(share.with(label, share.of(label).select(&part)))
     }
 
-    /// A dimension, divided at the block ends of the tensors that have it; a tensor that would leave too many cells is
-    /// skipped.
+    /// Divides a dimension at the block boundaries of the tensors that have it. A tensor that would produce too many
+    /// cells is skipped.
     fn cells(&self, label: Label) -> Vec<Intervals> {
         let mut cells: Vec<Intervals> = Vec::new();
         for tensor in self.tensors().into_iter().filter(|tensor| tensor.labels.contains(&label)) {
@@ -158,7 +158,7 @@ impl<'a> Geometry<'a> {
         cells
     }
 
-    /// The index sets that the blocks of a tensor have along one dimension, each once.
+    /// The distinct index sets that the blocks of a tensor have along one dimension.
     fn tiles(&self, tensor: &Tensor, label: Label) -> Vec<Intervals> {
         let dim = tensor.dim(label);
         let mut tiles: Vec<Intervals> = Vec::new();
@@ -171,7 +171,8 @@ impl<'a> Geometry<'a> {
         tiles
     }
 
-    /// The chunks of a rank. It begins with the chunk of which it holds most (the iteration offset of section 4.1).
+    /// The chunks of a rank. They start with the chunk of which the rank has the most data (the iteration offset of
+    /// section 4.1).
     fn chunks_of(&self, rank: usize, along: Option<Label>, cells: &[Intervals]) -> Vec<WorkShare> {
         let Some(share) = self.share(rank, along) else { return Vec::new() };
         let Some(along) = along else { return vec![share] };
@@ -179,7 +180,7 @@ impl<'a> Geometry<'a> {
             |chunk: &WorkShare| self.moving().iter().map(|tensor| chunk.region(tensor).volume()).sum::<usize>();
         let mut chunks: Vec<WorkShare> = Vec::new();
         for cell in cells.iter().map(|cell| cell.intersect(share.of(along))).filter(|cell| !cell.is_empty()) {
-            // Large chunks are cut into pieces, so that little transfer time is not hidden.
+            // Large chunks are cut into pieces, so that little transfer time is exposed.
             let chunk = share.with(along, cell.clone());
             let pieces = if self.ranks == 1 { 1 } else { most_pieces(elements(&chunk) as f64).min(cell.len()) };
             let tiles = (0..pieces).map(|piece| cell.select(&tile_bounds(cell.len(), pieces, piece)));
@@ -191,7 +192,7 @@ impl<'a> Geometry<'a> {
         chunks
     }
 
-    /// The number of elements of a chunk's tensors that a rank holds.
+    /// The number of elements of a chunk's tensors that the rank itself has.
     fn held(&self, rank: usize, chunk: &WorkShare) -> usize {
         let here = |tensor: &&Tensor| {
             self.block(tensor, rank).map_or(0, |block| block.intersect(&chunk.region(tensor)).volume())
@@ -222,8 +223,8 @@ impl Rounds for Geometry<'_> {
         Some(self.chunks[rank].get(round)?.region(tensor))
     }
 
-    /// One of several replicas is the source (`Distribution::replica_for`); for `out`, the boxes that `target` sends to
-    /// `source`.
+    /// If the block has several replicas, one replica is the source (`Distribution::replica_for`). For `out`, these are
+    /// the boxes that `target` sends to `source`.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds> {
         let distribution = &tensor.distribution;
         let Some(block) = self.block(tensor, source).filter(|block| block.meets(piece)) else { return Vec::new() };

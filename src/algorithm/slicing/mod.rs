@@ -1,9 +1,10 @@
-//! `slicing`, the universal algorithm: any three distributions, aligned or not, with any replication of each, in any
-//! number of dimensions.
+//! `slicing`, the universal algorithm: any three distributions, aligned or not, with any replication of each tensor, in
+//! any number of dimensions.
 //!
 //! Source: Brock and Golin, Slicing Is All You Need: Towards a Universal One-Sided Algorithm for Distributed Matrix
-//! Multiplication (2025), sections 3 and 4; direct execution. One of the three tensors is stationary: a rank works on
-//! its own block of it, and gets the overlapping pieces of the other tensors from the ranks that hold them.
+//! Multiplication (2025), sections 3 and 4; direct execution. One of the three tensors is stationary. A rank works on
+//! its own block of that tensor, and receives the overlapping pieces of the other tensors from the ranks that store
+//! them.
 //!
 //! ```text
 //! mk,kn->mn with 4 of each on 2 ranks; left and out cut along m, right along k at 1; out is stationary. Rank 0:
@@ -13,16 +14,17 @@
 //!
 //! | topic | file |
 //! |---|---|
-//! | the indices that a rank works on, its chunks, and the ranks that hold the data | `geometry` |
-//! | arrival of operand pieces | [`super::pieces`] |
-//! | with a stationary operand, departure of summands of out | `products` |
+//! | the indices that a rank works on, its chunks, and the ranks that store the data | `geometry` |
+//! | receiving pieces of operands | [`super::pieces`] |
+//! | sending summands of out, if an operand is stationary | `products` |
 //! | the order in which summands are added | `order` |
 //! | the order in which a rank's chunks are contracted | [`super::reorder`] |
 //!
-//! A rank receives the elements of its pieces that it does not hold, each once; with replicas of out, another 2 (r - 1)
-//! / r of its block ([`super::replicas`]). Transfers are ordered by chunk, then by distance between the ranks, which is
-//! their total order. Pieces of two more chunks travel while one is contracted (prefetching, section 4.2). Deliberately
-//! absent: partial sums as inputs (they are redistributed first), and the geometry of only some of the ranks.
+//! A rank receives every element of its pieces once, unless it already has the element. With r replicas of out, it also
+//! receives 2 (r - 1) / r of its block of out ([`super::replicas`]). The total order of transfers is by chunk, then by
+//! distance between the ranks. Pieces of two more chunks travel while one chunk is contracted (prefetching, section
+//! 4.2). Deliberately absent: partial sums as inputs, which are redistributed first, and computing the geometry of only
+//! some of the ranks.
 
 mod geometry;
 mod order;
@@ -43,12 +45,12 @@ use crate::schedule::collective::CollectiveAlgorithm;
 use crate::schedule::verify::Order;
 use crate::schedule::{Accumulate, Builder, Factor, View, Work};
 
-/// Pieces in memory at once: one being contracted, and two in transit.
+/// The number of pieces of an operand in memory at a time: one is contracted while two travel.
 const SLOTS: usize = 3;
-/// The algorithm by which replicas of out add up their sums.
+/// The collective that sums out over its replicas.
 const REPLICAS: CollectiveAlgorithm = CollectiveAlgorithm::Direct;
 
-/// The tensor that does not move.
+/// The tensor that stays in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stationary {
@@ -62,8 +64,8 @@ pub enum Stationary {
 pub struct Chunks {
     /// The kind of order.
     pub order: Reorder,
-    /// Multiply-adds in the time in which one element arrives from another rank; orders by cost weigh transfers with
-    /// it.
+    /// The number of multiply-adds in the time in which one element arrives from another rank. Orders by cost compare
+    /// transfers with computing through this number.
     pub balance: u64,
 }
 
@@ -79,15 +81,15 @@ impl Stationary {
     }
 }
 
-/// Any distributions of all three tensors: pieces travel to the blocks of the stationary one.
+/// Any distributions of all three tensors: pieces travel to the blocks of the stationary tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Slicing {
     pub stationary: Stationary,
     pub chunks: Chunks,
 }
 
-/// Each tensor stationary, if the user asked for it or prescribed a distribution: if the planner chooses all
-/// distributions, other algorithms move as little.
+/// One candidate for each stationary tensor, if the user forced this algorithm or prescribed a distribution. If the
+/// planner chooses all distributions, other algorithms move no more words.
 pub fn candidates(setting: &Setting) -> Vec<Slicing> {
     if !setting.forced && !setting.fixed {
         return Vec::new();
@@ -124,7 +126,7 @@ impl Generator for Slicing {
         slicing(builder, contraction, self.stationary, self.chunks);
     }
 
-    /// Of the work alone: transfers depend on the distributions, for which the planner counts them in schedules.
+    /// Seconds of computing only. Transfers depend on the distributions, so the planner prices them from schedules.
     fn seconds(&self, contracted: &Contracted) -> f64 {
         contracted.share(1.0 / contracted.ranks() as f64)
     }
@@ -172,7 +174,7 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
                 _ => {}
             }
         }
-        // One round later, so that the pieces for the next chunk are not delayed.
+        // Summands travel one round later, so that they do not delay the pieces for the next chunk.
         if round > 0 {
             products.travel(builder, round - 1, &sums.tensor);
         }
@@ -182,8 +184,8 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
     }
 }
 
-/// The tensor in which this rank adds up: out itself, or, if out has replicas, a scratch block that is then summed over
-/// them.
+/// The tensor in which this rank accumulates sums. It is out itself, or, if out has replicas, a scratch block that is
+/// then summed over the replicas.
 struct Sums {
     tensor: Tensor,
     replicated: bool,
@@ -205,7 +207,7 @@ impl Sums {
     }
 
     /// Initializes the block with zeros, or with beta times the user's values, unless the first chunk writes all of it.
-    /// Returns the mode in which the first chunk is written.
+    /// Returns the mode in which the first chunk is accumulated.
     fn start(&self, builder: &mut Builder, geometry: &Geometry) -> Accumulate {
         let Some(own) = self.tensor.own(builder.rank(), &[]) else { return Accumulate::Add };
         let onto = self.onto && !self.replicated;

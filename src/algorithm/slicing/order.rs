@@ -1,4 +1,4 @@
-//! The order in which summands are added on every rank; the verifier compares schedules with it.
+//! The order in which every rank adds summands. The verifier checks schedules against it.
 
 use super::geometry::{Geometry, WorkShare};
 use super::{Chunks, REPLICAS, Stationary};
@@ -9,8 +9,8 @@ use crate::dims::Label;
 use crate::distribution::{Intervals, Region};
 use crate::schedule::verify::Summand;
 
-/// By rank, the summands of out that it adds: its own (with a stationary operand, also those of others, round by
-/// round), and then those of the other replicas of its block.
+/// For each rank, the summands of out that it adds: its own summands, and then those of the other replicas of its
+/// block. If an operand is stationary, summands that arrive from other ranks are added round by round among its own.
 pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
     let geometry = Geometry::new(contraction, stationary, chunks, ranks);
     let summed: Vec<Label> =
@@ -27,7 +27,7 @@ pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, 
             }
             let out = &contraction.out;
             let comes = |maker: usize, round: usize| {
-                // A summand goes to one of the replicas of each block.
+                // A summand is sent to one replica of each block.
                 made(maker, round).filter(|summand| !geometry.overlap(out, &summand.of, rank, maker).is_empty())
             };
             let mut met = Vec::new();

@@ -1,6 +1,7 @@
-//! With a stationary operand, a rank makes summands of out, which go to one holder of each block of out.
+//! With a stationary operand, a rank computes summands of out. For every block that a summand overlaps, it is sent to
+//! one owner of the block.
 //!
-//! A holder adds its own and the arriving summands in order of chunks, then of the distance between ranks, so results
+//! An owner adds its own and the arriving summands in order of chunks, then of the distance between ranks, so results
 //! are bitwise reproducible.
 
 use super::Stationary;
@@ -10,10 +11,10 @@ use crate::algorithm::pieces::{Rounds, largest};
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// Summands in memory at once: one is computed while another travels.
+/// The number of summands in memory at a time: one is computed while another travels.
 const SLOTS: usize = 2;
 
-/// The summands that one rank makes, and those that it adds.
+/// The summands that one rank computes, and the summands that it adds.
 pub struct Products<'a> {
     geometry: &'a Geometry<'a>,
     rank: usize,
@@ -42,14 +43,14 @@ impl<'a> Products<'a> {
         products
     }
 
-    /// The region of out that a rank's chunk adds to, unless the rank adds all of it to its own block in place.
+    /// The region of out that a rank's chunk adds to; `None` if the rank adds all of it directly to its own block.
     fn sent(&self, rank: usize, round: usize) -> Option<Region> {
         let out = &self.geometry.contraction.out;
         let region = self.geometry.chunks[rank].get(round)?.region(out);
         (!region.is_empty() && !self.geometry.holds(out, rank, &region)).then_some(region)
     }
 
-    /// The part that `holder` adds of a region that `maker` makes.
+    /// The part that `holder` adds of a region that `maker` computes.
     fn part_of(&self, region: &Region, maker: usize, holder: usize) -> Option<Region> {
         let out = &self.geometry.contraction.out;
         if self.geometry.overlap(out, region, holder, maker).is_empty() {
@@ -58,7 +59,7 @@ impl<'a> Products<'a> {
         Some(out.distribution.block(&out.shape, holder)?.intersect(region))
     }
 
-    /// Multiplies one chunk, and adds the part that belongs to this rank.
+    /// Multiplies one chunk, and adds the part that belongs to this rank's block.
     pub fn multiply(&self, builder: &mut Builder, left: View, right: View, round: usize, sums: &Tensor) {
         let out = &self.geometry.contraction.out;
         let Some(region) = self.sent(self.rank, round) else {
@@ -69,7 +70,7 @@ impl<'a> Products<'a> {
             return;
         };
         if left.elements() == 0 || right.elements() == 0 {
-            // Zeros need not be added; the other ranks skip them as well, since they know the chunk.
+            // Zeros need not be added. The other ranks skip these zeros as well, because they compute the same chunks.
             return;
         }
         let Some(buffer) = self.slot(&self.made, round) else { return };
@@ -78,7 +79,7 @@ impl<'a> Products<'a> {
         self.add(builder, &region, &self.geometry.overlap(out, &region, self.rank, self.rank), buffer, sums);
     }
 
-    /// Sends this rank's summands of one round to their holders, and adds those that arrive.
+    /// Sends this rank's summands of one round to the owners of their blocks, and adds the summands that arrive.
     pub fn travel(&self, builder: &mut Builder, round: usize, sums: &Tensor) {
         let (geometry, me, ranks) = (self.geometry, self.rank, self.geometry.ranks);
         if geometry.stationary == Stationary::Out {
@@ -106,7 +107,7 @@ impl<'a> Products<'a> {
         }
     }
 
-    /// Whether a chunk has products at all.
+    /// Whether a chunk has any products.
     fn makes(&self, rank: usize, round: usize) -> bool {
         let share = &self.geometry.chunks[rank][round];
         let contraction = self.geometry.contraction;

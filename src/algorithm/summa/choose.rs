@@ -1,4 +1,4 @@
-//! The candidates of `summa` and their predicted time: shapes of the grid, widths of panels, rings or trees.
+//! The candidates of `summa` and their predicted times: shapes of the grid, widths of panels, rings or trees.
 //!
 //! ```text
 //! a row of 4 ranks, 3 panels; a transfer takes 1       ring              tree, 2 levels
@@ -6,8 +6,8 @@
 //!   each further one after another                     1                 2
 //! ```
 //!
-//! In a ring a panel follows the one before at once. In a tree the rank that holds panels sends each once per level, so
-//! trees suit few panels and slow starts, rings many panels.
+//! In a ring, a panel follows the previous panel immediately. In a tree, the owner of panels sends each of them once
+//! per level. Trees therefore suit few panels and high latency; rings suit many panels.
 
 use super::Summa;
 use super::panels::panel_count;
@@ -17,15 +17,15 @@ use crate::dims::{Kinds, Label};
 use crate::machine::{Link, Machine};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// Shapes of the grid that are candidates, for each choice of dimensions: the quickest two, as the distributions of one
-/// may fit other steps of a tree better.
+/// Number of shapes of the grid that are candidates, for each choice of dimensions. Two are kept, because the
+/// distributions of the second fastest shape may fit other steps of a tree better.
 const SHAPES: usize = 2;
-/// Maximum panels of a block of k; the second, if there is a memory limit. Each panel is a task and two transfers of
+/// Maximum number of panels of a block of k, without and with a memory limit. Each panel is a task and two transfers of
 /// every rank.
 const MAX_PANELS: usize = 16;
 const MAX_LIMITED_PANELS: usize = 1024;
 
-/// For every choice of dimensions of kinds m, n and k, the quickest shapes of the grid.
+/// For every choice of dimensions of kinds m, n and k, the fastest shapes of the grid.
 pub fn candidates(setting: &Setting) -> Vec<Summa> {
     let Kinds { c, m, n, k } = setting.kinds;
     let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -35,7 +35,7 @@ pub fn candidates(setting: &Setting) -> Vec<Summa> {
     triples.flat_map(|triple| quickest(triple, &contracted, setting)).collect()
 }
 
-/// The quickest shapes of the grid for these dimensions, quickest first.
+/// The `SHAPES` fastest shapes of the grid for these dimensions, fastest first.
 fn quickest(dims: [Label; 3], contracted: &Contracted, setting: &Setting) -> Vec<Summa> {
     let ranks = contracted.ranks();
     let shapes = (1..=ranks).filter(|rows| ranks.is_multiple_of(*rows)).map(|rows| [rows, ranks / rows]);
@@ -46,8 +46,8 @@ fn quickest(dims: [Label; 3], contracted: &Contracted, setting: &Setting) -> Vec
     priced.into_iter().take(SHAPES).map(|(_, summa)| summa).collect()
 }
 
-/// The quickest width of panels and broadcast on a grid of this shape, with its seconds. With a memory limit, of those
-/// that fit; if none does, the one with the narrowest panels.
+/// The fastest combination of panel width and broadcast on a grid of this shape, with its seconds. With a memory limit,
+/// only combinations that fit are considered; if none fits, the narrowest panels are used.
 fn tuned(
     [m, n, k]: [Label; 3],
     [rows, columns]: [usize; 2],
@@ -78,7 +78,7 @@ fn tuned(
     priced.min_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
-/// The elements of a rank's rows of left, of its columns of right, and of its block of out.
+/// The numbers of elements of a rank's rows of left, of its columns of right, and of its block of out.
 fn shares(summa: &Summa, contracted: &Contracted) -> [f64; 3] {
     let &Summa { m, n, rows, columns, .. } = summa;
     let ([a, b, c], cost) = (contracted.elements, contracted.cost);
@@ -86,7 +86,7 @@ fn shares(summa: &Summa, contracted: &Contracted) -> [f64; 3] {
     [a * m, b * n, c * m * n]
 }
 
-/// Elements of a rank's blocks, and of two panels of each operand that travels.
+/// The number of elements of a rank's blocks, and of two panels of each operand that travels.
 fn held(summa: &Summa, contracted: &Contracted) -> f64 {
     let &Summa { k, rows, columns, width, .. } = summa;
     let ([a, b, c], cost) = (shares(summa, contracted), contracted.cost);
@@ -95,13 +95,13 @@ fn held(summa: &Summa, contracted: &Contracted) -> f64 {
     a * cost.tile(k, columns) + b * cost.tile(k, rows) + c + slots(columns, a) + slots(rows, b)
 }
 
-/// Seconds of the rank that is reached last. Cost: linear in the ranks, where links differ.
+/// Seconds of the rank that the panels reach last. Cost: O(ranks) if links differ, else O(1).
 pub fn seconds(summa: &Summa, contracted: &Contracted) -> f64 {
     seconds_over(slowest_links(contracted.cost.machine, [summa.rows, summa.columns]), summa, contracted)
 }
 
-/// The rank starts when the first panels have reached it; then it contracts one panel while the next arrives. `links`:
-/// along rows and along columns of the grid.
+/// Seconds of the rank that the panels reach last. It starts when the first panels have arrived, and then contracts one
+/// panel while the next arrives. The two links are the slowest along a row and along a column of the grid.
 fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted: &Contracted) -> f64 {
     let &Summa { k, rows, columns, width, .. } = summa;
     let (cost, [a, b, c]) = (contracted.cost, shares(summa, contracted));
@@ -121,15 +121,15 @@ fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted:
     cost.hidden([compute, compute / count], [first + others + others_too, first])
 }
 
-/// Seconds until the first of `count` panels has reached all ranks of a line, and from then until the last one has, if a
-/// transfer of a panel takes `panel`. The ranks of the line hold the panels in turn.
+/// Returns two times: until the first of `count` panels has reached all ranks of a line, and from then until the last
+/// panel has. The transfer of one panel takes `panel` seconds. The ranks of the line own the panels in turn.
 fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> (f64, f64) {
     let others = line as f64 - 1.0;
     match broadcast {
-        // A rank forwards the last panel of the one before it, and only then sends its own first one.
+        // A rank forwards the last panel of the previous owner before it sends its own first panel.
         CollectiveAlgorithm::Ring => (others * panel, (count - 1.0 + others) * panel),
-        // One transfer per level if only one rank sent panels at a time, and about half of that if all did: two slots
-        // allow something between.
+        // One transfer per level for each panel if only one rank sent panels at a time, and about half of that if all
+        // ranks did. Two slots allow a rate between these two.
         CollectiveAlgorithm::Tree => {
             let levels = f64::from(line.next_power_of_two().ilog2());
             (levels * panel, (count - 1.0) * (3.0 * levels + 1.0) / 4.0 * panel)
@@ -138,9 +138,9 @@ fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> 
     }
 }
 
-/// The slowest link between neighbours of any row, and of any column, where the last is a neighbour of the first.
+/// The slowest link between neighbours in any row, and in any column. Rows and columns wrap around.
 fn slowest_links(machine: &Machine, [rows, columns]: [usize; 2]) -> [Link; 2] {
-    // All links are alike.
+    // With one rank per node, all links are equal.
     if machine.ranks_per_node <= 1 {
         return [machine.link(0, rows * columns); 2];
     }

@@ -1,8 +1,8 @@
-//! `summa`: a grid of ranks of any shape; panels of both operands are broadcast past out, which stays.
+//! `summa`: a grid of ranks of any shape. Out stays in place, and panels of both operands are broadcast.
 //!
-//! Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997), sections 3
-//! and 4 (pipelined broadcasts). It works with any number of dimensions: one of each of the kinds m, n and k is
-//! cut, all others are whole on every rank. No extent need be divisible.
+//! Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997), sections
+//! 3 and 4 (pipelined broadcasts). The algorithm works with any number of dimensions: one dimension of each of the
+//! kinds m, n and k is cut, and every rank has all indices of the others. Extents need not be divisible.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 3 ranks; left is m/2 k/3, right is k/2 n/3. Panels end where a block of left or of right ends.
@@ -12,21 +12,24 @@
 //!   right from      row 0    row 0     row 1     row 1            along each column of ranks
 //! ```
 //!
-//! While a panel is contracted, the next one travels: there are two slots of one panel of each operand, and a rank reads
-//! its own panels in place. Broadcasts are rings or trees ([`collective`]); in a ring, panels follow each other from rank
-//! to rank. On an r x c grid, a rank receives `mk/r (c-1)/c + kn/c (r-1)/r` words: what [`super::grid`] receives with the
-//! same cuts, but in a ring every rank exchanges messages with its four neighbours only, and no panel is sent twice by one
-//! rank. Products are added in ascending order of k.
+//! While a panel is contracted, the next panel travels. There are two slots of one panel for each operand, and a rank
+//! reads its own panels in place. Broadcasts are rings or trees ([`collective`]); in a ring, panels follow each other
+//! from rank to rank.
 //!
-//! Ranks without a part of out (there are more than indices) send their panels and receive none. Transfers are ordered by
-//! panel, left before right, then by round of the broadcast, which is their total order.
+//! On an r x c grid, a rank receives `mk/r (c-1)/c + kn/c (r-1)/r` words, as many as in [`super::grid`] with the same
+//! cuts. But in a ring every rank exchanges messages with its four neighbours only, and no rank sends a panel twice.
+//! Products are added in ascending order of k.
+//!
+//! Ranks whose block of out is empty send their panels and receive none; there are such ranks if there are more ranks
+//! than indices. The total order of transfers is by panel, left before right, then by round of the broadcast.
 //!
 //! | file | topic |
 //! |---|---|
-//! | `panels` | the panels of k, and the rows and columns that hold them |
+//! | `panels` | the panels of k, and the rows and columns that own them |
 //! | `choose` | shapes of the grid, widths of panels, and broadcasts; their predicted time |
 //!
-//! Deliberately absent: idle ranks, which [`super::grid`] leaves where that moves less; cutting k for copies of out.
+//! Deliberately absent: idle ranks, which [`super::grid`] allows where that moves less; cutting k among replicas of
+//! out.
 
 mod choose;
 mod panels;
@@ -43,8 +46,8 @@ use crate::distribution::{Axis, Bounds, Cut, Distribution, Role, tile_bounds};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// On `rows` x `columns` ranks, row-major, `m` is cut along rows, `n` along columns, and `k` of left along columns, of
-/// right along rows. Panels have at most `width` indices of `k`.
+/// On `rows` x `columns` ranks in row-major order, `m` is cut among the rows and `n` among the columns. `k` is cut
+/// among the columns for left, and among the rows for right. Panels have at most `width` indices of `k`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Summa {
     pub m: Label,
@@ -62,7 +65,7 @@ impl Summa {
         self.rows * self.columns
     }
 
-    /// A tensor cut along one dimension by rows of the grid, and along another by columns.
+    /// A distribution that cuts one dimension of a tensor among the rows of the grid, and another among the columns.
     fn cut(&self, labels: &[Label], [by_row, by_column]: [Label; 2]) -> Distribution {
         let axis = |label: Label, ranks: usize| {
             let dim = labels.iter().position(|&l| l == label);
@@ -74,7 +77,7 @@ impl Summa {
 }
 
 impl Generator for Summa {
-    /// On a single row of ranks m is whole, on a single column n.
+    /// With a single row of ranks m is not cut; with a single column n is not cut.
     fn cuts(&self) -> Vec<Label> {
         let &Summa { m, n, k, rows, columns, .. } = self;
         let cut = |ranks: usize| ranks > 1 || self.ranks() == 1;
@@ -115,7 +118,7 @@ impl Generator for Summa {
         choose::seconds(self, contracted)
     }
 
-    /// All of k of its rows of left and of its columns of right, except what it holds.
+    /// All indices of k of the rank's rows of left and columns of right, except the part that it owns.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let &Summa { m, n, k, rows, columns, .. } = self;
         let Contraction { left, right, out, .. } = contraction;
@@ -136,21 +139,21 @@ impl Generator for Summa {
     }
 }
 
-/// One operand as its panels pass this rank.
+/// One operand, whose panels are broadcast along a line of ranks.
 struct Passing<'a> {
     tensor: &'a Tensor,
     k: Label,
     broadcast: CollectiveAlgorithm,
-    /// The ranks that the panels pass, in order: a row of the grid for left, a column for right.
+    /// The ranks along which panels are broadcast, in order: a row of the grid for left, a column for right.
     line: Vec<usize>,
-    /// How many of them, from the first, have a part of out.
+    /// The number of ranks of `line` with a part of out; they are the first ones.
     needing: usize,
-    /// By panel, the place in `line` of the rank that holds it.
+    /// For each panel, the position in `line` of the rank that owns it.
     holders: Vec<usize>,
     panels: &'a [Panel],
-    /// Alternating buffers for panels of other ranks.
+    /// Alternating buffers for the panels of other ranks.
     slots: Vec<BufferId>,
-    /// By panel, the number of panels of other ranks before it.
+    /// For each panel, the number of earlier panels that this rank receives.
     received: Vec<usize>,
 }
 
@@ -180,7 +183,7 @@ impl<'a> Passing<'a> {
         Passing { tensor, k, broadcast, line, needing, holders, panels, slots, received }
     }
 
-    /// A panel on this rank: in its block, or in a slot.
+    /// The view of a panel on this rank: in its own block, or in a slot.
     fn at(&self, rank: usize, panel: usize) -> Option<View> {
         let range = self.panels[panel].range.clone();
         if self.line[self.holders[panel]] == rank {
@@ -191,7 +194,7 @@ impl<'a> Passing<'a> {
         Some(corner(*self.slots.get(self.received[panel] % 2)?, &bounds))
     }
 
-    /// Broadcasts a panel to the ranks of the line that have a part of out.
+    /// Broadcasts a panel to those ranks of the line that have a part of out.
     fn pass(&self, builder: &mut Builder, panel: usize) {
         let (me, holder) = (builder.rank(), self.holders[panel]);
         let beyond = (holder >= self.needing).then_some(self.line[holder]);
@@ -210,7 +213,7 @@ fn summa(builder: &mut Builder, contraction: &Contraction, summa: &Summa) {
     let Some(target) = out.own(rank, &[]).filter(|_| out.elements() > 0) else { return };
     let (row, column) = (rank / columns, rank % columns);
     let panels = panels(left.extent(k), [rows, columns], width);
-    // Even tiles: the first ones are not empty.
+    // In an even cut, the first tiles are the nonempty ones.
     let along_row = ((0..columns).map(|other| row * columns + other).collect(), columns.min(out.extent(n)));
     let along_column = ((0..rows).map(|other| other * columns + column).collect(), rows.min(out.extent(m)));
     let [left_holders, right_holders] =

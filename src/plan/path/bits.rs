@@ -1,8 +1,8 @@
-//! Sets of small numbers as words of bits, of a size known at compile time.
+//! Sets of small numbers as bit masks of `W` words, where `W` is a compile-time constant.
 
 use std::hash::Hasher;
 
-/// A set of numbers below 64 `W`.
+/// A set of numbers below 64 x `W`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Bits<const W: usize>([u64; W]);
 
@@ -62,7 +62,8 @@ impl<const W: usize> Bits<W> {
     }
 }
 
-/// Mixes words by multiplication: the standard hash takes longer than all other work on a pair of sets.
+/// A hasher that mixes words by multiplication. The standard hash would take longer than all other work on a pair of
+/// sets.
 #[derive(Default)]
 pub struct BitHasher(u64);
 
@@ -80,7 +81,8 @@ impl Hasher for BitHasher {
     }
 
     fn write_u64(&mut self, word: u64) {
-        // The odd constant of splitmix64; the high half has the best bits, and tables use either half.
+        // The odd constant of splitmix64. The high bits of the product are mixed best, and hash tables use high or low
+        // bits.
         let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ mixed >> 32;
     }

@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-/// How the contraction order is found. It is the same for the same expression, extents and machine, in every run.
+/// How the contraction order is found. Every run finds the same order for the same expression, extents, element type
+/// and machine.
 ///
 /// ```
 /// use einsum_dist::{PathChoice, PathReport};
@@ -22,25 +23,27 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PathChoice {
-    /// The best of left to right, greedy orders, exhaustive search and annealing that is found within a tenth of the
-    /// predicted run time, and within two seconds.
+    /// The best order that is found within a tenth of the predicted run time, and within two seconds. The candidates
+    /// are left to right, greedy orders, exhaustive search and annealing.
     #[default]
     Auto,
-    /// The pair with the smallest result first: the best of several weights of the pair's own size and several orders
-    /// of pairs with equal scores.
+    /// Contracts the pair with the smallest result first. The best of several orders is used; these differ in the
+    /// weight of the pair's own size and in the order of pairs with equal scores.
     Greedy,
-    /// The fewest operations of all orders, as far as [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds) allows:
-    /// of all orders that multiply tensors without a common label only at the end, and of all others if these are not
-    /// too many to examine. The time is exponential in the number of tensors of dense networks, and less where few sets
-    /// of them are connected: rings and chains of 40 take less than a second. If the limit ends the search, the best of
-    /// greedy and annealed orders.
+    /// The order with the fewest operations, as far as [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds)
+    /// allows. The search covers all orders that multiply tensors without a common label only at the end. It also
+    /// covers all other orders, if there are few enough to examine.
+    ///
+    /// The time is exponential in the number of tensors of dense networks. It is shorter if few sets of tensors are
+    /// connected: rings and chains of 40 tensors take less than a second. If the limit ends the search, the best of
+    /// greedy and annealed orders is used.
     Optimal,
     /// Simulated annealing from a seeded start.
     Anneal,
-    /// In the order as written.
+    /// From left to right, as written.
     LeftToRight,
-    /// Positions in the list of tensors: a step removes its tensors from the list and appends their result, as in
-    /// opt_einsum.
+    /// The steps as positions in the list of tensors. A step removes its tensors from the list and appends their
+    /// result, as in opt_einsum.
     Explicit(Vec<Vec<usize>>),
 }
 
@@ -62,7 +65,7 @@ impl FromStr for PathChoice {
     }
 }
 
-/// `(0,1),(0,1)` or `[(0, 1), (0, 1)]`.
+/// Parses `(0,1),(0,1)` or `[(0, 1), (0, 1)]`.
 fn explicit(text: &str) -> Result<Vec<Vec<usize>>, String> {
     let malformed = || format!("path `{text}` is not written as positions: \"(0,1),(0,1)\"");
     let inner = match text.strip_prefix('[') {

@@ -1,14 +1,15 @@
-//! The cost of a contraction order, before any of it is planned.
+//! The cost of a contraction order, computed before any step is planned.
 //!
-//! Costs are logarithms to base 2: a network of a thousand tensors has more operations than a float can represent.
+//! Costs are logarithms to base 2, because a network of a thousand tensors can have more operations than a float can
+//! represent.
 
 use std::collections::HashMap;
 
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
-/// log2 of the multiply-adds of all contractions of an order: for each, the product of all extents, after each operand
-/// is summed over labels that no other tensor and no output needs.
+/// log2 of the multiply-adds of all contractions of an order. A contraction costs the product of the extents of all its
+/// labels, after each operand has been summed over labels that no other tensor and no output needs.
 pub fn log2_products(network: &Network, order: &Order) -> f64 {
     let mut tensors: Vec<Vec<Label>> = network.tensors.iter().map(|labels| distinct(labels)).collect();
     let mut needed: HashMap<Label, usize> = HashMap::new();
@@ -41,7 +42,7 @@ pub fn log2_products(network: &Network, order: &Order) -> f64 {
     log2_sum(&terms)
 }
 
-/// The distinct labels, in order.
+/// The distinct labels, in the order of their first occurrence.
 pub fn distinct(labels: &[Label]) -> Vec<Label> {
     let mut distinct: Vec<Label> = Vec::with_capacity(labels.len());
     for &label in labels {

@@ -1,9 +1,9 @@
-//! Greedy search: the pair with the smallest result first, among pairs with a common label.
+//! Greedy search: among pairs with a common label, contracts the pair with the smallest result first.
 //!
-//! Invariants: the same network and ties give the same order; steps are in depth-first order, so that few results wait
-//! to be used; for each label, a tensor is paired with only [`PARTNERS_PER_LABEL`] others, as all pairs of thousands
-//! would take minutes. Deliberately absent: randomness. The greedy search of `omeco` breaks ties by the order of a hash
-//! map, and then no two ranks have the same plan.
+//! Invariants: the same network and parameters give the same order. Steps are in depth-first order, so that few results
+//! are live at the same time. For each label, a tensor is paired with only [`PARTNERS_PER_LABEL`] other tensors,
+//! because evaluating all pairs of thousands of tensors would take minutes. Deliberately absent: randomness. The greedy
+//! search of `omeco` breaks ties by the order of a hash map, so no two ranks would have the same plan.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,21 +15,21 @@ use crate::tree::Order;
 /// The parameters of a greedy search.
 #[derive(Debug, Clone, Copy)]
 pub struct GreedyParameters {
-    /// A pair scores the elements of its result, minus this factor times the elements of the pair itself; less is
-    /// better.
+    /// The score of a pair is the number of elements of its result, minus this factor times the elements of the pair
+    /// itself. The pair with the lowest score is contracted.
     pub weight: f64,
-    /// Seed for the order of pairs with equal scores: regular networks have many, and one order may cost several times
-    /// as much as another.
+    /// Seed for the order of pairs with equal scores. Regular networks have many such pairs, and one order may cost
+    /// several times as much as another.
     pub ties: u64,
 }
 
-/// For each label, a tensor is paired with this many other tensors that have it: the ones that follow it, cyclically.
+/// For each label, a tensor is paired with this many other tensors that have the label: the next ones in cyclic order.
 const PARTNERS_PER_LABEL: usize = 32;
 
 /// Computes a contraction order. `log2` returns log2 of the extent of a label; labels of `output` are never summed.
 ///
-/// Cost: about p log p for p pairs with a common label, times the labels of a tensor; p is at most 2
-/// [`PARTNERS_PER_LABEL`] per label of a tensor.
+/// Cost: O(l p log p) for p pairs with a common label and l labels of a tensor; p is at most 2 [`PARTNERS_PER_LABEL`]
+/// per label of a tensor.
 pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, parameters: GreedyParameters) -> Order {
     let mut network = Network::new(tensors, output, log2);
     let mut pairs = BinaryHeap::new();
@@ -54,8 +54,8 @@ pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, p
     depth_first(&steps, tensors.len())
 }
 
-/// Appends the steps that multiply tensors into one, the smallest first; `sizes` are log2 of the elements and the
-/// number of each.
+/// Appends the steps that multiply tensors into one tensor, the smallest first. `sizes` has log2 of the elements and
+/// the number of each tensor.
 pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize; 2]>) {
     let mut left_over: BinaryHeap<Reverse<(Size, usize)>> =
         sizes.into_iter().map(|(log2, tensor)| Reverse((Size(log2), tensor))).collect();
@@ -68,14 +68,14 @@ pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize
 /// The remaining tensors, and the labels that they share.
 struct Network<'a> {
     log2: &'a dyn Fn(u32) -> f64,
-    /// Labels of every tensor, ascending; `None` for contracted ones.
+    /// Labels of every tensor, ascending; `None` for contracted tensors.
     labels: Vec<Option<Vec<u32>>>,
-    /// By label, the tensors that have it, ascending; the output counts as one that is never contracted, and comes
-    /// first.
+    /// For each label, the tensors that have it, ascending. `OUTPUT` counts as a tensor that is never contracted, and
+    /// comes first.
     holders: Vec<Vec<usize>>,
 }
 
-/// Stands for the output among the holders of a label.
+/// Represents the output among the holders of a label.
 const OUTPUT: usize = usize::MAX;
 
 impl<'a> Network<'a> {
@@ -112,7 +112,7 @@ impl<'a> Network<'a> {
         self.holders[label as usize].partition_point(|&holder| holder == OUTPUT || holder < tensor)
     }
 
-    /// The near tensors that share a label with a tensor, ascending.
+    /// The next tensors in cyclic order that share a label with `tensor`, ascending and distinct.
     fn neighbours(&self, tensor: usize) -> Vec<usize> {
         let near = |&label: &u32| {
             let (before, after) = self.holders[label as usize].split_at(self.place(label, tensor));
@@ -124,7 +124,7 @@ impl<'a> Network<'a> {
         others
     }
 
-    /// The labels of a pair that another tensor or the output needs, ascending.
+    /// The labels of a pair's result, ascending: those that another tensor or the output needs.
     fn result(&self, left: usize, right: usize) -> impl Iterator<Item = u32> {
         let needed =
             move |label: &u32| self.holders[*label as usize].iter().any(|&holder| holder != left && holder != right);
@@ -141,7 +141,7 @@ impl<'a> Network<'a> {
         merged.copied().filter(needed)
     }
 
-    /// A pair, with its sort key in front.
+    /// The sort key of a pair, followed by the pair.
     fn ranked(&self, left: usize, right: usize, parameters: GreedyParameters) -> (Size, u64, [usize; 2]) {
         let pair = [left, right];
         let numbers = pair.map(|tensor| (tensor as u64).to_le_bytes());
@@ -165,7 +165,7 @@ impl<'a> Network<'a> {
         self.labels(tensor).iter().map(|&label| (self.log2)(label)).sum()
     }
 
-    /// Replaces a pair by its result.
+    /// Replaces a pair by its result, and returns the number of the result.
     fn contract(&mut self, left: usize, right: usize) -> usize {
         let result = self.result(left, right).collect();
         for tensor in [left, right] {
@@ -178,8 +178,8 @@ impl<'a> Network<'a> {
     }
 }
 
-/// The same contractions in depth-first order: each right after those of its right operand. Not recursive, as trees may
-/// be deep.
+/// The same contractions in depth-first order: each directly follows the contractions that produce its right operand.
+/// Iterative, because trees may be deep.
 pub fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
     let mut order = Order::with_capacity(steps.len());
     let mut open = vec![Some(tensors + steps.len() - 1)];
@@ -198,7 +198,7 @@ pub fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
     order
 }
 
-/// A size with a total order; sizes are never NaN.
+/// A size with a total order; the size is never NaN.
 #[derive(PartialEq)]
 struct Size(f64);
 
@@ -230,7 +230,7 @@ mod tests {
         // Matrices of 2 x 32, 32 x 8 and 8 x 4.
         let log2 = |label: u32| [1.0, 5.0, 3.0, 2.0][label as usize];
         assert_eq!(order(&[&[0, 1], &[1, 2], &[2, 3]], &[0, 3], &log2, 0), [[0, 1], [2, 3]]);
-        // Tensors without common labels come at the end.
+        // Tensors without common labels are contracted at the end.
         let same = |_: u32| 1.0;
         assert_eq!(order(&[&[0], &[1], &[0], &[]], &[1], &same, 0), [[0, 2], [3, 4], [5, 1]]);
         assert!(order(&[&[0]], &[0], &same, 0).is_empty());
@@ -242,7 +242,7 @@ mod tests {
         let tensors: Vec<&[u32]> = chain.iter().map(Vec::as_slice).collect();
         let order = order(&tensors, &[0], &|_| 1.0, 0);
         assert_eq!(order.len(), chain.len() - 1);
-        // Neighbours in the chain first: no result has more labels than a tensor.
+        // Contracts neighbours in the chain first, so that no result has more labels than a tensor.
         let mut labels: Vec<Option<Vec<u32>>> = chain.into_iter().map(Some).collect();
         for pair in order {
             let [one, other] = [pair[0], pair[1]].map(|tensor| labels[tensor].take().unwrap());

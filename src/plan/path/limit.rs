@@ -1,6 +1,6 @@
-//! Limits that ended a search for a path early, in words for users.
+//! Limits that ended a path search early, with messages for users.
 
-/// A limit that a search has reached. Its path is the best that the search has seen.
+/// A limit that ended a path search. The search then returns the best path that it found.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SearchLimit {
     /// `optimal` reached its time budget.
@@ -24,7 +24,7 @@ pub enum SearchLimit {
     )]
     #[expect(missing_docs, reason = "fields are what messages say")]
     Anneal { seconds: f64, sweeps: usize, of: usize },
-    /// More operands than `anneal` can order.
+    /// There are more operands than `anneal` can order.
     #[error("--path anneal: {tensors} operands are more than the {most} that are annealed; the path is a greedy one")]
     #[expect(missing_docs, reason = "fields are what messages say")]
     TooMany { tensors: usize, most: usize },

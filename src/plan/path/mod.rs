@@ -1,6 +1,6 @@
 //! Finds the order in which the tensors of an einsum are contracted.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `choice` | the user's choice, as text and as a value |
 //! | `search` | searches: greedy and optimal orders, and orders annealed by `omeco` |
@@ -8,11 +8,11 @@
 //! | `optimal`, `bits` | the fewest operations of all orders, by dynamic programming over sets of tensors |
 //! | `limit` | limits that ended a search early |
 //! | `cost` | the cost of an order: operations, largest intermediate |
-//! | `positions` | conversion between tensor numbers and positions in a list that shrinks, as opt_einsum writes paths |
+//! | `positions` | converts between tensor numbers and positions in a shrinking list, which opt_einsum uses in paths |
 //!
-//! Invariants: an order is a function of the einsum, the choice, the budget, the machine and the element type, so all
-//! ranks find the same one; with `auto` it has no more operations than left to right. Deliberately absent: merging the
-//! einsums of brackets, which the user wrote on purpose.
+//! Invariants: an order depends only on the einsum, the choice, the budget, the machine and the element type, so all
+//! ranks find the same order; an order of `auto` has no more operations than left to right. Deliberately absent:
+//! merging the einsums of nested brackets, because the user wrote the brackets on purpose.
 
 mod bits;
 mod choice;
@@ -33,26 +33,28 @@ use optimal::Proof;
 use super::error::PlanError;
 use crate::tree::{Network, Order, left_to_right};
 
-/// Maximum tensors for which `auto` searches; more are contracted as written, since searches take seconds.
+/// Maximum number of tensors for which `auto` searches. Larger networks are contracted as written, because a search
+/// would take seconds.
 const MAX_SEARCHED_TENSORS: usize = 20_000;
 
-/// Maximum seconds of a search, as a share of the seconds that the best order so far takes.
+/// Maximum time of a search by `auto`, as a fraction of the predicted time of the best order so far.
 const MAX_SEARCH_SHARE: f64 = 0.1;
 
-/// Maximum seconds that `auto` searches.
+/// Maximum seconds of a search by `auto`.
 const MAX_SEARCH_SECONDS: f64 = 2.0;
 
-/// Maximum seconds of the search for the optimal order, unless the options set it.
+/// Default budget in seconds of the search for the optimal order.
 const OPTIMAL_SECONDS: f64 = 10.0;
 
-/// Share of its budget that `auto` spends on the optimal order of networks too large to examine all orders.
+/// Fraction of its budget that `auto` spends on the optimal order if the budget does not allow examining all orders.
 const OPTIMAL_SHARE: f64 = 0.25;
 
-/// Step limit of the optimal search if examining all orders fits into the budget.
+/// Step limit of the optimal search if the budget allows examining all orders.
 const OPTIMAL_STEPS: u64 = 100_000_000;
 
-/// The contraction order of one einsum, and the limit that ended its search early, if any. `seconds` is the budget of
-/// the search, and `rate` the multiply-adds per second of a rank, by which `auto` sets its own.
+/// Returns the contraction order of one einsum, and the limit that ended its search early, if any. `seconds` is the
+/// budget of the search. `rate` is the number of multiply-adds per second of a rank, from which `auto` computes its
+/// default budget.
 ///
 /// # Errors
 /// An explicit path that is not valid for this einsum.
@@ -88,7 +90,7 @@ fn greedy(search: &search::PathSearch, tensors: usize, seconds: Option<f64>) -> 
     (search.greedy(0..most), limit)
 }
 
-/// The optimal order, or the best of others if it cannot be found in `seconds`.
+/// The optimal order; if it is not found within `seconds`, the best of greedy and annealed orders.
 fn optimal(search: &search::PathSearch, tensors: usize, seconds: f64) -> (Order, Option<SearchLimit>) {
     let greedy = search.greedy(search::patient_ties(tensors));
     let (found, proof) = search.optimal(&greedy, search::steps_within(seconds));
@@ -115,7 +117,8 @@ fn anneal(search: &search::PathSearch, tensors: usize, seconds: Option<f64>) -> 
     }
 }
 
-/// The cheapest order that can be found in a fraction of the time of contracting, or in `seconds`.
+/// The cheapest order found within `seconds`, or by default within a fraction of the predicted time of the
+/// contractions.
 fn auto(network: &Network, search: &search::PathSearch, seconds: Option<f64>, rate: f64) -> Order {
     let tensors = network.tensors.len();
     let price = |order: Order| (cost::log2_products(network, &order), order);

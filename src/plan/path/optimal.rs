@@ -1,14 +1,14 @@
 //! Finds the order with the fewest multiply-adds, by dynamic programming over sets of tensors.
 //!
-//! The cheapest way to contract a set is the cheapest of all ways to split it in two. Sets are built up by size, and
-//! only those that cost at most a cap are kept; the cap grows until all tensors are one set, as in `opt_einsum`'s
-//! dynamic programming. A first pass pairs sets that share a label, one connected component of the network after the
-//! other; results of different components are multiplied at the end, the smallest first. A second pass searches for
-//! anything cheaper that multiplies tensors without a common label, with a bounded number of steps.
+//! The cheapest way to contract a set is the cheapest over all its splits into two sets. Sets are built in order of
+//! size. Only sets that cost at most a cap are kept; the cap grows until a set contains all tensors, as in the dynamic
+//! programming of `opt_einsum`. The first pass pairs sets that share a label, one connected component of the network
+//! after another. The results of the components are multiplied at the end, the smallest first. The second pass also
+//! pairs sets without a common label. It has a bounded number of steps and only searches for cheaper orders.
 //!
-//! Invariants: the same network and limit give the same order, as the limit counts steps and not seconds; a label of
-//! three or more tensors is summed with the last of them, a label of the output never. Deliberately absent: a limit by
-//! the clock, with which ranks would find different paths.
+//! Invariants: the same network and limit give the same order, because the limit counts steps and not seconds. A label
+//! that several tensors have is summed when the last of them is contracted; a label of the output is never summed.
+//! Deliberately absent: a limit on seconds, with which ranks would find different paths.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -18,22 +18,22 @@ use super::cost::log2_sum;
 use super::greedy::{depth_first, multiply};
 use crate::tree::Order;
 
-/// Steps that evaluating a pair of sets costs, beyond one for examining it.
+/// Steps charged for evaluating a pair of sets, in addition to one step for examining it.
 const EVALUATION_STEPS: u64 = 8;
 
-/// Maximum number of sets that are kept; they occupy a few hundred megabytes.
+/// Maximum number of sets that are kept. They occupy a few hundred megabytes.
 const MAX_SETS: usize = 2_000_000;
 
 /// Factor by which the cap grows from one round to the next.
 const CAP_GROWTH: f64 = 4.0;
 
-/// Relative tolerance of costs, which are sums of rounded numbers.
+/// Relative tolerance when costs are compared, because costs are rounded sums.
 const COST_TOLERANCE: f64 = 1e-9;
 
 /// Step limit of the pass that also multiplies tensors without a common label.
 const OUTER_STEPS: u64 = 300_000_000;
 
-/// What is proved of an order.
+/// The outcome of a search: what it proved of the order, or which limit ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// No order has fewer multiply-adds.
@@ -46,7 +46,7 @@ pub enum Proof {
     Sets,
 }
 
-/// Tensors as lists of labels, each label at most once in a tensor.
+/// A network: tensors and output as lists of labels. No tensor has a label twice.
 #[derive(Clone, Copy)]
 pub struct Labelled<'a> {
     pub tensors: &'a [Vec<u32>],
@@ -55,11 +55,12 @@ pub struct Labelled<'a> {
     pub log2: &'a dyn Fn(u32) -> f64,
 }
 
-/// The best order that costs at most 2^`known` multiply-adds, if the search finds one, and what is proved of it.
+/// Returns the best order that costs at most 2^`known` multiply-adds, if the search finds one, and the outcome of the
+/// search.
 ///
-/// Cost: examines at most `steps` pairs of sets, at some nanoseconds each.
+/// Cost: examines at most `steps` pairs of sets, at a few nanoseconds per pair.
 pub fn optimal(network: Labelled, known: f64, steps: u64) -> (Option<Order>, Proof) {
-    // Sets hold tensors or labels; the larger number decides.
+    // A bit set contains tensors or labels, so the larger count determines its size.
     let labels = network.tensors.iter().flatten().collect::<std::collections::BTreeSet<_>>().len();
     match network.tensors.len().max(labels) {
         0..=64 => search::<1>(network, known, steps),
@@ -91,7 +92,7 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
     multiply(results, count, &mut steps);
     costs.extend(outer_costs(&mut sizes));
     let connected = log2_sum(&costs);
-    // Anything better than that.
+    // Second pass: searches for any order that is cheaper than `connected`.
     let mut sets = Sets::<W>::new(network, (0..count).collect(), connected);
     let mut left = left.min(OUTER_STEPS);
     match sets.round(1.0 - COST_TOLERANCE, true, &mut left) {
@@ -106,7 +107,7 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
     }
 }
 
-/// log2 of the costs of multiplying results without common labels, the smallest first.
+/// log2 of the costs of multiplying the results of components, the smallest first. Such results have no common labels.
 fn outer_costs(sizes: &mut Vec<f64>) -> Vec<f64> {
     let mut costs = Vec::new();
     sizes.sort_by(|one, other| other.total_cmp(one));
@@ -154,9 +155,9 @@ struct Set<const W: usize> {
     labels: Bits<W>,
     /// log2 of the elements of its result.
     log2: f64,
-    /// Cost as a share of the known cost.
+    /// Cost divided by the known cost.
     cost: f64,
-    /// The two sets that it is made of; `None` for a single tensor.
+    /// The two sets that this set was built from; `None` for a single tensor.
     pair: Option<[u32; 2]>,
 }
 
@@ -173,15 +174,16 @@ struct Scanned<const W: usize> {
 struct Sets<const W: usize> {
     all: Vec<Set<W>>,
     ids: HashMap<Bits<W>, u32, BuildHasherDefault<BitHasher>>,
-    /// Sets by the number of their tensors, less one.
+    /// Ids of sets: `levels[n]` lists the sets of n + 1 tensors.
     levels: Vec<Vec<u32>>,
-    /// By local number of a label: log2 of its extent, its tensors, whether the output has it.
+    /// log2 of the extent of each label, by its local number. `holders` lists its tensors, and `kept` the labels of the
+    /// output.
     extents: Vec<f64>,
     holders: Vec<Bits<W>>,
     kept: Bits<W>,
-    /// Number of each tensor in the network.
+    /// The number of each tensor in the network.
     numbers: Vec<usize>,
-    /// log2 of the known cost, of which all costs are shares.
+    /// log2 of the known cost. All costs are stored relative to it.
     known: f64,
 }
 
@@ -202,7 +204,7 @@ impl<const W: usize> Sets<W> {
             kept: network.output.iter().filter_map(|label| local.get(label)).fold(Bits::default(), |b, &at| b.with(at)),
             extents,
             numbers,
-            // For a network that costs nothing, costs are shares of a single multiply-add.
+            // At least one multiply-add, so that costs are also defined for a network that costs nothing.
             known: known.max(0.0),
         };
         for (tensor, &number) in sets.numbers.clone().iter().enumerate() {
@@ -225,24 +227,25 @@ impl<const W: usize> Sets<W> {
         self.all.push(set);
     }
 
-    /// Builds the set of all tensors by pairing sets with a label in common.
+    /// Builds the set of all tensors by pairing sets that have a label in common.
     fn connected(&mut self, left: &mut u64) -> Result<usize, Proof> {
-        // With several tensors, each takes part in a contraction.
+        // Every tensor takes part in a contraction, so the cost of an order is at least the size of the largest tensor.
         let largest = self.all.iter().map(|set| set.log2).fold(0.0, f64::max);
         let mut cap = (largest - self.known).exp2().max(f64::MIN_POSITIVE) * CAP_GROWTH;
         loop {
-            // Rounding must not exclude the known order.
+            // The tolerance ensures that rounding does not exclude the known order.
             let last = cap >= 1.0 + COST_TOLERANCE;
             match self.round(cap.min(1.0 + COST_TOLERANCE), false, left)? {
                 Some(root) => return Ok(root),
-                // Nothing is as good as the known order, which has other pairs.
+                // No connected order is as cheap as the known order, which therefore pairs tensors without a common
+                // label.
                 None if last => return Err(Proof::OptimalConnected),
                 None => cap *= CAP_GROWTH,
             }
         }
     }
 
-    /// Builds all sets that cost at most `cap`. Returns the set of all tensors, if it is among them.
+    /// Builds all sets that cost at most `cap`. Returns the set of all tensors if it was built.
     fn round(&mut self, cap: f64, outer: bool, left: &mut u64) -> Result<Option<usize>, Proof> {
         let count = self.levels.len();
         let mut scanned: Vec<Vec<Scanned<W>>> = vec![self.scan(0)];
@@ -255,7 +258,7 @@ impl<const W: usize> Sets<W> {
         Ok(self.levels[count - 1].first().map(|&id| id as usize))
     }
 
-    /// The sets of a level, the cheapest first.
+    /// The sets of a level, sorted by cost.
     fn scan(&self, level: usize) -> Vec<Scanned<W>> {
         let scanned = self.levels[level].iter().map(|&id| {
             let Set { tensors, labels, log2, cost, .. } = self.all[id as usize];
@@ -275,7 +278,7 @@ impl<const W: usize> Sets<W> {
     ) -> Result<(), Proof> {
         let [ones, others] = levels.map(|level| &scanned[level]);
         for (at, one) in ones.iter().enumerate() {
-            // Visits each pair of sets of the same size once.
+            // For sets of the same size, visits each pair once.
             let others = if levels[0] == levels[1] { &others[at + 1..] } else { others };
             let (mut seen, mut evaluated) = (0, 0);
             for other in others {
@@ -289,7 +292,7 @@ impl<const W: usize> Sets<W> {
                 evaluated += 1;
                 self.evaluate(one, other, levels[0] + levels[1] + 1, cap);
             }
-            // Checked once per row: a row may be long, but a few more sets do not matter.
+            // Checked once per row only: the number of sets may exceed the limit by one row.
             let words = W.div_ceil(4) as u64;
             *left = left.checked_sub(1 + words * (seen + EVALUATION_STEPS * evaluated)).ok_or(Proof::Steps)?;
             if self.all.len() > MAX_SETS / W {
@@ -318,15 +321,16 @@ impl<const W: usize> Sets<W> {
         let summed = common.iter().filter(is_summed).fold(Bits::default(), Bits::with);
         let labels = one.labels.or(other.labels).without(summed);
         let log2 = self.log2(labels);
-        // Any contraction with this set costs at least one multiply-add per element.
+        // Skips a set whose next contraction would exceed the cap. That contraction costs at least one multiply-add per
+        // element of the set's result.
         let whole = level + 1 == self.levels.len();
         if whole || cost + (log2 - self.known).exp2() <= cap {
             self.push(Set { tensors, labels, log2, cost, pair: Some([one.id, other.id]) }, level);
         }
     }
 
-    /// Appends the contractions of a set. Returns the number of its result; results are numbered after the `tensors`
-    /// tensors.
+    /// Appends the contractions that build a set. Returns the number of its result. Results are numbered after the
+    /// `tensors` tensors, in the order of steps.
     fn append(&self, root: usize, tensors: usize, steps: &mut Vec<[usize; 2]>) -> usize {
         let mut reached = vec![root];
         let mut at = 0;
@@ -334,7 +338,7 @@ impl<const W: usize> Sets<W> {
             reached.extend(self.all[id].pair.iter().flatten().map(|&id| id as usize));
             at += 1;
         }
-        // The two sets that a set is made of have fewer tensors.
+        // A set has more tensors than the two sets that it was built from, so it comes after them.
         reached.sort_by_key(|&id| self.all[id].tensors.count());
         let mut numbers: HashMap<usize, usize> = HashMap::new();
         for id in reached {
@@ -361,11 +365,11 @@ mod tests {
 
     const STEPS: u64 = 20_000_000;
 
-    /// Tensors, output and extents.
+    /// Labels of each tensor, labels of the output, and extents by label.
     type Case = (Vec<Vec<u32>>, Vec<u32>, Vec<usize>);
 
-    /// As many labels as fit, each in up to three tensors, some in the output; some tensors have no labels, and some
-    /// components share none.
+    /// Three to seven tensors and two to nine labels. Each label is in one to three tensors, and some labels are in the
+    /// output. Some tensors have no labels, and some networks are not connected.
     fn random(seed: u64) -> Case {
         let mut at = 0;
         let mut below = |n: u64| {
@@ -387,7 +391,7 @@ mod tests {
                 output.push(label);
             }
         }
-        // A label that only one tensor has and the output lacks is summed beforehand.
+        // A label that only one tensor has and the output lacks would be summed before the search.
         for tensor in 0..tensors.len() {
             let others: Vec<u32> =
                 tensors.iter().enumerate().filter(|(at, _)| *at != tensor).flat_map(|(_, t)| t.clone()).collect();
@@ -410,7 +414,7 @@ mod tests {
         optimal(Labelled { tensors, output, log2: &log2 }, known, steps)
     }
 
-    /// The minimum cost over all ways to split all sets in two.
+    /// The minimum cost by brute force, over all splits of all sets into two.
     fn least((tensors, output, extents): &Case) -> f64 {
         let all = (1usize << tensors.len()) - 1;
         let labels = |set: usize| {

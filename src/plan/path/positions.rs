@@ -1,18 +1,18 @@
-//! Converts between tensor numbers (inputs 0 to n - 1, then results in order) and positions in a list from which each
-//! step removes its tensors and to which it appends their result.
+//! Converts between tensor numbers and positions. Inputs have the numbers 0 to n - 1, followed by results in the order
+//! of steps. Positions refer to a list from which each step removes its tensors and to which it appends their result.
 //!
-//! Invariant: either direction takes time n log n. Deliberately absent: anything about the tensors themselves.
+//! Invariant: each direction costs O(n log n). Deliberately absent: labels and extents of the tensors.
 
 use crate::tree::{NodeId, Order, Step, Tree};
 
-/// The numbers that are still in the list: a Fenwick tree of ones.
+/// The numbers that are still in the list, as a Fenwick tree of ones.
 struct Live {
     sums: Vec<usize>,
     count: usize,
 }
 
 impl Live {
-    /// Holds numbers 0 to `first - 1`, with room for all below `all`.
+    /// A list of the numbers 0 to `first - 1`, with room for all numbers below `all`.
     fn new(first: usize, all: usize) -> Live {
         let mut live = Live { sums: vec![0; all + 1], count: 0 };
         (0..first).for_each(|number| live.insert(number));
@@ -36,7 +36,7 @@ impl Live {
         self.change(number, -1);
     }
 
-    /// The position of a number: how many smaller numbers are in the list.
+    /// The position of a number, which is the count of smaller numbers in the list.
     fn position(&self, number: usize) -> usize {
         let (mut at, mut sum) = (number, 0);
         while at > 0 {
@@ -62,10 +62,10 @@ impl Live {
     }
 }
 
-/// Converts a path of positions to an order of numbers.
+/// Converts a path of positions to an order of tensor numbers.
 ///
 /// # Errors
-/// A message that says what is wrong with the path.
+/// A message that explains why the path is not valid.
 pub fn numbered(path: &[Vec<usize>], tensors: usize) -> Result<Order, String> {
     let mut live = Live::new(tensors, tensors + path.len());
     let mut order = Order::with_capacity(path.len());
@@ -98,7 +98,7 @@ pub fn numbered(path: &[Vec<usize>], tensors: usize) -> Result<Order, String> {
     }
 }
 
-/// The contractions of a tree as positions; unary steps keep the number of their input.
+/// The contractions of a tree as positions. The result of a unary step has the number of its input.
 pub fn path(tree: &Tree) -> Vec<[usize; 2]> {
     let contractions = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
     let mut live = Live::new(tree.operands, tree.operands + contractions);

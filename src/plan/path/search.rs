@@ -1,6 +1,7 @@
-//! Searches for orders: greedy ones by `greedy`, the optimal one by `optimal`, annealed ones by `omeco`, from a seed.
+//! Searches for orders: greedy orders by `greedy`, the optimal order by `optimal`, and orders annealed from a seed by
+//! `omeco`.
 //!
-//! Invariants: the same network and budget give the same order; budgets of seconds become numbers of steps.
+//! Invariants: the same network and budget give the same order; budgets in seconds are converted to numbers of steps.
 //! Deliberately absent: clocks, with which ranks would find different orders.
 
 use std::collections::HashMap;
@@ -15,41 +16,42 @@ use super::optimal::{self, Labelled, Proof};
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
-/// Seconds that users do not notice.
+/// Users do not notice a search of this many seconds.
 pub const UNNOTICED_SECONDS: f64 = 5e-3;
 
-/// Maximum tensors that are annealed: annealing recurses as deep as a tree may be.
+/// Maximum number of tensors that are annealed, because annealing recurses to the depth of the tree.
 pub const MAX_ANNEALED_TENSORS: usize = 2_000;
 
-/// Maximum tensors of a greedy search with several weights and orders of ties; more are searched once.
+/// Maximum number of tensors for which a greedy search tries several weights and orders of ties. Larger networks are
+/// searched once.
 const MAX_VARIED_TENSORS: usize = 3_000;
 
-/// Maximum orders of ties that are tried.
+/// Maximum number of orders of ties that are tried.
 pub const MAX_TIE_ORDERS: u64 = 16;
 
-/// Steps of the optimal search per second on one core; measured as 5.5 to 7.5 times 10^8, on networks of 20 to 125
+/// Steps of the optimal search per second on one core. Measured: 5.5 to 7.5 times 10^8, on networks of 20 to 125
 /// tensors.
 const STEPS_PER_SECOND: f64 = 5e8;
 
 /// Seconds of a greedy search per tensor and order of ties.
 const GREEDY_SECONDS: f64 = 4e-6;
 
-/// Number of temperatures of an annealing, and of sweeps over the tree at each.
+/// Number of temperatures of an annealing, and number of sweeps over the tree at each temperature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sweeps {
     temperatures: usize,
     pub each: usize,
 }
 
-/// The sweeps if the user chose annealing.
+/// The sweeps if the user selects annealing.
 pub const LONG_SWEEPS: Sweeps = Sweeps { temperatures: 100, each: 50 };
 
-/// The orders of ties of a greedy search if the user chose it.
+/// The orders of ties of a greedy search if the user selects it.
 pub fn patient_ties(tensors: usize) -> Range<u64> {
     0..if tensors > MAX_VARIED_TENSORS { 1 } else { MAX_TIE_ORDERS }
 }
 
-/// Further orders of ties that a greedy search can try in `seconds`, if any.
+/// Further orders of ties that a greedy search can try in `seconds`; `None` if there is time for none.
 pub fn more_ties(tensors: usize, seconds: f64) -> Option<Range<u64>> {
     let more = ties_within(tensors, seconds);
     (more > 0).then_some(1..MAX_TIE_ORDERS.min(1 + more))
@@ -65,7 +67,7 @@ pub fn steps_within(seconds: f64) -> u64 {
     (seconds * STEPS_PER_SECOND) as u64
 }
 
-/// The sweeps that annealing can do in `seconds`; `None` if they are too few, or if there are too many tensors.
+/// The sweeps that fit into `seconds`; `None` if fewer than two per temperature fit, or if there are too many tensors.
 pub fn sweeps(tensors: usize, seconds: f64) -> Option<Sweeps> {
     const SECONDS_PER_TENSOR: f64 = 1.5e-6;
     let temperatures = LONG_SWEEPS.temperatures;
@@ -78,7 +80,7 @@ pub fn exhaustive_seconds(tensors: usize) -> f64 {
     5e-8 * 3f64.powi(tensors.min(600) as i32)
 }
 
-/// An einsum whose tensors are reduced to distinct labels that another tensor or the output needs.
+/// An einsum whose tensors keep only distinct labels that another tensor or the output needs.
 pub struct PathSearch<'a> {
     network: &'a Network<'a>,
     /// Labels as numbers, as `omeco` expects them.
@@ -100,11 +102,12 @@ impl<'a> PathSearch<'a> {
     }
 
     fn extent(&self, label: u32) -> usize {
-        // With an extent of 0 no order contracts anything.
+        // An extent of 0 counts as 1: no order contracts anything then, so all orders cost the same.
         self.network.extents[label as usize].max(1)
     }
 
-    /// The cheapest of greedy orders with several weights of the operands' sizes and several orders of ties.
+    /// The cheapest of several greedy orders, which differ in the weight of the operands' sizes and in the order of
+    /// ties.
     pub fn greedy(&self, ties: Range<u64>) -> Order {
         let weights: &[f64] = if self.tensors.len() > MAX_VARIED_TENSORS { &[0.0] } else { &[0.0, 0.5, 1.0] };
         let log2: Vec<f64> = (0..self.network.extents.len() as u32).map(|label| self.log2(label)).collect();
@@ -115,8 +118,8 @@ impl<'a> PathSearch<'a> {
         )
     }
 
-    /// The order with the fewest operations if it is found in `steps` and cheaper than `known`, and what is proved of
-    /// the best order.
+    /// Returns the order with the fewest operations, if it is found in `steps` steps and is cheaper than `known`, and
+    /// the outcome of the search.
     pub fn optimal(&self, known: &Order, steps: u64) -> (Option<Order>, Proof) {
         let extents: Vec<usize> = self.network.extents.iter().map(|&extent| extent.max(1)).collect();
         let tensors = self.network.tensors.clone();
@@ -141,7 +144,7 @@ impl<'a> PathSearch<'a> {
             betas: (1..=temperatures).map(|step| 15.0 * step as f64 / temperatures as f64).collect(),
             ntrials: 1,
             niters: each,
-            // The greedy initializer differs from run to run.
+            // The greedy initializer of `omeco` differs from run to run.
             initializer: Initializer::Random,
             score: ScoreFunction::default(),
             ..TreeSA::default()
@@ -168,7 +171,7 @@ impl<'a> PathSearch<'a> {
         self.tensors.iter().flatten().map(|&label| (label, self.extent(label))).collect()
     }
 
-    /// Appends a tree's contractions. Not recursive, as trees may be deep.
+    /// Appends the contractions of a tree. Iterative, because trees may be deep.
     fn append(&self, tree: NestedEinsum<u32>, order: &mut Order) {
         let mut open = vec![Some(tree)];
         let mut done = Vec::new();
@@ -176,7 +179,7 @@ impl<'a> PathSearch<'a> {
             match next {
                 Some(NestedEinsum::Leaf { tensor_index }) => done.push(tensor_index),
                 Some(NestedEinsum::Node { args, .. }) => {
-                    // Searches for several tensors return binary trees.
+                    // Searches over several tensors return binary trees.
                     open.push(None);
                     open.extend(args.into_iter().rev().map(Some));
                 }

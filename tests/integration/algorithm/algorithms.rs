@@ -1,24 +1,25 @@
-//! Random contractions by every algorithm: results, proofs, and bytes, which the closed form of each algorithm agrees with.
+//! Random contractions with every algorithm. Results, verification and bytes are checked; bytes must equal the
+//! algorithm's closed form.
 
 use crate::common::{Case, Rng, on_another_grid};
 use einsum_dist::algorithm::{Algorithm, Contraction, Tensor};
 use einsum_dist::plan::{AlgorithmName, Source, Value};
 use einsum_dist::{Dtype, Machine, Plan, PlanOptions, Problem, World};
 
-/// For each algorithm.
+/// Contractions per algorithm.
 const CASES: usize = 400;
 
-/// A plan, if the algorithm applies.
+/// A plan with this algorithm. `None` if it does not apply.
 fn plan(case: &Case, ranks: usize, algorithm: AlgorithmName, accumulate: bool) -> Option<Plan> {
     let dtype = if case.f64 { Dtype::Float64 } else { Dtype::Float32 };
-    // Beyond a square some are.
+    // Ranks beyond the largest square may be idle, so that Cannon's algorithm applies to any number of ranks.
     let idle = true;
     let options = PlanOptions::default().dtype(dtype).algorithm(algorithm).accumulate(accumulate).idle(idle);
     let shapes = [case.shape(&case.left), case.shape(&case.right)];
     Problem::parse(&case.expression()).unwrap().shapes(&shapes).unwrap().plan(&Machine::new(ranks, 1), &options).ok()
 }
 
-/// One contraction and the tiles that its tensors are cut into.
+/// A plan of one contraction, and the indices of left, right and out in its values.
 struct Tiles<'a> {
     plan: &'a Plan,
     values: [usize; 3],
@@ -35,7 +36,7 @@ impl<'a> Tiles<'a> {
         algorithm
     }
 
-    /// Words that a rank receives, in closed form.
+    /// Closed form of the words that a rank receives. `None` if the algorithm has none.
     fn received(&self, rank: usize) -> Option<u64> {
         let tensor = |node: usize| {
             let Value { labels, shape, distribution, .. } = self.plan.values[node].clone();
@@ -66,7 +67,7 @@ fn random_contractions(algorithm: AlgorithmName, seed: u64, ranks: impl Fn(&mut 
             let words = tiles.received(rank).map(|words| words * plan.dtype.size() as u64);
             assert_eq!(planned, words.unwrap_or(planned), "rank {rank}: {}", plan.explain());
         }
-        // Every tensor is held once.
+        // Every element is stored on exactly one rank.
         for value in &plan.values {
             let blocks = (0..ranks).filter_map(|rank| value.distribution.block(&value.shape, rank));
             let held: usize = blocks.map(|block| block.volume()).sum();
@@ -103,7 +104,7 @@ fn cannon_names_the_nearest_square() {
     }
 }
 
-/// A cube on 8 ranks is cut 2 x 2 x 2; with memory for little more than the tensors, out stays where it is.
+/// A cube on 8 ranks is cut 2 x 2 x 2. If memory is little larger than the tensors, k is not cut, so out does not move.
 #[test]
 fn memory_decides_between_two_and_three_dimensions() {
     let cuts = |memory_limit| {

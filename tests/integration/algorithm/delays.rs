@@ -1,10 +1,10 @@
-//! Random pauses in front of tasks never change a bit of a result: 200 runs of each algorithm, each with pauses of its own.
+//! Random delays before tasks never change a bit of a result: 200 runs of each algorithm, each with different delays.
 
 use crate::common::{batched, same_bits};
 use einsum_dist::World;
 use einsum_dist::plan::AlgorithmName;
 
-/// On each of two numbers of ranks.
+/// Runs of each algorithm on each of two numbers of ranks.
 const RUNS: u64 = 100;
 
 fn check(algorithm: AlgorithmName) {
@@ -17,7 +17,7 @@ fn check(algorithm: AlgorithmName) {
 
 #[test]
 fn pauses_change_no_bit() {
-    // Runs mostly wait: those of all algorithms do so at the same time.
+    // Runs are idle most of the time, so all algorithms run concurrently.
     std::thread::scope(|scope| {
         AlgorithmName::ALL.iter().for_each(|&algorithm| drop(scope.spawn(move || check(algorithm))))
     });

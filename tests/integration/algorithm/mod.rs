@@ -1,4 +1,4 @@
-//! Algorithms against the reference: results, bytes, proofs, mutations of schedules, and orders of events.
+//! Algorithms: results compared with the reference, bytes, verification, mutations of schedules, and orders of events.
 
 mod algorithms;
 mod contractions;

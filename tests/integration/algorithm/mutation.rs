@@ -1,4 +1,4 @@
-//! Single mutations of correct schedules: the verifier rejects each, or it executes to the same bits.
+//! Single mutations of correct schedules: the verifier rejects each mutant, or the mutant runs with the same bits.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,8 +66,9 @@ fn every_mutation_is_rejected_or_harmless() {
     assert!(rejected * 10 > tried * 7, "only {rejected} of {tried} were rejected");
 }
 
-/// A contraction by a forced algorithm, also on a grid that the planner would not choose, or a tree with
-/// redistributions, on groups of ranks or in a pipeline; onto an existing output or not.
+/// A random plan. It is either one contraction with a forced algorithm, sometimes on a grid that the planner would not
+/// choose, or a tree with redistributions, groups of ranks or a pipeline. It overwrites the output or accumulates onto
+/// it.
 fn random_plan(rng: &mut Rng) -> Plan {
     loop {
         let ranks = 1 + rng.below(6);
@@ -79,7 +80,7 @@ fn random_plan(rng: &mut Rng) -> Plan {
             .accumulate(rng.below(2) == 0)
             .idle(rng.below(2) == 0)
             .reorder(Reorder::ALL[rng.below(4)]);
-        // Where starting a transfer takes long, subtrees have ranks of their own.
+        // If starting a transfer takes long, the planner assigns separate groups of ranks to subtrees.
         let slow = Machine { flops: 2e4, link_latency: 1e-3, ..Machine::new(ranks, 1) };
         let machine = if rng.below(2) == 0 { slow } else { Machine::new(ranks, 1) };
         let (expression, shapes) = if rng.below(3) > 0 {
@@ -116,7 +117,7 @@ fn random_plan(rng: &mut Rng) -> Plan {
     }
 }
 
-/// What there is in a plan that not every plan has.
+/// Names of the optional features of a plan.
 fn features(plan: &Plan) -> Vec<&'static str> {
     let mut found: Vec<&str> = Vec::new();
     found.extend(plan.pipeline.is_some().then_some("pipeline"));
@@ -145,7 +146,7 @@ fn features(plan: &Plan) -> Vec<&'static str> {
     found
 }
 
-/// Changes one thing in one schedule; says what.
+/// Changes one property of one schedule, and returns a name for the change.
 fn mutate(rng: &mut Rng, schedules: &mut [Schedule]) -> Option<&'static str> {
     let ranks = schedules.len();
     let schedule = &mut schedules[rng.below(ranks)];
@@ -245,11 +246,11 @@ fn pick<'a>(rng: &mut Rng, task: &'a mut Task) -> Option<&'a mut View> {
     Some(views.swap_remove(at))
 }
 
-/// Pools of one worker each, kept: starting threads would be most of the time.
+/// Pools of one worker each. They are kept, because starting threads would take most of the time.
 #[derive(Default)]
 struct Pools(Vec<rayon::ThreadPool>);
 
-/// Runs the schedules of all ranks on random blocks; the output blocks of all ranks.
+/// Runs the schedules of all ranks on random blocks, and returns the output blocks of all ranks.
 fn execute(
     schedules: &[Schedule],
     spec: &Spec,

@@ -1,11 +1,12 @@
-//! Blocks that travel a ring in pieces: along the outermost dimension, a run of memory each, or along the one that travels.
+//! Pieces of travelling blocks in rings: contiguous slices along the outermost dimension, or slices along the dimension
+//! that is cut across ranks.
 
 use crate::common::Case;
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::schedule::{Action, Task, View};
 use einsum_dist::{Dtype, Machine, Plan, PlanOptions, Problem, World};
 
-/// A plan for links so slow that many pieces pay.
+/// A plan for links so slow that many pieces are worthwhile.
 fn plan(case: &Case, ranks: usize, cut: &str, accumulate: bool) -> Plan {
     let options = PlanOptions::default()
         .dtype(Dtype::Float64)
@@ -19,7 +20,8 @@ fn plan(case: &Case, ranks: usize, cut: &str, accumulate: bool) -> Plan {
 
 #[test]
 fn pieces_are_cut_along_the_outermost_dimension_where_they_are_deep_enough() {
-    // The dimension that stays cut, and the position of the one that blocks are cut along into pieces.
+    // The cut dimension of the stationary tensor, and the position of the dimension along which blocks are cut into
+    // pieces.
     let cases: [(&str, [&[usize]; 2], &str, usize); 8] = [
         ("mk,kn->mn", [&[9, 2100], &[2100, 71]], "m", 0),
         ("km,kn->nm", [&[2100, 71], &[2100, 9]], "n", 0),
@@ -40,7 +42,7 @@ fn pieces_are_cut_along_the_outermost_dimension_where_they_are_deep_enough() {
             along.dedup();
             let what = format!("{expression} {shapes:?} on {ranks}: {received:?}\n{}", plan.explain());
             assert!(along.len() >= ranks, "{what}");
-            // Blocks of different sizes that share a buffer in turn have a buffer for the largest.
+            // If blocks of different sizes use one buffer in alternation, the buffer has the size of the largest.
             for view in received.iter().filter(|_| ranks == 2) {
                 let within = &schedule.buffers[view.buffer].within;
                 let whole = |inner: usize| view.bounds[inner] == (0..within[inner]);

@@ -1,5 +1,5 @@
-//! Plans that do not fit into a memory limit run in slices: the same results, within the limit, and as much memory as
-//! planned.
+//! Plans that exceed a memory limit run in slices. The results are the same, and the measured memory equals the planned
+//! memory, which is within the limit.
 
 use einsum_dist::distribution::Distribution;
 use einsum_dist::plan::{PathReport, PlanError};
@@ -7,7 +7,7 @@ use einsum_dist::report::Measured;
 use einsum_dist::{DistTensor, Dtype, Error, Machine, Operand, Plan, PlanOptions, Problem, World};
 use ndarray::{ArrayD, IxDyn};
 
-/// Expressions whose intermediates are larger than operands and result, with prime and other extents.
+/// Expressions with intermediates larger than operands and result, and with prime and other extents.
 const CASES: &[(&str, &[&[usize]])] = &[
     ("[[ab,cd->abcd],b,d->ac],a->c", &[&[12, 18], &[10, 14], &[18], &[14], &[12]]),
     ("[ab,cd->abcd],bd->ac", &[&[7, 11], &[13, 5], &[11, 5]]),
@@ -26,7 +26,7 @@ fn operand(at: usize, shape: &[usize]) -> ArrayD<f64> {
 
 fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, memory_limit: Option<u64>) -> Result<Plan, Error> {
     let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(memory_limit);
-    // A rank alone computes in the caller's pool; others have pools of their own.
+    // A single rank uses the thread pool of its caller; several ranks have pools of their own.
     let workers = if ranks == 1 { rayon::current_num_threads() } else { 1 };
     Problem::parse(expression)?.shapes(shapes)?.plan(&Machine::new(ranks, workers), &options)
 }
@@ -54,7 +54,8 @@ fn half_of_the_memory_is_enough() {
                 |limit| plan(expression, shapes, ranks, Some(limit)).unwrap_or_else(|error| panic!("{what}: {error}"));
             let mut limit = peak(&whole) / 2;
             let mut sliced = within(limit);
-            // Half may be enough for another plan without slices; then less than that one takes.
+            // If another plan fits into half of the memory without slices, the limit is reduced below the memory of
+            // that plan.
             while ranks > 1 && sliced.slice_count() == 1 {
                 limit = peak(&sliced) * 4 / 5;
                 sliced = within(limit);
@@ -62,7 +63,8 @@ fn half_of_the_memory_is_enough() {
             assert!(sliced.slice_count() > 1 && peak(&sliced) <= limit, "{what}: {}", sliced.explain());
             sliced.verify().unwrap();
             assert!(sliced.total_gflop() >= whole.total_gflop(), "{what}");
-            // What is summed in pieces is summed all the same.
+            // The results of slices along a contracted dimension are summed, so the number of roundings is at least the
+            // number of these slices.
             let pieces = sliced.slices.iter().map(|slice| (slice.label, slice.extent / slice.piece));
             let summed = pieces.filter(|(label, _)| !sliced.output().labels.contains(label));
             assert!(sliced.roundings() >= summed.map(|(_, pieces)| pieces as u64).product(), "{what}");
@@ -74,7 +76,7 @@ fn half_of_the_memory_is_enough() {
             assert_eq!(program.run(&borrowed).unwrap(), want, "{what}");
             let most = |ranks: &[Measured]| ranks.iter().map(|rank| rank.peak_bytes).max().unwrap();
             assert_eq!(most(&program.measured().unwrap()), peak(&sliced), "{what}");
-            // Dense blocks may need less packing than those read in place, out of whole tensors.
+            // Dense blocks may need less packing memory than blocks that are read in place from whole tensors.
             let block_of = |index: usize| {
                 let value = sliced.operand(index);
                 let mut block = DistTensor::zeros(&world, &sliced.operand_shape(index), &value.distribution);
@@ -88,7 +90,7 @@ fn half_of_the_memory_is_enough() {
             assert_eq!(result.gather(&world).unwrap(), want, "{what}");
             let measured = most(&compiled.measured().unwrap());
             assert!(measured <= peak(&sliced) && (ranks > 1 || measured == peak(&sliced)), "{what}");
-            // Again, onto what is there.
+            // A second run accumulates onto the result of the first.
             let mut out = want.clone();
             program.run_into(2.0, &borrowed, -1.0, &mut out).unwrap();
             assert_eq!(out, want, "{what}");
@@ -121,7 +123,7 @@ fn ranks_keep_their_blocks() {
 
 #[test]
 fn slices_of_operands_and_results_are_packed_into_the_planned_memory() {
-    // Whose slices do not lie as dense tensors of their shape would, which decides what is packed.
+    // The slices have other strides than dense tensors of their shape. The strides determine which operands are packed.
     let cases: [(&str, &[&[usize]]); 8] = [
         ("ce,ac,bea->bec", &[&[36, 36], &[36, 36], &[36, 36, 36]]),
         ("ba,db,dac->cba", &[&[128, 16], &[60, 128], &[60, 16, 128]]),

@@ -1,10 +1,10 @@
-//! Schedules of every algorithm verify without data, on 1 to 64 ranks.
+//! Schedules of every algorithm are verified without data, on 1 to 64 ranks.
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::schedule::verify::follow;
 use einsum_dist::schedule::{Accumulate, Action, Schedule, Work};
 use einsum_dist::{Machine, Plan, PlanOptions, Problem};
 
-/// The algorithms that apply to every contraction with dimensions of all kinds on this many ranks.
+/// The algorithms that run on this number of ranks. Each applies to every contraction with dimensions of all kinds.
 fn algorithms(ranks: usize) -> impl Iterator<Item = AlgorithmName> {
     AlgorithmName::ALL.into_iter().filter(move |algorithm| algorithm.ranks().allows(ranks))
 }
@@ -23,7 +23,7 @@ fn every_algorithm_verifies() {
         for accumulate in [false, true] {
             let all =
                 [[[3, 7, 5], [3, 5, 9]], [[3, 64, 64], [3, 64, 64]], [[2, 1, 0], [2, 0, 5]], [[70, 3, 2], [70, 2, 0]]];
-            // Of many ranks, one of the shapes will do for most numbers.
+            // For most numbers of ranks above 12, one of the shapes suffices.
             let few = ranks > 12 && ![16, 25, 31, 64].contains(&ranks);
             let shapes = if few { &all[ranks % 4..][..1] } else { &all[..] };
             for algorithm in algorithms(ranks) {
@@ -69,12 +69,13 @@ fn planned(expression: &str, shapes: &[Vec<usize>], ranks: usize, algorithm: Opt
     shaped.plan(&Machine::new(ranks, 1), &PlanOptions::default().algorithm(algorithm)).unwrap()
 }
 
-/// Some ranks of each class instead of all.
+/// Verifies some ranks of each class instead of all ranks.
 #[test]
 fn thousands_of_ranks_verify_by_classes() {
     let product = [vec![1000, 700], vec![700, 900]];
     for ranks in [7, 64, 400, 1024] {
-        // There is no c; and of slicing, where no two ranks do the same, fewer ranks.
+        // `c` does not apply, because the product has no c dimension. Slicing runs on fewer ranks, because no two ranks
+        // are in one class.
         let applies =
             |a: &AlgorithmName| *a != AlgorithmName::BatchParallel && (ranks < 100 || *a != AlgorithmName::Slicing);
         for algorithm in algorithms(ranks).filter(applies) {
@@ -89,13 +90,14 @@ fn thousands_of_ranks_verify_by_classes() {
     assert!(plan.verify_by_classes().unwrap().steps >= 3);
 }
 
-/// What is wrong with a rank that a block comes from is found, by its content or by what is missing.
+/// Verifying the schedules of some ranks also finds faults of ranks from which these receive blocks: wrong or missing
+/// contents.
 #[test]
 fn faults_of_ranks_that_others_have_blocks_from_are_found() {
     let product = [vec![100, 70], vec![70, 90]];
     let changes: [fn(&mut Schedule) -> bool; 3] = [
         |schedule| {
-            // The peer that is second in the plan gets its block first.
+            // Swaps two sends to the same peer.
             let sends = schedule.tasks.iter().enumerate().filter_map(|(id, task)| match task.action {
                 Action::Send { peer, .. } => Some((peer, id)),
                 _ => None,
@@ -124,18 +126,18 @@ fn faults_of_ranks_that_others_have_blocks_from_are_found() {
                 Action::Send { peer, .. } => Some(peer),
                 _ => None,
             });
-            // To the wrong rank.
+            // Sends to the wrong rank.
             sends.next().map(|peer| *peer = (*peer + 1) % 16).is_some()
         },
     ];
     let mut found = 0;
-    // There is no c.
+    // `c` does not apply, because the product has no c dimension.
     for algorithm in algorithms(16).filter(|algorithm| *algorithm != AlgorithmName::BatchParallel) {
         let plan = planned("mk,kn->mn", &product, 16, Some(algorithm));
         let spec = plan.spec();
         follow(&|rank| plan.schedule(rank), &spec, &[0, 5]).unwrap();
         for change in changes {
-            // Everybody does it: somebody whose block others have among them.
+            // The change is made on every rank, including ranks whose blocks the verified ranks 0 and 5 receive.
             let changed = |rank: usize| {
                 let mut schedule = plan.schedule(rank);
                 change(&mut schedule).then_some(schedule)

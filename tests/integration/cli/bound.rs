@@ -1,4 +1,4 @@
-//! How exact sums are, what `--check` says of results at the limits of a type, and norms of any scale.
+//! Accuracy of sums, verdicts of `--check` at the limits of a type, and norms of any scale.
 
 use einsum_dist::{Dtype, io::npy::create, io::npy::write_block};
 
@@ -16,7 +16,8 @@ fn doubles(folder: &Folder, name: &str, shape: &[usize], values: &[f64]) {
     write_block(&path, &header, &ranges, &bytes).unwrap();
 }
 
-/// One tenth is rounded, and its multiples are rounded alike: errors of a sum one by one are 1e-2 here.
+/// 0.1 is inexact, and partial sums are rounded in the same direction: adding the elements in sequence would cause an
+/// error of 1e-2.
 #[test]
 fn long_sums_are_exact() {
     let folder = Folder::new("long-sums");
@@ -39,7 +40,7 @@ fn long_sums_are_exact() {
     }
 }
 
-/// Where relative errors say nothing.
+/// Results that underflow, whose relative errors are meaningless.
 #[test]
 fn underflow_is_within_the_bound() {
     let folder = Folder::new("underflow");
@@ -76,7 +77,8 @@ fn overflow_is_named() {
         assert!(right.err.contains(says), "{says}: {}", right.err);
     }
     assert!(right.out.contains("check       ok, with overflow: 4 elements"), "{}", right.out);
-    // On the way: a product of the first two is infinite, and numbers in double precision.
+    // An intermediate overflows: the product of the first two operands is infinite in single precision, but finite in
+    // double precision.
     std::fs::remove_file(folder.path().join("out.npy")).unwrap();
     let tree =
         ["[mk,kl->ml],ln->mn", "large.npy", "huge.npy", "small.npy", "-t1", "--check", "--json", "-o", "out.npy"];
@@ -85,7 +87,7 @@ fn overflow_is_named() {
     assert_eq!(lost.json()["check"]["ok"], false);
     assert!(lost.err.contains("overflow") && lost.err.contains("no output file was written"), "{}", lost.err);
     assert!(!folder.path().join("out.npy").exists());
-    // In double precision there is nothing to say.
+    // In double precision nothing overflows, so no warning is printed.
     doubles(&folder, "large64.npy", &[2, 2], &[1e30, 1e30, 1.0, 1.0]);
     let wider = ["mk,kn->mn", "large64.npy", "huge.npy", "-t1", "--check", "-o", "out.npy"];
     assert!(run(&folder, &wider).well().err.is_empty());
@@ -121,14 +123,14 @@ fn norms_of_any_scale() {
     assert_eq!(report["output"]["norm"], serde_json::Value::Null);
 }
 
-/// Where products in the order of the operands leave double precision, and those along the tree do not.
+/// Products in operand order leave the range of double precision, but the products along the tree do not.
 #[test]
 fn double_precision_is_not_its_own_limit() {
     let folder = Folder::new("own-limit");
     for (expression, operands, passes) in [
         ("i,[i,i->i]->i", [1e200, 1e200, 1e-300], true),
         ("i,[i,i->i]->i", [1e-200, 1e-200, 1e300], true),
-        // Infinite on the way to 1e100.
+        // The intermediate is infinite, although the result would be 1e100.
         ("[i,i->i],i->i", [1e200, 1e200, 1e-300], false),
     ] {
         for (name, value) in ["a.npy", "b.npy", "c.npy"].iter().zip(operands) {
@@ -145,13 +147,13 @@ fn double_precision_is_not_its_own_limit() {
     }
     doubles(&folder, "cancel.npy", &[4], &[1e308, 1e308, -1e308, -1e308]);
     run(&folder, &["k->", "cancel.npy", "-t1", "--check"]).well();
-    // `a` is summed first, so nothing is infinity less infinity.
+    // `a` is summed first, so infinity is not subtracted from infinity.
     folder.npy("left.npy", &[2, 3], &[2.0, 2.0, 2.0, -1.0, -1.0, -1.0]);
     folder.npy("right.npy", &[3, 1], &[f32::INFINITY, 1.0, 1.0]);
     run(&folder, &["ab,bc->c", "left.npy", "right.npy", "-t1", "--check"]).well();
 }
 
-/// Within little memory the check adds up pieces, and its own errors must not be what it finds.
+/// With little memory the check adds pieces. Its own rounding errors must not appear as errors of the result.
 #[test]
 fn pieces_of_double_precision_are_as_good() {
     let folder = Folder::new("double-pieces");

@@ -1,4 +1,4 @@
-//! What random command lines and random inputs found.
+//! Regression tests for bugs that random command lines and random inputs found.
 
 use super::run;
 use crate::command::Folder;

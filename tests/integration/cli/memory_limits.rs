@@ -1,16 +1,16 @@
-//! Runs of the program with less memory than they need: one message with the bytes that are missing, never a signal, a panic or
-//! a hang; and checks that cost little time and memory.
+//! Runs with less memory than they need end with one message that names the missing bytes, never with a signal, a panic
+//! or a hang. Checks of results need little time and memory.
 
 use std::process::Command;
 use std::time::Duration;
 
 use crate::command::{Folder, PRODUCT, Ran, TOO_LITTLE, executable, product, program, ran};
 
-/// The program with a limit on its addresses, in units of 1024 bytes.
+/// Runs the program with a limit on its address space, in units of 1024 bytes.
 fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> Ran {
     let mut shell = Command::new("timeout");
     shell.args(["60", "sh", "-c", &format!("ulimit -v {kilobytes}; exec \"$@\""), "sh", executable()]).args(arguments);
-    // With the same variables.
+    // The same environment variables as for other runs.
     for (name, value) in program(folder, &[]).get_envs() {
         match value {
             Some(value) => shell.env(name, value),
@@ -20,7 +20,7 @@ fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> Ran {
     ran(shell.current_dir(folder.path()))
 }
 
-/// Ended as it should: well, or with one message that names bytes or threads.
+/// Requires that the run succeeded, or ended with one message that names bytes or threads.
 #[track_caller]
 fn is_clean(ended: &Ran, what: &str) {
     let errors = ended.err.lines().filter(|line| line.starts_with("error")).count();
@@ -31,13 +31,13 @@ fn is_clean(ended: &Ran, what: &str) {
             assert!(ended.err.contains(" bytes") || ended.err.contains(" threads"), "{what}: {}", ended.err);
             assert!(!ended.err.contains("panicked") && ended.err.lines().count() == 1, "{what}: {}", ended.err);
         }
-        // The dynamic loader had no room for the libraries.
+        // The dynamic loader could not map the libraries.
         Some(127) => assert!(ended.err.contains("shared object"), "{what}: {}", ended.err),
         code => panic!("{what}: ended by a signal or not at all ({code:?}): {}", ended.err),
     }
 }
 
-/// Products, dots, trees, several ranks, checks, files as operands and as result.
+/// Products, dot products, trees, several ranks, checks, and files as operands and as result.
 const RUNS: &[&[&str]] = &[
     &["mk,kn->mn", "-s", "20000"],
     &["mk,kn->mn", "-s", "2000", "-n", "3"],
@@ -67,11 +67,11 @@ fn sweep(limits: impl Iterator<Item = u64> + Clone) {
 
 #[test]
 fn little_memory_is_one_message() {
-    // Hardly enough to start, and enough for some.
+    // The first limit hardly suffices to start, the second suffices for some runs.
     sweep([90_000, 400_000].into_iter());
 }
 
-/// As above, from where the program does not start up to where all but the largest runs fit.
+/// As above, with limits from too little memory to start the program up to enough memory for all but the largest runs.
 #[test]
 #[ignore = "takes minutes"]
 fn any_memory_is_one_message_or_enough() {
@@ -111,7 +111,7 @@ fn a_check_takes_no_more_than_the_limit_leaves() {
         let peak = &report["peak_bytes"];
         assert_eq!(peak["planned"], peak["measured"], "{limit}");
     }
-    // Operands alone have 17,920 bytes.
+    // The operands alone need 17,920 bytes.
     let ended = ran(&mut program(&folder, &[&PRODUCT[..], &["--check", "--memory-limit", "17950"]].concat()));
     ended.refused(" bytes, ");
 }

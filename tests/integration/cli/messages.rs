@@ -1,14 +1,15 @@
-//! What operands that do not fit an expression are told, and paths that are none, compared with `messages.golden`.
-//! `UPDATE_GOLDEN=1 cargo test messages` rewrites it. Texts that are no expression are in parser/tests/golden.rs.
+//! Messages for operands that do not match an expression, and for invalid paths, compared with `messages.golden`.
+//! `UPDATE_GOLDEN=1 cargo test messages` rewrites that file. Messages for invalid expressions are tested in
+//! parser/tests/golden.rs.
 
 use std::fmt::Write;
 
 use einsum_dist::plan::PathChoice;
 use einsum_dist::{Error, Machine, PlanOptions, Problem};
 
-/// Expressions with shapes that do not fit.
+/// Expressions with shapes that do not match them.
 const SHAPES: &[(&str, &[&[usize]])] = &[
-    // The number of operands.
+    // Wrong number of operands.
     ("mk,kn->mn", &[&[2, 3]]),
     ("mk,kn->mn", &[]),
     ("mk,kn->mn", &[&[2, 3], &[3, 4], &[4, 5]]),
@@ -16,7 +17,7 @@ const SHAPES: &[(&str, &[&[usize]])] = &[
     ("->", &[&[], &[]]),
     ("ij,jk,", &[&[2, 3], &[3, 4]]),
     ("[ij,jk->ik],kl->il", &[&[2, 3], &[3, 4]]),
-    // Their numbers of dimensions.
+    // Wrong number of dimensions.
     ("mk,kn->mn", &[&[2, 3], &[3]]),
     ("mk,kn->mn", &[&[2, 3, 4], &[3, 4]]),
     ("a,a->", &[&[3], &[]]),
@@ -24,7 +25,7 @@ const SHAPES: &[(&str, &[&[usize]])] = &[
     ("...ij,jk->...ik", &[&[3], &[3, 4]]),
     ("ij,...jkl->...ik", &[&[2, 3], &[3, 4]]),
     ("[m0,k0],[k0,n0]->[m0,n0]", &[&[2, 3], &[3]]),
-    // Their extents.
+    // Wrong extents.
     ("mk,kn->mn", &[&[2, 3], &[4, 5]]),
     ("mk,kn->mn", &[&[2, 0], &[4, 5]]),
     ("ab,bc,cd->ad", &[&[2, 3], &[3, 4], &[5, 6]]),
@@ -39,7 +40,7 @@ const SHAPES: &[(&str, &[&[usize]])] = &[
     ("日本,本語->日語", &[&[2, 3], &[4, 5]]),
 ];
 
-/// Paths that are none for an expression of three operands.
+/// Invalid paths for an expression of three operands.
 const PATHS: &[&str] = &[
     "(0,1)",
     "(0,1),(0,1),(0,1)",
@@ -55,7 +56,7 @@ const PATHS: &[&str] = &[
     "",
 ];
 
-/// Brackets that leave nothing for a path.
+/// An expression whose brackets determine the order completely, so a path has no effect.
 const BRACKETED: &str = "[ab,bc->ac],cd->ad";
 
 fn words(error: &Error) -> String {

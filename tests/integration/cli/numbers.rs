@@ -1,4 +1,4 @@
-//! Numbers that cannot be meant, of every flag and file: each ends in one message, at once.
+//! Unreasonable numbers in every flag and file end the program immediately with one message.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use crate::command::{Folder, Ran, program, ran};
 
-/// What any value may be but should not.
+/// Length of an extremely long value.
 const LONG: usize = 100_000;
 
-/// Runs the product of two matrices with some more arguments.
+/// Runs the product of two matrices with additional arguments.
 fn run(folder: &Folder, arguments: &[&OsStr]) -> Ran {
     ran(program(folder, &["mk,kn->mn", "-s8"]).args(arguments))
 }
 
-/// Ended at once, with a single message of a few lines that says all of this.
+/// Requires that the program ended quickly, with a single message of a few lines that contains all texts of `says`.
 #[track_caller]
 fn refused(ended: &Ran, case: &str, says: &[&str]) {
     assert_eq!(ended.code, Some(2), "{case}: {} {}", ended.out, ended.err);
@@ -27,7 +27,7 @@ fn refused(ended: &Ran, case: &str, says: &[&str]) {
     }
 }
 
-/// Flags that take a value, as the help lists them, each with the name of its value.
+/// All flags of the help text that take a value, with the names of their values.
 fn flags(folder: &Folder) -> Vec<(String, String)> {
     let help = ran(&mut program(folder, &["--help"])).well().out;
     let long = |line: &str| {
@@ -38,7 +38,7 @@ fn flags(folder: &Folder) -> Vec<(String, String)> {
     lines.filter_map(long).collect()
 }
 
-/// Does something for all of these, a few at a time.
+/// Calls `work` for all cases, on four threads.
 fn each<T: Sync>(cases: &[T], work: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -52,7 +52,7 @@ fn each<T: Sync>(cases: &[T], work: impl Fn(&T) + Sync) {
     });
 }
 
-/// Values that a flag refuses, by the name of its value.
+/// Invalid values of a flag, depending on the name of its value.
 fn bad_values(flag: &str, value_name: &str) -> Vec<OsString> {
     let long = "9".repeat(LONG);
     let number = ["", "-5", "1e400", "nan", "inf", "18446744073709551616", "\u{ff13}", long.as_str()];
@@ -119,14 +119,14 @@ fn every_flag_refuses_values_that_cannot_be_meant() {
             "--distribution" => &["-n4", "-t1"],
             _ => &[],
         };
-        // Completions are all that there is, then.
+        // `--completions` is used without an expression.
         let ended = if *flag == "--completions" {
             ran(program(&folder, &[]).arg(flag).arg(value))
         } else {
             let more: Vec<&OsStr> = more.iter().map(OsStr::new).collect();
             run(&folder, &[&[OsStr::new(flag), value][..], &more].concat())
         };
-        // A file is named by itself once there is one to speak of.
+        // A message about a file names the file instead of the flag.
         let says = if name.starts_with("FILE") && value.len() > 2 { &[][..] } else { &[*flag][..] };
         refused(&ended, &case, says);
         let quoted = shown.len() < 60 && !value.is_empty() && value.to_str().is_some();
@@ -139,7 +139,7 @@ fn every_flag_refuses_values_that_cannot_be_meant() {
     assert_eq!(folder.files(), [""; 0]);
 }
 
-/// A value that was forgotten swallows no flag.
+/// If the value of a flag is missing, the next flag is not taken for the value.
 #[test]
 fn a_missing_value_is_missed() {
     let folder = Folder::new("missing");
@@ -174,7 +174,7 @@ fn a_missing_value_is_missed() {
     assert_eq!(folder.files(), [""; 0]);
 }
 
-/// Grids of more places than there are ranks, also where their number is no number.
+/// Grids that need more ranks than exist, including numbers of ranks that overflow.
 #[test]
 fn grids_are_counted_before_they_are_used() {
     let folder = Folder::new("grids");
@@ -200,7 +200,7 @@ fn grids_are_counted_before_they_are_used() {
     ] {
         refused(&of(spec), spec, &["--distribution: distribution of operand 0: ", says]);
     }
-    // Blocks and cuts beyond all indices leave some ranks nothing.
+    // Blocks and cut positions beyond the extent leave some ranks without indices.
     for spec in
         ["m:cyclic(18446744073709551615,4)", "m:cyclic(9223372036854775808,2)", "m:at(0,5,18446744073709551615)"]
     {
@@ -212,7 +212,7 @@ fn grids_are_counted_before_they_are_used() {
     refused(&ended, "cyclic", &["blocks of rank 0 would be 549755813888 separate pieces, 1048576 at most"]);
 }
 
-/// Machines out of files and topologies out of the environment.
+/// Limits of machines that are read from files, and of topologies.
 #[test]
 fn machines_are_within_reason() {
     let folder = Folder::new("machines");
@@ -230,7 +230,7 @@ fn machines_are_within_reason() {
         ("link_bandwidth = 1e-300", "link_bandwidth is 1e-300, and must be"),
         ("link_latency = -1e-5", "link_latency is -1e-5, and must be from 0.0 to 1000000000.0"),
         ("solo_speedup = 0.5", "solo_speedup is 0.5, and must be from 1.0"),
-        // The key of before.
+        // The former name of `solo_speedup`.
         ("alone = 0.5", "solo_speedup is 0.5, and must be from 1.0"),
         ("block_rates = [[16.0, nan]]", "block_rates are"),
         ("speeds = [1.0, inf]\nranks = 2", "speeds are"),

@@ -1,29 +1,28 @@
-//! Where ranks compute: what the program does on hosts of several NUMA domains, and what it says of machines that are
-//! elsewhere.
+//! Placement of ranks on cores: runs on hosts with several NUMA domains, and plans for other machines.
 //!
-//! `EINSUM_DIST_TOPOLOGY` splits the cores of this host into domains, so that binding is real. Tests that need two
-//! cores do nothing where this process has one.
+//! `EINSUM_DIST_TOPOLOGY` splits the cores of this host into domains, so that threads are actually pinned. Tests that
+//! need two cores return early if this process has only one.
 
 use crate::command::{Folder, Ran, executable, program, ran};
 use einsum_dist::api::host;
 use serde_json::{Value, json};
 
-/// The program on a host that is said to be this one.
+/// Runs the program with `topology` in place of the topology of this host.
 fn on(topology: &str, folder: &Folder, arguments: &[&str]) -> Ran {
     ran(program(folder, arguments).env("EINSUM_DIST_TOPOLOGY", topology))
 }
 
-/// Whether this process may use the first two units, of which the texts below make domains.
+/// Whether this process may use the processing units 0 and 1, from which the topologies below form domains.
 fn two_cores() -> bool {
     host::cpus().starts_with(&[0, 1])
 }
 
-/// The first two units that this process may use.
+/// The first two processing units that this process may use.
 fn two_units() -> Option<[usize; 2]> {
     host::cpus().first_chunk().copied()
 }
 
-/// The program on the first two units only, each a domain with its number.
+/// Runs the program on the first two units only. Each unit is a domain that has the number of the unit.
 fn on_two(folder: &Folder, arguments: &[&str]) -> Ran {
     let [first, second] = two_units().unwrap();
     let here = program(folder, arguments);
@@ -38,7 +37,7 @@ fn on_two(folder: &Folder, arguments: &[&str]) -> Ran {
     ran(bound.env("EINSUM_DIST_TOPOLOGY", domains_of_one_core()))
 }
 
-/// A topology of as many domains of one core as this host has units.
+/// A topology of one-core domains, one for each processing unit of this host.
 fn domains_of_one_core() -> String {
     format!("numa:{} core:1", host::cpus().iter().max().unwrap() + 1)
 }
@@ -58,7 +57,7 @@ fn a_domain_has_a_rank_by_default() {
         assert_eq!(of_ranks(&report, "cpus"), cores.iter().map(|core| json!([core])).collect::<Vec<_>>());
         assert_eq!(of_ranks(&report, "numa"), cores.iter().map(|core| json!(core)).collect::<Vec<_>>());
         assert_eq!(report["check"]["ok"], true);
-        // A default is no reason to refuse a command.
+        // The default number of ranks never causes an error, even with more ranks than elements.
         on(&domains_of_one_core(), &folder, &["i,i->", "-s1", "--check"]).well();
         on(&domains_of_one_core(), &folder, &["i,i->", "-s1", "-n2", "--strict-ranks"])
             .refused("2 ranks are more than the 1 element");
@@ -69,14 +68,14 @@ fn a_domain_has_a_rank_by_default() {
     let report = on(&one, &folder, &asked).well().json();
     assert_eq!((report["ranks"].as_u64(), &of_ranks(&report, "numa")[..]), (Some(1), &[json!(0)][..]));
     assert_eq!(of_ranks(&report, "cpus"), [json!(host::cpus())]);
-    // One rank of two workers has the cores of two domains.
+    // One rank with two workers uses the cores of two domains.
     let Some([first, second]) = two_units() else { return };
     let report = on_two(&folder, &["mk,kn->mn", "-s64", "--json", "-n1"]).well().json();
     assert_eq!((report["workers"].as_u64(), of_ranks(&report, "numa")), (Some(2), vec![Value::Null]));
     assert_eq!(of_ranks(&report, "cpus"), [json!([first, second])]);
 }
 
-/// What this host is made of, as it tells itself.
+/// Reports the real topology of this host.
 #[test]
 fn ranks_of_this_host_say_where_they_are() {
     let folder = Folder::new("placement-here");
@@ -115,7 +114,7 @@ fn a_topology_that_is_none() {
     ran(&mut program(&folder, &arguments)).refused("`core:0` needs a number above 0 behind the colon");
 }
 
-/// Machines of files: ranks and workers that no flag sets follow from the topology.
+/// For machines from files, the topology determines the numbers of ranks and workers that no flag sets.
 #[test]
 fn a_topology_says_how_many_ranks_and_workers() {
     let folder = Folder::new("placement-machine");
@@ -143,7 +142,7 @@ fn a_topology_says_how_many_ranks_and_workers() {
     assert!(starved.contains("\nwarning   rank 0 has 72 workers and 36 cores of its own\n"), "{starved}");
 }
 
-/// What docs/placement.md shows is what the program prints, except the names and numbers of this host.
+/// The output in docs/placement.md is that of the program, except for names and numbers that depend on the host.
 #[test]
 fn the_documentation_shows_what_is_printed() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");

@@ -1,4 +1,4 @@
-//! Trees of thousands of steps, from outside.
+//! Trees of thousands of steps, run by the program.
 
 use super::run;
 use crate::command::Folder;
@@ -16,13 +16,13 @@ fn right(steps: usize) -> String {
     format!("{}[{steps},{}]{}", head.join("["), steps + 1, tail.join("]"))
 }
 
-/// `[[ab,bc->ac],cb->ab],..`: every bracket has a `b` or a `c` of its own.
+/// `[[ab,bc->ac],cb->ab],..`: all brackets reuse the letters `b` and `c`, for different dimensions.
 fn same_letters(steps: usize) -> String {
     let tail: Vec<&str> = (0..steps).map(|at| if at.is_multiple_of(2) { ",bc->ac" } else { ",cb->ab" }).collect();
     format!("{}ab{}", "[".repeat(steps - 1), tail.join("]"))
 }
 
-/// Nothing recurses: neither reading, planning, proving and printing, nor giving memory back.
+/// No stage recurses over the brackets: parsing, planning, verifying, printing or freeing memory.
 #[test]
 fn ten_thousand_nested_brackets_are_planned() {
     let folder = Folder::new("nested");
@@ -34,7 +34,7 @@ fn ten_thousand_nested_brackets_are_planned() {
     }
 }
 
-/// Hundreds of steps by several ranks, with every output that a run can have.
+/// Runs hundreds of steps on several ranks, with all kinds of output.
 #[test]
 fn hundreds_of_nested_steps_run_on_several_ranks() {
     let folder = Folder::new("chain");

@@ -1,8 +1,8 @@
-//! Whatever goes wrong on one rank ends all of them within seconds, with an exit code that is not 0, a message that
-//! says where, and no file that is half written.
+//! A fault on one rank ends all ranks within seconds, with a nonzero exit code, a message that names the place of the
+//! fault, and no incomplete file.
 //!
-//! Ranks of one process and, where `EINSUM_DIST_MPIRUN` names a launcher and its options, processes of MPI by every
-//! transport.
+//! Ranks are threads of one process. If `EINSUM_DIST_MPIRUN` names a launcher and its options, ranks are also MPI
+//! processes, with every transport.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ const SOON: Duration = Duration::from_secs(10);
 
 const TRANSPORTS: [&str; 3] = ["shared", "message", "rma"];
 
-/// Ends as a failed run does; nothing is left in the folder but `files`.
+/// Requires that the run failed, and that the folder contains `files` only.
 #[track_caller]
 fn failed(ended: &Ran, folder: &Folder, files: &[&str]) {
     assert!(ended.code != Some(0), "{}\n{}", ended.out, ended.err);
@@ -28,7 +28,7 @@ fn says(ended: &Ran, who: &str, what: &str) {
     assert!(found, "no line with `{who}` and `{what}`:\n{}", ended.err);
 }
 
-/// Whether a run left a part of its output beside the target at some time; what it printed.
+/// Returns whether a temporary output file existed at some time during a run, and the run's output.
 fn watched(command: &mut Command, folder: &Folder) -> (bool, Ran) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -46,12 +46,12 @@ fn watched(command: &mut Command, folder: &Folder) -> (bool, Ran) {
     })
 }
 
-/// The ring sends, receives and computes on every rank; the result leaves in five parts, the first of which is in the
-/// file when the second run begins.
+/// In the ring, every rank sends, receives and computes. The result leaves in five parts, and the first one is in the
+/// file when the second starts.
 const RING: [&str; 8] =
     ["mk,kn->mn", "-sm=120,k=16,n=160", "-t1", "--algorithm", "ring-k", "--memory-limit", "16kB", "-oc.npy"];
 
-/// Three parts, and nothing is sent.
+/// The result leaves in three parts, and no rank sends anything.
 const BATCH: [&str; 8] =
     ["cmk,ckn->cmn", "-sc=3,m=120,k=16,n=160", "-t1", "--algorithm", "c", "--memory-limit", "50kB", "-oc.npy"];
 
@@ -62,7 +62,7 @@ fn faults_of_a_rank_in_this_process() {
         ("worker@1:1", "error: rank 1 on ", ", task 0 (mk,kn->mn): ", "panicked: injected for a test"),
         ("communication@2:2", "error: rank 2 on ", ", communication, task ", "panicked: injected for a test"),
         ("allocation@1", "error: rank 1 on ", ": cannot allocate ", "bytes"),
-        // It takes effect when the silent one returns.
+        // The fault is reported when the silent thread resumes.
         ("silence4@1:1", "error: rank ", ", communication, task ", "no answer from rank 1 for 1 s"),
     ] {
         let arguments = [&RING[..], &["-n3", "--timeout", "1"]].concat();
@@ -94,7 +94,7 @@ fn faults_of_a_process() {
     }
 }
 
-/// Those who wait are between runs, where they agree on what was written.
+/// The other ranks wait between runs, where all ranks agree whether writing succeeded.
 #[test]
 fn a_process_that_is_silent_while_the_others_write_ends_all() {
     let folder = Folder::new("mpi-silent");
@@ -108,15 +108,15 @@ fn a_process_that_is_silent_while_the_others_write_ends_all() {
     }
 }
 
-/// Rank 1 gets a signal in the middle of a long run. Who is killed says nothing, and its peers are ended by the
-/// launcher, which says which process it was and how it ended.
+/// Rank 1 receives a signal during a long run. A killed process prints nothing; the launcher ends its peers and prints
+/// which process was killed, and by which signal.
 #[test]
 fn a_process_that_is_killed_or_stopped_ends_all() {
     let folder = Folder::new("mpi-killed");
     let each = ["KILL", "STOP"].into_iter().flat_map(|signal| TRANSPORTS.map(|transport| (signal, transport)));
     for (signal, transport) in each {
         let Some(mut command) = launcher(&folder) else { return };
-        // A rank that has workers has started MPI.
+        // A rank starts its workers after initialising MPI, so its worker threads show that MPI runs.
         let after = format!(
             "[ \"$PMI_RANK$OMPI_COMM_WORLD_RANK\" = 1 ] && (\
              until grep -qs ' worker ' /proc/$$/task/*/comm; do sleep 0.1; done; sleep 2; kill -{signal} $$\
@@ -136,7 +136,7 @@ fn a_process_that_is_killed_or_stopped_ends_all() {
     }
 }
 
-/// A file system that is full: the message names the file, and the old result is still there.
+/// On a full file system, the message names the file, and the old result still exists.
 #[test]
 fn a_full_disk_leaves_no_part_of_a_file() {
     let folder = Folder::new("full");
@@ -170,13 +170,13 @@ fn a_full_disk_leaves_no_part_of_a_file() {
     }
 }
 
-/// A file that is to show the run is not worth its result: that comes first, then what failed.
+/// If a trace cannot be written, the result is kept: it is printed first, and then the error.
 #[test]
 fn a_trace_that_cannot_be_written_leaves_the_result() {
     let folder = Folder::new("no-trace");
     for (flag, file) in [("--trace", "t.json"), ("--timeline", "t.svg")] {
         for (how, json) in [("--json", true), ("-v", false), ("--simulate", false)] {
-            // Files of no bytes only.
+            // Allows empty files only.
             let mut limited = Command::new("sh");
             limited.args([
                 "-c",
@@ -202,8 +202,8 @@ fn a_trace_that_cannot_be_written_leaves_the_result() {
     }
 }
 
-/// Where processes can share little more than MPI itself takes they say so, or send messages; no process hangs or is
-/// killed by a signal.
+/// If processes can share hardly more memory than MPI itself needs, they report an error or send messages. No process
+/// hangs or is killed by a signal.
 #[test]
 fn little_memory_to_share_is_an_error_of_all_or_none() {
     let folder = Folder::new("little");

@@ -1,4 +1,5 @@
-//! Files and signals under mpirun: one message, one exit code, and nothing left behind whichever process a signal reaches.
+//! Files and signals under mpirun: one message, one exit code, and no files left, regardless of the process that
+//! receives the signal.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -7,11 +8,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::command::{Folder, executable, files, launcher, listening, ran};
 
-/// As in one process.
+/// The command of the tests with in-process ranks.
 const RING: [&str; 9] =
     ["mk,kn->mn", "-sm=120,k=16,n=160", "-t1", "--algorithm", "ring-k", "--memory-limit", "16kB", "-oc.npy", "-q"];
 
-/// Tries until it is so.
+/// Polls until the condition is true.
 #[track_caller]
 fn soon(mut so: impl FnMut() -> bool, what: &str) {
     let started = Instant::now();
@@ -21,7 +22,7 @@ fn soon(mut so: impl FnMut() -> bool, what: &str) {
     }
 }
 
-/// The processes that a launcher has started to run the program.
+/// The processes of the program that a launcher has started.
 fn ranks(launcher: u32) -> Vec<i32> {
     let children = |pid: &str| {
         let listed = Command::new("pgrep").args(["-P", pid]).output().unwrap().stdout;
@@ -29,7 +30,7 @@ fn ranks(launcher: u32) -> Vec<i32> {
     };
     let mut below = children(&launcher.to_string());
     below.extend(below.clone().iter().flat_map(|child| children(child)));
-    // Rank 0 may have a child that is the program too, to clean up after it.
+    // Rank 0 may have a child process of the same program, which removes files after a crash.
     let program = |pid: &String| {
         let exe = std::fs::read_link(format!("/proc/{pid}/exe"));
         let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -53,9 +54,9 @@ fn signals_to_mpirun_or_to_a_rank_leave_nothing() {
             Some(rank) => Pid::from_raw(ranks(child.id())[rank]).unwrap(),
         };
         kill_process(to, signal).unwrap();
-        // The code is the launcher's: MPICH's has 0 after SIGINT.
+        // The exit code is that of the launcher; MPICH's is 0 after SIGINT.
         child.wait().unwrap();
-        // Launchers may end before the last rank.
+        // A launcher may end before the last rank.
         soon(|| folder.files() == ["c.npy"], &format!("{signal:?} to {rank:?} leaves {:?}", folder.files()));
         assert_eq!(std::fs::read(folder.path().join("c.npy")).unwrap(), b"old");
     }

@@ -1,7 +1,7 @@
-//! The program under mpirun: the same results, and no rank hangs.
+//! The program under mpirun: results equal those of one process, and no rank hangs.
 //!
-//! `EINSUM_DIST_MPIRUN` names the launcher of the MPI that the program is built with, and its options; without it these
-//! tests do nothing.
+//! `EINSUM_DIST_MPIRUN` names the launcher of the MPI that the program is built with, and its options. Without it these
+//! tests return early.
 
 mod faults;
 mod files;
@@ -20,7 +20,7 @@ fn run(folder: &Folder, ranks: &str, arguments: &[&str]) -> Option<Ran> {
     Some(ran(command.args(["-n", ranks, executable()]).args(arguments)))
 }
 
-/// Two ranks with arguments of their own.
+/// Runs two ranks with different arguments.
 fn run_each(folder: &Folder, first: &[&str], second: &[&str]) -> Option<Ran> {
     let mut command = launcher(folder)?;
     Some(ran(command.args(["-n", "1", executable()]).args(first).args([":", "-n", "1", executable()]).args(second)))
@@ -35,7 +35,7 @@ fn refused(ended: &Ran, says: &str) {
     assert!(ended.took < Duration::from_secs(15), "{:?}", ended.took);
 }
 
-/// Ranks that may use the same cores share them out, where there are enough for the workers of each.
+/// Ranks that may use the same cores divide them, if there are enough cores for the workers of each.
 #[test]
 fn ranks_of_a_host_have_cores_of_their_own() {
     let folder = Folder::new("mpi-cores");
@@ -52,7 +52,7 @@ fn ranks_of_a_host_have_cores_of_their_own() {
     }
 }
 
-/// A launcher that binds ranks to few of the cores that there are for them is told so, once.
+/// If a launcher binds ranks to few of the cores that are available to them, one warning is printed.
 #[test]
 fn masks_that_starve_workers_are_said() {
     let folder = Folder::new("mpi-starved");
@@ -62,7 +62,7 @@ fn masks_that_starve_workers_are_said() {
             command.env("EINSUM_DIST_TOPOLOGY", topology).args(["-n", "2", executable(), "mk,kn->mn", "-s64"]);
         Some(ran(command.args(flags)).well().err)
     };
-    // This host has fewer cores than that.
+    // This host has fewer cores than that topology.
     let Some(printed) = warned("pack:2 numa:1 core:4096", &[]) else { return };
     let warnings: Vec<&str> = printed.lines().filter(|line| line.starts_with("warning: ")).collect();
     let [warning] = warnings[..] else { panic!("{printed}") };
@@ -77,7 +77,7 @@ fn masks_that_starve_workers_are_said() {
     }
 }
 
-/// Rates are measured by the first run and remembered for the next; all ranks plan with the same.
+/// The first run measures the rates and caches them for the next; all ranks plan with the same rates.
 #[test]
 fn measured_rates_are_those_of_one_rank() {
     let folder = Folder::new("mpi-rates");
@@ -85,7 +85,7 @@ fn measured_rates_are_those_of_one_rank() {
     command.env_remove("EINSUM_DIST_RATES").env("EINSUM_DIST_CACHE", folder.path());
     command.args(["-n", "3", executable(), "mk,kn->mn", "-s200", "-t1", "--json"]);
     let first = ran(&mut command).well().json();
-    // Which transport is the quickest, and what it makes of it.
+    // Two files: the fastest transport, and its measured rates.
     let remembered = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(remembered, 2);
     let again = ran(&mut command).well().json();
@@ -143,7 +143,7 @@ fn parts_of_a_result_go_to_one_file() {
     assert_eq!(folder.files(), ["left.npy", "parts.npy", "right.npy", "twice.npy", "whole.npy"]);
 }
 
-/// Processes have one clock: nothing arrives before it is sent.
+/// Times of all processes refer to one clock, so no transfer arrives before it is sent.
 #[test]
 fn runs_are_traced_by_rank_0() {
     let folder = Folder::new("mpi-traced");

@@ -1,4 +1,4 @@
-//! Searches under mpirun: all ranks come to the same path, and one of them says what ended the search.
+//! Searches under mpirun: all ranks use the same path, and one rank prints why the search ended.
 
 use crate::command::{Folder, executable, launcher, ran};
 

@@ -1,4 +1,4 @@
-//! More processes under mpirun than there is work: they are idle, rank 0 says how many, and all end alike.
+//! MPI ranks without work are idle, rank 0 prints their number, and all processes have the same exit code.
 
 use super::{refused, run};
 use crate::cases::{SMALL, idle};

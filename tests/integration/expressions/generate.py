@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Writes expected.txt: what NumPy makes of every expression in list.txt. usage: generate.py (needs numpy)
+"""Writes expected.txt: NumPy's result of every expression in list.txt. Usage: generate.py (needs numpy)
 
-A line of list.txt is an expression and the shapes of its operands (`2x3`, `.` for a number); `#` begins a group. Operands are
-small whole numbers, a function of operand and place alone (`value` here and in mod.rs), so that every sum is
-exact in single precision and independent of its order. A line of expected.txt is an expression, shapes, the result's shape,
-its values for real operands, and its values for complex ones (real and imaginary part by turns).
+A line of list.txt is an expression and the shapes of its operands (`2x3`, `.` for a scalar); `#` starts a group.
+Operands are small integers that depend on the number of the operand and the position only (`value` here and in
+mod.rs), so every sum is exact in single precision and independent of its order. A line of expected.txt is an
+expression, shapes, the shape of the result, its values for real operands, and its values for complex operands (real
+and imaginary parts alternate).
 
-NumPy refuses what others accept: ellipses that are summed away (opt_einsum sums them), brackets, and more than 52 labels.
-Those are rewritten for it here.
+NumPy does not support ellipses that are summed (opt_einsum sums them), brackets, and more than 52 labels. This script
+rewrites such expressions.
 """
 import pathlib
 import numpy as np
@@ -26,7 +27,7 @@ def operand(index, shape, dtype):
 
 
 def split(text, separator):
-    """Splits outside brackets."""
+    """Splits a text at separators outside brackets."""
     parts, depth, start = [], 0, 0
     for at, c in enumerate(text):
         depth += (c == "[") - (c == "]")
@@ -41,7 +42,7 @@ def is_list(term):
 
 
 def letters(text):
-    """An einsum_ir tree with a letter for each name."""
+    """Rewrites an einsum_ir tree with one letter for each name."""
     names = {}
     out, name = "", ""
     for c in text:
@@ -56,12 +57,13 @@ def letters(text):
 
 
 def indices(term):
-    """A term without the brackets and commas of a list of names."""
+    """Removes the brackets and commas of a list of names."""
     return term.strip("[]").replace(",", "") if is_list(term) else term
 
 
 def call(terms, arrays, output):
-    """numpy.einsum with numbers for labels, since it takes no text but ASCII; `output` is None where it is implicit."""
+    """Calls numpy.einsum with integer labels, because its text form allows ASCII only. `output` is None if it is
+    implicit."""
     labels = sorted(set("".join(terms).replace(".", "")))
     numbered = lambda term: [
         Ellipsis if part == "..." else labels.index(part)
@@ -73,7 +75,7 @@ def call(terms, arrays, output):
 
 
 def einsum(text, operands):
-    """One einsum after those in its brackets; takes its operands from the front of the list."""
+    """Computes an einsum after those in its brackets; removes its operands from the front of the list."""
     sides = split(text, "->")
     terms, arrays = [], []
     for term in split(sides[0], ","):
@@ -96,7 +98,7 @@ def einsum(text, operands):
 
 
 def squeezed(terms, arrays, output):
-    """The same without labels whose extent is 1: NumPy knows 52 labels."""
+    """Computes an einsum without labels of extent 1, because NumPy supports 52 labels only."""
     extents = {label: n for term, array in zip(terms, arrays) for label, n in zip(term, array.shape)}
     kept = lambda term: "".join(label for label in term if extents[label] > 1)
     result = call([kept(term) for term in terms], [array.squeeze() for array in arrays], kept(output))
@@ -104,7 +106,7 @@ def squeezed(terms, arrays, output):
 
 
 def magnitude(text, operands):
-    """The largest sum of absolute values: sums are exact below 2^24."""
+    """Returns the largest sum of absolute values; below 2^24 all sums are exact."""
     result = einsum(text, [np.abs(operand.real) + np.abs(operand.imag) for operand in operands])
     return result.max() if result.size else 0
 

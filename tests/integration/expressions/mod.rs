@@ -1,5 +1,5 @@
-//! Every expression of tests/integration/expressions/list.txt on 1, 2 and 5 ranks, in every element type and by several paths, against
-//! what NumPy makes of it. Operands are small whole numbers, so results are exact in every type and any order.
+//! Every expression of tests/integration/expressions/list.txt on 1, 2 and 5 ranks, with every element type and several
+//! paths, is compared with NumPy's result. Operands are small integers, so results are exact in every type and order.
 
 use std::fmt::Debug;
 
@@ -38,7 +38,7 @@ fn cases() -> Vec<Case> {
     lines.filter(|line| !line.starts_with('#') && !line.is_empty()).map(case).collect()
 }
 
-/// The same as in tests/integration/expressions/generate.py.
+/// The same function as in tests/integration/expressions/generate.py.
 fn value(operand: usize, place: usize, part: usize) -> f64 {
     [1.0, -1.0, 2.0, 0.0, 1.0, -1.0, -2.0][(3 * place + 5 * operand + part * (2 * place + 1)) % 7]
 }

@@ -1,4 +1,4 @@
-//! Files: .npy headers and data, outputs that appear whole or not at all, random operands.
+//! Files: .npy headers and data, output files that appear completely or not at all, and random operands.
 
 mod npy;
 mod pending;

@@ -1,4 +1,4 @@
-//! Blocks of `.npy` files against whole arrays held in memory.
+//! Blocks of `.npy` files, compared with arrays in memory.
 
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::npy::{NpyError, create, read_block, read_header, write_block};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 const ALL: [Dtype; 4] = [Dtype::Float32, Dtype::Float64, Dtype::Complex64, Dtype::Complex128];
 
-/// A directory of its own for one test, removed with it.
+/// A separate directory for one test, removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -44,7 +44,7 @@ fn descr(dtype: Dtype) -> &'static str {
     }
 }
 
-/// A file as NumPy writes it.
+/// The bytes of a file as NumPy writes it.
 fn file(version: u8, descr: &str, fortran: bool, shape: &[usize], data: &[u8]) -> Vec<u8> {
     let extents: String = shape.iter().map(|n| format!("{n}, ")).collect();
     let extents = extents.trim_end();
@@ -67,7 +67,7 @@ fn file(version: u8, descr: &str, fortran: bool, shape: &[usize], data: &[u8]) -
     bytes
 }
 
-/// Distinct bytes for every element.
+/// Pseudo-random bytes that depend on the element's index.
 fn element(index: usize, size: usize) -> Vec<u8> {
     (0..size).map(|byte| (index.wrapping_mul(2_654_435_761) >> (byte % 4 * 8)) as u8 ^ byte as u8).collect()
 }
@@ -86,7 +86,7 @@ fn column_major(shape: &[usize], at: &[usize]) -> usize {
     shape.iter().zip(at).rev().fold(0, |index, (n, i)| index * n + i)
 }
 
-/// The dense block of an array whose element at a position is that of its row-major index.
+/// The dense block of an array in which the value of an element depends on its row-major index.
 fn block(shape: &[usize], ranges: &[Range<usize>], size: usize) -> Vec<u8> {
     positions(ranges).iter().flat_map(|at| element(row_major(shape, at), size)).collect()
 }
@@ -150,7 +150,8 @@ fn random_blocks_are_parts_of_the_whole() {
     }
 }
 
-/// Larger than the buffer, than the longest gap that is read over and than a long run, in each combination.
+/// Blocks above and below each threshold, in every combination: the buffer size, the longest gap that is read instead
+/// of skipped, and the length of a long run.
 #[test]
 fn blocks_beyond_every_threshold() {
     let scratch = Scratch::new("large");
@@ -199,7 +200,7 @@ fn created_files_are_what_was_asked_for() {
     }
 }
 
-/// Offsets beyond 32 bits; the file is sparse.
+/// Offsets beyond 32 bits, in a sparse file.
 #[test]
 fn elements_beyond_four_gigabytes() {
     let scratch = Scratch::new("sparse");
@@ -287,7 +288,7 @@ fn messages() {
     assert_eq!(read_header(&path).unwrap_err().to_string(), format!("{at}: is a directory"));
 }
 
-/// A header of this text, with the elements that it needs.
+/// A file with the given header text and `bytes` bytes of data.
 fn with_text(version: u8, text: &[u8], bytes: usize) -> Vec<u8> {
     let mut file = b"\x93NUMPY".to_vec();
     file.extend([version, 0]);
@@ -300,7 +301,7 @@ fn with_text(version: u8, text: &[u8], bytes: usize) -> Vec<u8> {
     file
 }
 
-/// Headers that NumPy reads, of programs other than NumPy of today.
+/// Headers that other programs or old versions of NumPy write, and that NumPy reads.
 #[test]
 fn what_numpy_reads() {
     let scratch = Scratch::new("spellings");
@@ -328,7 +329,7 @@ fn what_numpy_reads() {
     }
 }
 
-/// Nor does NumPy read these; what is wrong is said in one line.
+/// NumPy does not read these headers either. The error names the fault in one line.
 #[test]
 fn what_numpy_does_not_read() {
     let scratch = Scratch::new("unreadable");
@@ -354,7 +355,7 @@ fn what_numpy_does_not_read() {
     }
 }
 
-/// What a message says to type loses neither the file nor another one.
+/// A command that an error message suggests overwrites neither the file nor another one.
 #[test]
 fn advice_overwrites_nothing() {
     let scratch = Scratch::new("advice");
@@ -374,7 +375,7 @@ fn advice_overwrites_nothing() {
     }
 }
 
-/// Whatever the bytes: an error or a header, no panic.
+/// Random changes of the bytes result in an error or a header, never in a panic.
 #[test]
 fn damaged_headers() {
     let scratch = Scratch::new("damaged");

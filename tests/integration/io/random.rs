@@ -1,4 +1,4 @@
-//! Random operands: the same for every division into blocks, reproducible from the description alone.
+//! Random operands: equal for every division into blocks, and reproducible from the documentation alone.
 
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::random::{fill_block, value};
@@ -12,7 +12,7 @@ fn fill(dtype: Dtype, shape: &[usize], ranges: &[Range<usize>]) -> Vec<u8> {
     bytes
 }
 
-/// What the documentation of the module promises, element by element.
+/// Bytes of an element, computed from the documentation of the module.
 fn described(dtype: Dtype, index: u64) -> Vec<u8> {
     let (re, im) = value(7, 2, index);
     let single = |x: f64| (((x + 1.0) * 8_388_608.0).floor() / 8_388_608.0 - 1.0) as f32;
@@ -67,7 +67,8 @@ fn no_elements_and_no_dimensions() {
     assert_eq!(fill(Dtype::Complex128, &[], &[]), described(Dtype::Complex128, 0));
 }
 
-/// From another implementation of the description: changing them changes every result that someone recorded.
+/// Values from an independent implementation of the documentation. Changing the generator would change all results that
+/// users have recorded.
 #[test]
 fn golden_values() {
     for ((seed, operand, index), want) in [

@@ -1,25 +1,25 @@
-//! Labels and extents of random contractions, with extents that straddle the sizes of vectors, tiles and boxes.
+//! Labels and extents of random contractions. Extents are near the sizes of vectors, tiles and boxes.
 
 use crate::common::Rng;
 use einsum_dist::dims::Label;
 use einsum_dist::local_plan::Caches;
 
-/// Lanes, rows and columns of register tiles, cache lines and depths of boxes, and their neighbours.
+/// Vector lengths, rows and columns of register tiles, cache lines, depths of boxes, and neighbours of these numbers.
 const EDGES: [usize; 38] = [
     2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 95, 96, 97,
     127, 128, 129, 255, 257, 511, 512, 513,
 ];
 
-/// What kind of contraction.
+/// The kind of a random contraction.
 #[derive(Debug, Clone, Copy)]
 pub enum Style {
-    /// Up to 4 dimensions per kind, of small extents.
+    /// Up to 4 dimensions per kind, with small extents.
     Many,
-    /// Up to 2 dimensions per kind, of extents around the sizes of blocks.
+    /// Up to 2 dimensions per kind, with extents near the sizes of blocks.
     Blocks,
-    /// One m, n and k.
+    /// One dimension each of the kinds m, n and k.
     Matrix,
-    /// Up to 2 dimensions per kind, one of which is as long as can be.
+    /// Up to 2 dimensions per kind, one of which is as long as the index space allows.
     Long,
 }
 
@@ -40,7 +40,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// A contraction with an index space of at most `space`; of at least half of it if `full`.
+    /// A random contraction with an index space of at most `space`. With `full`, the space is nearly filled.
     pub fn random(rng: &mut Rng, style: Style, space: usize, full: bool) -> Case {
         let mut case = Case { extents: Vec::new(), left: Vec::new(), right: Vec::new(), out: Vec::new() };
         for kind in 0..4 {
@@ -86,7 +86,7 @@ impl Case {
             self.extents[axis] = extent;
             room /= extent.max(1);
         }
-        // Some dimension takes what is left, up to an odd number of indices.
+        // One dimension fills the remaining space, minus up to 2 indices.
         if full && room > 2 && !axes.is_empty() {
             let extent = &mut self.extents[axes[rng.below(axes.len())]];
             *extent = (*extent * room).saturating_sub(rng.below(3)).max(1);
@@ -97,7 +97,7 @@ impl Case {
         labels.iter().map(|l| self.extents[l.0 as usize]).collect()
     }
 
-    /// Labels that are summed over.
+    /// Labels that are summed.
     pub fn sums(&self) -> Vec<Label> {
         self.left.iter().copied().filter(|label| !self.out.contains(label)).collect()
     }
@@ -106,13 +106,13 @@ impl Case {
         self.shape(&self.sums()).iter().product()
     }
 
-    /// Indices of all dimensions together.
+    /// Size of the index space.
     pub fn space(&self) -> usize {
         self.extents.iter().product()
     }
 }
 
-/// Sizes of caches: some real, most so small that a few thousand elements fill many boxes.
+/// Random cache sizes: some realistic, most so small that a few thousand elements fill many boxes.
 pub fn caches(rng: &mut Rng) -> Caches {
     let of = |l1: usize, l2: usize| Caches { l1: l1 << 10, l2: l2 << 10 };
     match rng.below(6) {

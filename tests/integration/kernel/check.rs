@@ -1,4 +1,4 @@
-//! Contracts one random case with every kernel, and compares with what is expected.
+//! Contracts a random case with every kernel, and compares the results with the expected one.
 
 use super::case::{Case, caches};
 use super::coverage::Coverage;
@@ -11,10 +11,10 @@ use einsum_dist::local_plan::Target;
 use ndarray::ArrayViewD;
 use num_complex::Complex;
 
-/// What a thread keeps from case to case.
+/// State that a thread reuses for all cases.
 pub struct Bench {
     pub rng: Rng,
-    /// Of 1, 2 and 3 threads.
+    /// Pools of 1, 2 and 3 threads.
     pools: Vec<rayon::ThreadPool>,
     workspace: Workspace,
     pub coverage: Coverage,
@@ -24,15 +24,15 @@ pub struct Bench {
 struct Trial<T> {
     case: Case,
     operands: [Tensor<T>; 2],
-    /// Out as every contraction finds it.
+    /// Contents of out before each contraction.
     before: Tensor<T>,
     alpha: T,
     beta: T,
-    /// Per element of out: what it should be, and what errors are relative to.
+    /// Expected value of each element of out, and the magnitude to which errors are relative.
     want: Vec<(Complex<f64>, f64)>,
 }
 
-/// What gaps around out hold.
+/// Value of the gaps around out.
 fn mark<T: Element>() -> T {
     T::from_f64(77.0, 0.0)
 }
@@ -119,7 +119,7 @@ impl Bench {
             out
         };
         if poison {
-            // Leaves NaN wherever the workspace is used, which is not to be seen again.
+            // Fills the used part of the workspace with NaN, which must not appear in the next result.
             let nan = [0, 1].map(|operand| trial.operands[operand].filled(T::from_f64(f64::NAN, f64::NAN)));
             contract(target.threads, nan[0].view(), nan[1].view());
         }
@@ -134,7 +134,7 @@ impl Bench {
                 trial.describe(target)
             );
         }
-        // The plan decides how the work is cut, however many threads there are.
+        // The division of the work depends on the plan only, so the bits are equal with any number of threads.
         let again = contract(threads, left.view(), right.view());
         assert!(same_bits(out.memory(), again.memory()), "other bits on {threads} threads: {}", trial.describe(target));
         assert!(out.gaps_are(mark()), "wrote outside out: {}", trial.describe(target));

@@ -1,7 +1,8 @@
-//! 20,000 random contractions against the reference, with every kernel: kinds of dimensions, orders, strides, factors,
-//! extents around the sizes of all blocks, caches, threads, and element types.
+//! 20,000 random contractions with every kernel, compared with the reference. The kinds of dimensions, their order,
+//! strides, factors, extents near the sizes of all blocks, cache sizes, threads and element types vary.
 //!
-//! `KERNEL_CASES` is how many each type gets instead of 5,000; with fewer, rare ways to contract are not insisted on.
+//! `KERNEL_CASES` sets the number of cases per type (default 5,000). With fewer cases, rare code paths are not required
+//! to occur.
 
 use super::case::{Case, Style};
 use super::check::Bench;
@@ -9,13 +10,13 @@ use super::targets::{kernels, name};
 use einsum_dist::kernel::Element;
 use num_complex::Complex;
 
-/// Cases of each type, and one in how many of them is large.
+/// Number of cases per type. One in `LARGE` cases is large.
 const CASES: usize = 5_000;
 const LARGE: usize = 50;
-/// The largest index space.
+/// Size of the largest index space.
 const SPACE: usize = 1 << 22;
 
-/// What small cases must have been through a few times with any kernel, at least once with any, and with each.
+/// Code paths that small cases must take: `COMMON` several times, `RARE` once, `OF_EVERY_KERNEL` once with each kernel.
 const COMMON: [&str; 21] = [
     "swapped",
     "not swapped",
@@ -54,7 +55,7 @@ const RARE: [&str; 11] = [
 ];
 const OF_EVERY_KERNEL: [&str; 6] =
     ["loops", "rows in place", "rows by depth", "columns in place", "out direct", "out buffered"];
-/// And large cases.
+/// Code paths that large cases must take.
 const LARGE_ONES: [&str; 7] = [
     "grid along batches",
     "grid along rows",
@@ -69,12 +70,12 @@ fn cases() -> usize {
     std::env::var("KERNEL_CASES").map_or(CASES, |text| text.parse().expect("a number of cases"))
 }
 
-/// Whether all cases run, so that rare ways to contract must have been taken.
+/// Whether there are enough cases to require rare code paths.
 fn all() -> bool {
     cases() >= CASES
 }
 
-/// Index spaces up to 20,000, most of them much smaller.
+/// Contracts cases with index spaces of up to 20,000 points, most of them much smaller.
 fn small<T: Element>(seed: u64) {
     let mut bench = Bench::new(seed);
     let count = cases() - cases() / LARGE;
@@ -101,7 +102,7 @@ fn small<T: Element>(seed: u64) {
     }
 }
 
-/// Index spaces large enough for several threads.
+/// Contracts cases with index spaces that are large enough for several threads.
 fn large<T: Element>(seed: u64) {
     let mut bench = Bench::new(seed);
     let count = cases() / LARGE;

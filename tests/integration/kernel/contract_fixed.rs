@@ -1,4 +1,4 @@
-//! Contractions that are known by name: large ones on threads, sums over nothing, extents that disagree.
+//! Individual contractions: large ones on several threads, sums over empty dimensions, mismatched extents.
 
 use einsum_dist::dims::Label;
 use einsum_dist::kernel::{Workspace, contract, error_bound, reference_element};
@@ -10,7 +10,8 @@ fn labels(text: &str) -> Vec<Label> {
     text.bytes().map(|b| Label(u32::from(b))).collect()
 }
 
-/// Large enough for threads and slabs: a sample of elements, and the same bits twice.
+/// Contracts tensors that are large enough for threads and slabs. Compares a sample of elements, and requires the same
+/// bits from a second run.
 fn large(left: &str, right: &str, out: &str, extents: &[(char, usize)]) {
     let mut rng = Rng::new(9);
     let shape =

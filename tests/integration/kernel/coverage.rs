@@ -1,10 +1,10 @@
-//! Counts which of the ways to contract have been taken, so that a test can insist on all of them.
+//! Counts the code paths that contractions take, so that a test can require all of them.
 
 use std::collections::BTreeMap;
 
 use einsum_dist::local_plan::{Access, Axis, Body, GemmPlan, LocalContract, Nest, OutAccess, PackBy};
 
-/// How often each way was taken, by its name.
+/// Number of times that each path was taken, by the name of the path.
 #[derive(Debug, Default)]
 pub struct Coverage(BTreeMap<String, usize>);
 
@@ -17,7 +17,7 @@ impl Coverage {
         self.0.get(way).copied().unwrap_or(0)
     }
 
-    /// Notes what a plan for the kernel of this name does.
+    /// Counts the paths that a plan takes with the named kernel.
     pub fn record(&mut self, kernel: &str, planned: &LocalContract) {
         match planned.body() {
             Body::Nothing => self.count("nothing"),
@@ -80,7 +80,7 @@ impl Coverage {
     }
 
     /// # Panics
-    /// If one of the ways was taken fewer than `least` times.
+    /// If a path was taken fewer than `least` times.
     pub fn demand(&self, ways: &[&str], least: usize) {
         let rare: Vec<_> = ways.iter().filter(|way| self.of(way) < least).map(|way| (way, self.of(way))).collect();
         assert!(rare.is_empty(), "not covered {least} times: {rare:?}\nof: {self}");

@@ -1,7 +1,8 @@
-//! A quicker reference: each operand copied into one dense list, and tables of offsets for out and for the sum.
+//! A faster reference: each operand is copied into one dense list, which is indexed by tables of offsets for out and
+//! for the sum.
 //!
-//! It shares no code with the kernels, sums in double precision, and is itself compared with the library's reference,
-//! which is too slow for large index spaces.
+//! It shares no code with the kernels and sums in double precision. A sample of its results is compared with the
+//! library's reference, which is too slow for large index spaces.
 
 use super::case::Case;
 use crate::common::Rng;
@@ -10,10 +11,10 @@ use einsum_dist::kernel::{Element, ReferenceValue, reference_element};
 use ndarray::ArrayViewD;
 use num_complex::Complex;
 
-/// Index points that are computed a second time by the library's reference.
+/// Number of index points that the library's reference computes again.
 const SAMPLED: usize = 300;
 
-/// An operand as a dense list: values, absolute values, and the offset of each index of out and of the sum.
+/// An operand as a dense list: values, absolute values, and offsets for the indices of out and of the sum.
 struct Operand {
     values: Vec<Complex<f64>>,
     norms: Vec<f64>,
@@ -39,7 +40,7 @@ impl Operand {
     }
 }
 
-/// All elements of left right in the order of out's indices, the last running fastest.
+/// All elements of the product of left and right, in row-major order of out.
 pub fn expected<T: Element>(
     rng: &mut Rng,
     case: &Case,
@@ -67,7 +68,7 @@ pub fn expected<T: Element>(
     elements
 }
 
-/// The index of an element of out.
+/// The multi-index of an element of out.
 pub fn index_of(case: &Case, mut number: usize) -> Vec<usize> {
     let mut index = case.shape(&case.out);
     for at in index.iter_mut().rev() {

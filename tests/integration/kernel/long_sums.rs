@@ -1,6 +1,6 @@
 //! Long sums: the errors of the kernels, compared with the bounds.
 //!
-//! Constants are rounded alike in every addition, so their errors add up as they do in the worst case.
+//! With constant elements every addition rounds in the same direction, so the errors add up as in the worst case.
 
 use einsum_dist::dims::Label;
 use einsum_dist::dtype::Dtype;
@@ -18,7 +18,7 @@ fn labels(text: &str) -> Vec<Label> {
     text.bytes().map(|b| Label(u32::from(b))).collect()
 }
 
-/// What elements are.
+/// Values of the elements.
 #[derive(Clone, Copy, PartialEq)]
 enum Data {
     Constant,
@@ -45,13 +45,13 @@ fn isas() -> impl Iterator<Item = Isa> {
     Isa::ALL.into_iter().filter(|&isa| available(isa))
 }
 
-/// Largest error of elements, relative to the sum of their absolute products.
+/// Largest error of the elements, relative to the sum of absolute products.
 fn worst<T: Element>(got: &ArrayD<T>, want: &[(Complex<f64>, f64)]) -> f64 {
     got.iter().zip(want).map(|(got, (value, sum))| (got.to_c64() - value).norm() / sum).fold(0.0, f64::max)
 }
 
-/// Sums of terms and of their absolute values, with the errors of the additions: better than any result in double
-/// precision.
+/// Compensated sums of terms, and sums of their absolute values. The sum and the error of each addition are added
+/// separately, so the total is more accurate than any plain sum in double precision.
 #[derive(Clone, Default)]
 struct Exact {
     parts: [(f64, f64); 2],
@@ -75,7 +75,7 @@ impl Exact {
     }
 }
 
-/// A tensor's step along each label, from `a` on; of a label that is there twice along the diagonal.
+/// Strides of a tensor for the labels from `a` on. A label that occurs twice has the stride of the diagonal.
 fn steps<T: Element>(labels: &[Label], tensor: &ArrayD<T>) -> [usize; 4] {
     let mut steps = [0; 4];
     labels.iter().zip(tensor.strides()).for_each(|(label, &stride)| steps[label.0 as usize - 97] += stride as usize);
@@ -90,9 +90,9 @@ fn offset(steps: &[usize; 4], index: &[usize]) -> usize {
     index.iter().zip(steps).map(|(at, step)| at * step).sum()
 }
 
-/// `sizes`: extents of the labels, in the order of the alphabet from `a` on.
+/// `sizes` are the extents of the labels in alphabetical order, from `a` on.
 fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumKind, columns: bool, data: Data) {
-    // Types differ in vectors only.
+    // Element types differ in their vectors only, so the other types are tested with constant data only.
     if T::DTYPE != Dtype::Float32 && data != Data::Constant {
         return;
     }
@@ -113,7 +113,7 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumKind, columns: bo
     }
     let want: Vec<_> = want.iter().map(Exact::total).collect();
     let bound = error_bound(T::DTYPE, longest_chain(terms as u64, of) + 2, 2);
-    // LIBXSMM chooses its own instruction set, whichever one our loops use.
+    // LIBXSMM selects its own instruction set, so it needs only one target.
     let xsmm = has_xsmm().then(|| Target { family: KernelFamily::Xsmm, threads: 1, ..host() });
     let own = isas().flat_map(|isa| [(isa, 1), (isa, 2)]).map(|(isa, threads)| Target { isa, threads, ..host() });
     for target in own.chain(xsmm) {
@@ -126,7 +126,7 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumKind, columns: bo
         let again = c.clone();
         contract_planned(&plan, T::ONE, a.view(), b.view(), T::ZERO, c.view_mut(), &mut workspace).unwrap();
         assert!(c == again, "other bits");
-        // Onto what is there, scaled.
+        // Accumulates the scaled product onto the result.
         let (two, half) = (T::from_f64(2.0, 0.0), T::from_f64(0.5, 0.0));
         contract_planned(&plan, half, a.view(), b.view(), two, c.view_mut(), &mut workspace).unwrap();
         let twice: Vec<_> = want.iter().map(|&(value, sum)| (value * 2.5, sum * 2.5)).collect();
@@ -137,7 +137,7 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumKind, columns: bo
 #[test]
 fn contractions_of_every_nest() {
     for data in DATA {
-        // Dot products; the same along other strides, whole and in short stretches.
+        // Dot products: dense, with other strides in long runs, and in short runs.
         contraction::<f32>("a,a->", &[100_001], SumKind::Number, false, data);
         contraction::<f64>("a,a->", &[100_001], SumKind::Number, false, data);
         contraction::<Complex<f32>>("a,a->", &[100_001], SumKind::Number, false, data);
@@ -145,13 +145,13 @@ fn contractions_of_every_nest() {
         contraction::<f32>("ab,ba->", &[300, 301], SumKind::Number, false, data);
         contraction::<f32>("ab,ba->", &[2, 30_000], SumKind::Number, false, data);
         contraction::<Complex<f32>>("ab,ab->", &[300, 301], SumKind::Number, true, data);
-        // Matrix-vector products both ways, with few and with many rows.
+        // Matrix-vector products with both orders of the matrix, with few and with many rows.
         contraction::<f32>("ab,b->a", &[3, 40_003], SumKind::Loops, false, data);
         contraction::<f32>("ba,b->a", &[3, 40_003], SumKind::Loops, false, data);
         contraction::<f32>("ba,b->a", &[70, 5_003], SumKind::Loops, false, data);
         contraction::<Complex<f32>>("ba,b->a", &[17, 20_003], SumKind::Loops, false, data);
         contraction::<f64>("cab,cb->a", &[5, 200, 150], SumKind::Loops, false, data);
-        // Batches of dot products, side by side and not.
+        // Batches of dot products, with contiguous and with strided summands.
         contraction::<f32>("ab,ab->a", &[4, 50_003], SumKind::Loops, false, data);
         contraction::<f32>("ba,ba->a", &[4, 50_003], SumKind::Loops, false, data);
         contraction::<f32>("ab,ba->a", &[4, 50_003], SumKind::Loops, false, data);
@@ -205,9 +205,9 @@ fn sums_of_one_tensor() {
         sums::<f64>("a->", &[300_003], false, data);
         sums::<Complex<f32>>("a->", &[300_003], false, data);
         sums::<Complex<f64>>("a->", &[100_003], false, data);
-        // Along a diagonal, along short lines, across few and many elements.
+        // Along a diagonal, along short runs, and across few or many elements.
         sums::<f32>("aa->", &[1_001], false, data);
-        // Lines of a few elements far apart and side by side, and complex ones far apart.
+        // Short diagonals of real and of complex elements, and a long complex diagonal.
         sums::<f32>("abb->", &[20_000, 2], false, data);
         sums::<f32>("abb->", &[2_000, 16], false, data);
         sums::<Complex<f32>>("abb->", &[3_000, 5], false, data);
@@ -221,7 +221,7 @@ fn sums_of_one_tensor() {
     }
 }
 
-/// Lines of a few elements that are stored side by side, with gaps between them that keep lines from becoming one.
+/// Short contiguous runs, with gaps between them that prevent fusing the runs into one.
 #[test]
 fn sums_of_short_lines() {
     fn short<T: Element>(width: usize) {
@@ -254,7 +254,7 @@ fn sums_of_short_lines() {
     }
 }
 
-/// Boxes of a deep sum are added to out; generated code does not begin its sums with what is there.
+/// The boxes of a deep sum are added to out, because generated code does not start its sums with the contents of out.
 #[test]
 fn generated_products_of_deep_sums() {
     if !has_xsmm() {
@@ -276,7 +276,7 @@ fn generated_products_of_deep_sums() {
     }
 }
 
-/// What out holds goes through one addition more each time that products are added onto it.
+/// Each time that products are added onto out, its previous contents pass through one more addition.
 #[test]
 fn small_products_onto_out() {
     let (runs, depth) = (400, 64);
@@ -299,7 +299,7 @@ fn small_products_onto_out() {
     }
 }
 
-/// Steps that take diagonals may sum as well.
+/// Steps that extract a diagonal may also sum, and the plan counts the roundings of these sums.
 #[test]
 fn sums_of_diagonals_are_counted() {
     for (text, shape, terms) in [

@@ -1,4 +1,4 @@
-//! Kernels of one process against the reference.
+//! Kernels of a single process, compared with the reference.
 
 mod case;
 mod check;

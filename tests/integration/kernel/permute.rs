@@ -1,4 +1,4 @@
-//! Permutations and sums, bit by bit, for every instruction set, type and number of threads.
+//! Permutations and sums, compared bit by bit, for every instruction set, element type and number of threads.
 
 use super::tensor::Tensor;
 use crate::common::Rng;
@@ -7,7 +7,7 @@ use einsum_dist::kernel::{Element, available, unary_planned};
 use einsum_dist::local_plan::{Isa, Layout, plan_unary};
 use num_complex::Complex;
 
-/// Around what vectors, cache lines and blocks hold.
+/// Extents near the lengths of vectors, cache lines and blocks.
 const EXTENTS: [usize; 16] = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 64, 65, 130, 300];
 
 fn extents(rng: &mut Rng, rank: usize, most: usize) -> Vec<usize> {
@@ -22,7 +22,7 @@ fn extents(rng: &mut Rng, rank: usize, most: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Whole numbers, so that sums in any order are the same.
+/// Fills a tensor with integers, so that sums are equal in any order.
 fn whole<T: Element>(tensor: &mut Tensor<T>) {
     let mut next = 0;
     tensor.view_mut().iter_mut().for_each(|element| {
@@ -83,7 +83,7 @@ fn every_instruction_set_type_and_number_of_threads() {
     }
 }
 
-/// Large enough for the buffer and stores past the caches.
+/// Tensors large enough for the buffered loop and for streaming stores.
 #[test]
 fn large_ones_pass_through_the_buffer() {
     for isa in Isa::ALL.into_iter().filter(|&isa| available(isa)) {

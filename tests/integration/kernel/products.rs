@@ -1,4 +1,4 @@
-//! Batches of small products, which LIBXSMM computes whole where it is there: all factors, orders and threads.
+//! Batches of small products, which LIBXSMM computes as a whole if it is available: all factors, orders and threads.
 
 use einsum_dist::Dtype;
 use einsum_dist::dims::Label;
@@ -22,8 +22,8 @@ fn extent(label: char) -> usize {
     }
 }
 
-/// Left is stored backwards along the batch, and out has gaps. Each target comes with how many threads have to share
-/// whole products by generated code, if those have to be planned.
+/// Left is stored backwards along the batch, and out has gaps. Each target is given with the expected number of threads
+/// among which a plan divides small products of generated code, or with `None` if another kind of plan is expected.
 fn check<T: Element>([left, right, out]: [&str; 3], targets: &[(Target, Option<usize>)]) {
     let mut rng = Rng::new(5);
     let mut random = |text: &str| {
@@ -89,7 +89,8 @@ fn everywhere<T: Element>() {
         ["abmk", "bakn", "bamn"],
         ["mbk", "kbn", "bmn"],
     ] {
-        // Rows of out are rows of neither operand there.
+        // With out in the order `bnm`, the rows of out are rows of neither operand, so LIBXSMM cannot compute the
+        // products.
         let whole = terms[2] != "bnm";
         let targets = families.iter().flat_map(|&family| {
             let generated = family != KernelFamily::Own && real && whole;

@@ -1,4 +1,5 @@
-//! Products so large, and so little deep, that out is written past the caches; and the same ones that may not be.
+//! Products with a large out and a small k, whose out is written with streaming stores, and variants of them that
+//! forbid such stores.
 
 use einsum_dist::Element;
 use einsum_dist::dims::Label;
@@ -9,7 +10,7 @@ use num_complex::Complex;
 
 use crate::common::Rng;
 
-/// Extents by label: c and d are columns, e and f rows; g is summed.
+/// Extents by label: c and d are columns of out, e and f are rows, g is summed.
 const EXTENTS: [(char, usize); 5] = [('c', 33), ('d', 16), ('e', 32), ('f', 257), ('g', 3)];
 const LEFT: &str = "cgd";
 const RIGHT: &str = "fge";
@@ -23,7 +24,8 @@ fn shape(text: &str) -> Vec<usize> {
     text.chars().map(|c| EXTENTS.iter().find(|(label, _)| *label == c).unwrap().1).collect()
 }
 
-/// `offset`: elements from a cache line to out. `scale`: alpha. Returns whether the plan would write past the caches.
+/// `offset` is the distance of out from a cache line, in elements; `scale` is alpha. Returns whether the plan uses
+/// streaming stores.
 fn check<T: Element>(target: &Target, offset: usize, scale: f64, beta: f64) -> bool {
     let mut rng = Rng::new(3);
     let mut random = |text: &str| ArrayD::<T>::from_shape_simple_fn(IxDyn(&shape(text)), || rng.element());
@@ -73,7 +75,7 @@ fn everywhere<T: Element>() {
             }
         }
     }
-    // There a vector is a cache line, so that every tile is made of whole ones.
+    // With AVX-512 a vector is a cache line, so every tile consists of complete cache lines.
     assert!(streamed || !available(Isa::Avx512), "no plan for {} writes past the caches", T::DTYPE.name());
 }
 

@@ -1,10 +1,10 @@
-//! What kernels there are on this machine.
+//! The kernels that are available on this machine.
 
 use einsum_dist::Dtype;
 use einsum_dist::kernel::{available, has_xsmm, host};
 use einsum_dist::local_plan::{Caches, Isa, KernelFamily, Target};
 
-/// Every family and instruction set that contracts this type here.
+/// Every family and instruction set that can contract this type on this machine.
 pub fn kernels(dtype: Dtype) -> Vec<Target> {
     let own = Isa::ALL.into_iter().filter(|&isa| available(isa));
     let own = own.map(|isa| Target { isa, family: KernelFamily::Own, caches: Caches::default(), threads: 1 });

@@ -1,36 +1,37 @@
-//! Seeded random tensors with every kind of stride, for the kernel tests.
+//! Seeded random tensors with all kinds of strides, for the kernel tests.
 
 use crate::common::Rng;
 
 use einsum_dist::kernel::Element;
 use ndarray::{ArrayViewD, ArrayViewMutD, Axis, IxDyn, ShapeBuilder, Slice};
 
-/// Elements before and behind every tensor.
+/// Number of elements before and after every tensor.
 const GUARD: usize = 72;
-/// Gaps may make a tensor of fewer elements than this as large as this, and others three times as large.
+/// Maximum number of elements in the memory of a small tensor with gaps. The memory of larger ones is at most three
+/// times their size.
 const ROOMY: usize = 1 << 13;
 
-/// Memory, and a view into it of any dimension order, with gaps, and backwards where it likes.
+/// Memory, and a view of it with dimensions in any order, with gaps, and with negative strides.
 #[derive(Clone)]
 pub struct Tensor<T> {
-    /// With guards on both sides.
+    /// All elements, with guards on both sides.
     memory: Vec<T>,
-    /// Per axis of memory: first index, step, how many indices from first to last.
+    /// Slice of each axis of memory: first index, step, and length of the sliced range.
     cuts: Vec<(usize, isize, usize)>,
-    /// The axis in memory of each axis of the view.
+    /// Axis of memory for each axis of the view.
     order: Vec<usize>,
-    /// Extents and strides in memory; axes that repeat one index have stride 0.
+    /// Extents and strides of the memory's axes. A broadcast axis has stride 0.
     shape: Vec<usize>,
     strides: Vec<usize>,
 }
 
 impl<T: Element> Tensor<T> {
-    /// A tensor of the given shape; `plain` ones are dense, in any order of dimensions.
+    /// A tensor of the given shape. If `plain`, it is dense, with dimensions in any order.
     pub fn random(rng: &mut Rng, extents: &[usize], plain: bool, may_broadcast: bool) -> Self {
         let mut axes: Vec<usize> = (0..extents.len()).collect();
         rng.shuffle(&mut axes);
         let elements: usize = extents.iter().product();
-        // How many times as large as the tensor its memory may still become.
+        // Factor by which gaps may still enlarge the memory.
         let mut room = (ROOMY / elements.max(1)).max(3);
         let (mut shape, mut repeated, mut cuts) = (Vec::new(), Vec::new(), Vec::new());
         for &axis in &axes {
@@ -61,7 +62,7 @@ impl<T: Element> Tensor<T> {
         let mut strides = vec![0; shape.len()];
         for axis in (0..shape.len()).rev().filter(|&axis| !repeated[axis]) {
             strides[axis] = stored;
-            // Views of no elements must stay inside of their memory too.
+            // Views without elements must also be inside their memory.
             stored *= shape[axis].max(1);
         }
         let mut order = vec![0; extents.len()];
@@ -80,7 +81,7 @@ impl<T: Element> Tensor<T> {
         view.permuted_axes(IxDyn(&self.order))
     }
 
-    /// Not for tensors that may be broadcast.
+    /// Must not be called for broadcast tensors.
     pub fn view_mut(&mut self) -> ArrayViewMutD<'_, T> {
         let end = self.memory.len() - GUARD;
         let shape = IxDyn(&self.shape).strides(IxDyn(&self.strides));
@@ -91,18 +92,18 @@ impl<T: Element> Tensor<T> {
         view.permuted_axes(IxDyn(&self.order))
     }
 
-    /// Whether nothing but the view's elements differs from `value`, guards included; spoils the view.
+    /// Whether all gaps and guards contain `value`. Overwrites the elements of the view.
     pub fn gaps_are(&mut self, value: T) -> bool {
         self.view_mut().fill(value);
         self.memory.iter().all(|&element| element == value)
     }
 
-    /// All of it: the view, gaps and guards.
+    /// All memory: the view, the gaps and the guards.
     pub fn memory(&self) -> &[T] {
         &self.memory
     }
 
-    /// The same view of memory that holds one value.
+    /// The same view of memory that is filled with `value`.
     pub fn filled(&self, value: T) -> Self {
         Tensor { memory: vec![value; self.memory.len()], ..self.clone() }
     }

@@ -1,4 +1,4 @@
-//! Random permutations, diagonals and sums against the reference, and the elementwise kernels.
+//! Random permutations, diagonals and sums, and the elementwise kernels, compared with the reference.
 
 use super::tensor::Tensor;
 use crate::common::Rng;
@@ -44,7 +44,7 @@ fn random_cases() {
     random_unary::<Complex<f64>>(14);
 }
 
-/// Whole numbers, so that any order of summing gives the same.
+/// Integers, so that sums are equal in any order.
 #[test]
 fn large_cases_on_threads() {
     let (i, j, k) = (Label(0), Label(1), Label(2));

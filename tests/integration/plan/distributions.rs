@@ -1,8 +1,9 @@
-//! Random contractions on 1 to 12 ranks whose three tensors have arbitrary distributions, also misaligned and
-//! replicated. Results, proofs and bytes are checked; for `slicing`, the bytes are counted independently.
+//! Random contractions on 1 to 12 ranks whose three tensors have arbitrary distributions, including misaligned and
+//! replicated ones. The tests check results, verify schedules and compare bytes; for `slicing` they count the bytes
+//! independently.
 //!
-//! `EINSUM_DIST_ALL_ALGORITHMS=1` runs every contraction with every algorithm that applies, not with one of them in
-//! turns.
+//! `EINSUM_DIST_ALL_ALGORITHMS=1` runs every contraction with every algorithm that applies. By default each contraction
+//! runs with one algorithm.
 
 use crate::common::{Balance, Case, Rng};
 use einsum_dist::algorithm::{Algorithm, Slicing, Stationary};
@@ -10,11 +11,11 @@ use einsum_dist::distribution::Distribution;
 use einsum_dist::plan::{AlgorithmName, FixedDistributions, Source};
 use einsum_dist::{Plan, World};
 
-/// Those by `slicing`, and by any algorithm.
+/// Number of cases with `slicing`, and with all algorithms.
 const CASES: [usize; 2] = [1000, 4000];
 
-/// Counts what ranks must receive from sets of indices, one dimension at a time, and from the distributions of tensors;
-/// nothing else of the plan is used but which tensor stays.
+/// Counts the elements that ranks must receive, from sets of indices per dimension and from the distributions of
+/// tensors. It uses nothing of the plan except the choice of the stationary tensor.
 struct Counted<'a> {
     case: &'a Case,
     ranks: usize,
@@ -22,7 +23,7 @@ struct Counted<'a> {
     stationary: Stationary,
 }
 
-/// Per label, whether an index belongs to it.
+/// For each label, whether each index belongs to the set.
 type Sets = Vec<Vec<bool>>;
 
 impl<'a> Counted<'a> {
@@ -43,7 +44,7 @@ impl<'a> Counted<'a> {
         [Stationary::Left, Stationary::Right, Stationary::Out].iter().position(|&s| s == self.stationary).unwrap()
     }
 
-    /// The indices of a rank's block; of all where the tensor has no such label.
+    /// The indices of a rank's block. For labels that the tensor does not have, all indices.
     fn block(&self, tensor: usize, rank: usize) -> Option<Sets> {
         let region = self.distributions[tensor].block(&self.case.shape(self.labels(tensor)), rank)?;
         let mut sets: Sets = self.case.extents.iter().map(|&extent| vec![true; extent]).collect();
@@ -55,7 +56,8 @@ impl<'a> Counted<'a> {
         Some(sets)
     }
 
-    /// What a rank multiplies: replicas of what stays share the longest dimension that it lacks, else that it has.
+    /// The part of the index space that a rank contracts. Ranks with replicas of the stationary tensor divide its block
+    /// along the longest dimension that the tensor lacks, or along the longest one of all.
     fn share(&self, rank: usize) -> Option<Sets> {
         let stays = self.stays();
         let mut sets = self.block(stays, rank)?;
@@ -78,13 +80,13 @@ impl<'a> Counted<'a> {
         }
     }
 
-    /// The elements of a tensor in both.
+    /// Number of elements of a tensor that belong to both sets.
     fn common(&self, tensor: usize, a: &Sets, b: &Sets) -> u64 {
         let both = |&label: &usize| a[label].iter().zip(&b[label]).filter(|(a, b)| **a && **b).count() as u64;
         self.labels(tensor).iter().map(both).product()
     }
 
-    /// Elements that a rank must receive.
+    /// Number of elements that a rank must receive.
     fn received(&self, rank: usize) -> u64 {
         let mut received = 0;
         let stays = self.stays();
@@ -104,7 +106,8 @@ impl<'a> Counted<'a> {
                     received += self.common(2, &share, &block);
                 }
             }
-            // Replicas: the parts of the others, and from each of these its summand of the own part.
+            // All-reduce of replicas: a rank receives the summands of its own part from the other replicas, and their
+            // finished parts.
             let (replicas, number) = (out.replicas() as u64, out.replica(rank).unwrap() as u64);
             let extents: Vec<u64> =
                 self.labels(2).iter().map(|&l| block[l].iter().filter(|holds| **holds).count() as u64).collect();
@@ -119,7 +122,8 @@ impl<'a> Counted<'a> {
         received
     }
 
-    /// Whether the share has none of the dimension that what stays lacks: then there is no chunk at all.
+    /// Whether the share is empty along a dimension that the stationary tensor lacks. Then the contraction has no
+    /// chunks.
     fn lacking(&self, stays: usize, share: &Sets) -> bool {
         (0..share.len()).any(|label| !self.labels(stays).contains(&label) && !share[label].contains(&true))
     }
@@ -150,7 +154,7 @@ fn tensors_that_lie_anyhow() {
     assert!(filled * 10 >= CASES[0] * 7 && moved * 2 >= CASES[0]);
 }
 
-/// Operands and result have prescribed distributions; the plan chooses the steps between.
+/// Requires that operands and result have the prescribed distributions. The plan may choose the steps between them.
 fn assert_distributions(plan: &Plan, fixed: &FixedDistributions) {
     let planned = [plan.operand(0), plan.operand(1), plan.output()].map(|value| Some(&value.distribution));
     assert_eq!(planned, [fixed.operands[0].as_ref(), fixed.operands[1].as_ref(), fixed.output.as_ref()]);
@@ -163,11 +167,11 @@ fn every_algorithm_from_anywhere_to_anywhere() {
     let mut balance = Balance::default();
     for number in 0..CASES[1] {
         let case = Case::random(&mut rng);
-        // Squares more often: `cannon` applies to no others.
+        // Square numbers are more frequent, because `cannon` applies to square numbers of ranks only.
         let ranks = if rng.below(4) == 0 { [1, 4, 9][rng.below(3)] } else { 1 + rng.below(12) };
         let fixed = case.anyhow(&mut rng, ranks);
         let accumulate = rng.below(3) == 0;
-        // Planned for one, or without: then a run that adds compiles a plan of its own.
+        // The plan accumulates or overwrites. If it overwrites and the run accumulates, the run compiles another plan.
         let planned = accumulate && rng.below(2) == 0;
         let plan = |algorithm| case.plan_fixed(ranks, algorithm, &fixed, planned);
         let among = AlgorithmName::ALL.chunks(if all { 1 } else { AlgorithmName::ALL.len() });

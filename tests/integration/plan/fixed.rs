@@ -1,5 +1,5 @@
-//! What must hold for chosen contractions and trees: bytes of closed form, inputs as they were, the same bits, and
-//! errors.
+//! Properties of selected contractions and trees: bytes in closed form, unchanged inputs, equal bits, and error
+//! messages.
 
 use crate::common::{Rng, random};
 use einsum_dist::dims::Label;
@@ -19,7 +19,7 @@ fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, options: PlanOpti
     shaped.plan(&Machine::new(ranks, 1), &options.dtype(Dtype::Float64)).unwrap()
 }
 
-/// `cmk,ckn->mcn`, which every algorithm can contract.
+/// The plan of `cmk,ckn->mcn`, which every algorithm can contract.
 fn batched(ranks: usize, algorithm: AlgorithmName) -> Plan {
     let options = PlanOptions::default().algorithm(algorithm);
     plan("cmk,ckn->mcn", &SHAPES.map(|shape| shape.to_vec()), ranks, options)
@@ -39,7 +39,7 @@ fn bits(array: &ArrayD<f64>) -> Vec<u64> {
     array.iter().map(|value| value.to_bits()).collect()
 }
 
-/// Compares a result with the sum over the whole index space of an expression.
+/// Compares a result with the sum over the complete index space of an expression.
 fn check<T: Element>(expression: &str, operands: &[ArrayViewD<T>], out: &ArrayD<T>, what: &str) {
     let shapes: Vec<Vec<usize>> = operands.iter().map(|operand| operand.shape().to_vec()).collect();
     let problem = Problem::parse(expression).unwrap().shapes(&shapes).unwrap();
@@ -74,7 +74,7 @@ fn rings_receive_what_their_closed_forms_say() {
                 let mut program = world.compile::<f64>(&plan).unwrap();
                 run(&mut program, &operands(&plan, 1));
                 let measured = program.measured().unwrap();
-                // What travels, and whose block a rank does not receive.
+                // The tensor that travels. A rank receives all of its blocks except that of rank `rank + offset`.
                 let (travels, offset) = match algorithm {
                     RingMn if plan.operand(0).distribution == plan.output().distribution => (plan.operand(1), 0),
                     RingMn => (plan.operand(0), 0),
@@ -123,7 +123,7 @@ fn with_beta_0_the_output_is_not_read() {
     let trees = ["[cmk,ckn->mcn]->n", "[cmk->kmc],ckn->nm"];
     let plans = AlgorithmName::ALL.map(|algorithm| batched(algorithm.ranks().at_most(5), algorithm)).into_iter();
     let trees = trees.map(|tree| plan(tree, &SHAPES.map(|shape| shape.to_vec()), 3, PlanOptions::default()));
-    // An output of NaN, and one without anything to sum.
+    // An output that initially contains NaN, and a contraction without summands.
     let nothing = plan("mk,kn->mn", &[vec![6, 0], vec![0, 5]], 3, PlanOptions::default().algorithm(RingK));
     for plan in plans.chain(trees).chain([nothing]) {
         let world = World::in_process(plan.ranks());
@@ -150,7 +150,7 @@ fn with_beta_0_the_output_is_not_read() {
 
 #[test]
 fn every_algorithm_adds_onto_an_output() {
-    // Small whole numbers: every sum is exact, in any order.
+    // Small integers, so that every sum is exact in any order.
     let whole = |array: ArrayD<f64>| array.mapv(|value| (value * 8.0).round());
     for ranks in 1..=5 {
         for algorithm in AlgorithmName::ALL {
@@ -165,7 +165,7 @@ fn every_algorithm_adds_onto_an_output() {
             for _ in 0..2 {
                 program.run_into(2.0, &[&inputs[0], &inputs[1]], -1.0, &mut out).unwrap();
             }
-            // 2 x - (2 x - prior)
+            // 2 x - (2 x - prior) is prior again.
             assert_eq!(out, prior, "{} on {ranks}", algorithm.name());
             program.run_into(2.0, &[&inputs[0], &inputs[1]], 3.0, &mut out).unwrap();
             assert_eq!(out, &fresh * 2.0 + &prior * 3.0, "{} on {ranks}", algorithm.name());
@@ -227,7 +227,7 @@ fn either_half_of_a_run_runs_alone() {
                 });
                 let value = plan.output();
                 let mut out = DistTensor::zeros(&world, &value.shape, &value.distribution);
-                // Twice: what one run leaves does not hold up the next.
+                // Two runs: the state that the first run leaves must not block the second.
                 (0..2).for_each(|_| program.run_dist(1.0, &[&left, &right], 0.0, &mut out).unwrap());
                 assert_eq!(world.moved().received, 2 * bytes, "{}, {only:?}", algorithm.name());
                 let work = |rank: usize, metrics: &Metrics| {
@@ -290,7 +290,7 @@ fn trees_agree_with_the_whole_sum() {
             let out = run(&mut program, &inputs);
             check(expression, &views, &out, &format!("on {ranks}\n{}", plan.explain()));
 
-            // Onto an output: 2 x - 0.5 x, which is exact except for one rounding of each.
+            // Accumulation: 2 x - 0.5 x is exact except for one rounding of each term.
             let mut onto = out.clone();
             let operands: Vec<&dyn einsum_dist::Operand<f64>> = inputs.iter().map(|input| input as _).collect();
             program.run_into(2.0, &operands, -0.5, &mut onto).unwrap();
@@ -299,7 +299,7 @@ fn trees_agree_with_the_whole_sum() {
     }
 }
 
-/// A grid of at most `ranks` ranks over a tensor of `dims` dimensions.
+/// A random distribution of a tensor with `dims` dimensions, on a grid of at most `ranks` ranks.
 fn random_distribution(rng: &mut Rng, dims: usize, ranks: usize, partial: bool) -> Distribution {
     let mut axes = Vec::new();
     let mut left = ranks;
@@ -340,7 +340,7 @@ fn random_cut(rng: &mut Rng, parts: usize) -> Cut {
     }
 }
 
-/// Summand `summand` of a tensor, in whole numbers.
+/// The summand number `summand` of a tensor, which consists of integers.
 fn summand(shape: &[usize], summand: usize) -> ArrayD<f64> {
     let mut next = 0;
     ArrayD::from_shape_simple_fn(shape, || {
@@ -349,14 +349,14 @@ fn summand(shape: &[usize], summand: usize) -> ArrayD<f64> {
     })
 }
 
-/// A block is what the whole tensor has there.
+/// Requires that each block equals the corresponding part of the whole tensor.
 fn assert_blocks(tensor: &DistTensor<f64>, whole: &ArrayD<f64>, what: &str) {
     for (region, block) in tensor.blocks() {
         assert_eq!(block, part(whole, region), "{what}");
     }
 }
 
-/// The elements of a region, as a block stores them.
+/// The elements of a region, in the order in which a block stores them.
 fn part(whole: &ArrayD<f64>, region: &Region) -> ArrayD<f64> {
     let indices = |dim: &Intervals| dim.ranges().iter().cloned().flatten().collect::<Vec<usize>>();
     let dims = region.dims().iter().enumerate();
@@ -374,7 +374,7 @@ fn tensors_go_from_any_distribution_to_any_other() {
         let what = format!("{number}: {shape:?} on {ranks}, {from:?} to {to:?}");
         let whole = (0..from.summands()).map(|at| summand(&shape, at)).reduce(|a, b| a + b).unwrap();
 
-        // Blocks come in order of ranks.
+        // `blocks_mut` yields blocks in the order of ranks.
         let mut tensor = DistTensor::zeros(&world, &shape, &from);
         let holders = (0..ranks).filter(|&rank| from.coordinates(rank).is_some());
         for (rank, (region, mut block)) in holders.zip(tensor.blocks_mut()) {
@@ -389,7 +389,7 @@ fn tensors_go_from_any_distribution_to_any_other() {
 
         let rooted = DistTensor::from_root(&world, Some(whole.view()), &shape, &to).unwrap();
         assert_eq!(rooted.gather(&world).unwrap(), whole, "{what}, from the root");
-        // Only what is not there already travels.
+        // Elements that a rank already stores are not transferred.
         let plan = Plan::redistribution(&shape, Dtype::Float64, &from, &to, ranks);
         let most: u64 = (0..ranks).map(|rank| to.block_or_empty(&shape, rank).volume() as u64).sum();
         let sent: u64 = (0..ranks).map(|rank| plan.schedule(rank).bytes_received()).sum();
@@ -423,7 +423,7 @@ fn operands_may_be_any_view() {
             check(expression, &[left.view(), right.view()], &out, &format!("views on {ranks}"));
         }
     }
-    // An output that is a view: backwards, every other column.
+    // An output that is a strided view: rows are reversed, and every other column is used.
     let plan = plan("ij,jk->ik", &[vec![6, 5], vec![5, 4]], 3, PlanOptions::default().algorithm(RingK));
     let inputs = operands(&plan, 23);
     let mut program = World::in_process(3).compile::<f64>(&plan).unwrap();
@@ -431,7 +431,7 @@ fn operands_may_be_any_view() {
     let mut room = ArrayD::from_elem(vec![6, 8], 0.5);
     let mut view = room.slice_mut(ndarray::s![..;-1, ..;2]);
     program.run_into(1.0, &[&inputs[0], &inputs[1]], 0.0, &mut view).unwrap();
-    // Another layout is another plan of the local contraction, and may add in another order.
+    // Another layout results in another local plan, which may add in another order.
     check("ij,jk->ik", &[inputs[0].view(), inputs[1].view()], &straight, "a dense output");
     check("ij,jk->ik", &[inputs[0].view(), inputs[1].view()], &view.into_dyn().to_owned(), "a view as output");
     assert!(room.slice(ndarray::s![.., 1..;2]).iter().all(|&value| value == 0.5));
@@ -458,7 +458,7 @@ fn measurements_are_those_of_the_last_run() {
     assert_eq!(world.moved().sent, world.moved().received);
 }
 
-/// The message of a refused call.
+/// The message of a rejected call.
 fn refused<V>(result: Result<V, Error>) -> String {
     match result {
         Err(error @ Error::Usage(_)) => error.to_string(),
@@ -493,7 +493,7 @@ fn calls_that_do_not_fit_are_errors() {
     assert!(
         refused(DistTensor::<f64>::from_root(&world, None, &[3], &Distribution::single())).contains("rank 0 has no")
     );
-    // The program is as good as before.
+    // A rejected call leaves the program usable.
     program.run_dist(1.0, &[&tensors[0], &tensors[1]], 0.0, &mut out).unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! Subtrees on ranks of their own: chosen where small, proofs, results, bytes.
+//! Subtrees on separate groups of ranks: when they are chosen, verification, results and bytes.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ fn balanced(rng: &mut Rng, depth: u32, most: usize) -> (String, Vec<Vec<usize>>)
     let names: Vec<char> = ('a'..='z').take(matrices + 1).collect();
     let extents: Vec<usize> = names.iter().map(|_| most / 5 + rng.below(most)).collect();
     let shapes = (0..matrices).map(|at| vec![extents[at], extents[at + 1]]).collect();
-    // Of the matrices from `start` to `end`.
+    // The product of the matrices from `start` to `end`.
     fn term(names: &[char], start: usize, end: usize) -> String {
         if end - start == 1 {
             return format!("{}{}", names[start], names[end]);
@@ -58,13 +58,13 @@ fn small_subtrees_have_ranks_of_their_own() {
     assert!(grouped >= 20, "{grouped}");
 }
 
-/// Two products of the same size, one on each of two ranks.
+/// Two products of the same size run on one rank each.
 #[test]
 fn one_subtree_for_each_rank() {
     let shapes = vec![vec![256, 256]; 4];
     let plan = plan("[ab,bc->ac],[cd,de->ce]->ae", &shapes, 2);
     assert_eq!(groups(&plan), [0..1, 1..2], "{}", plan.explain());
-    // Alone on their ranks, both products move nothing.
+    // Each product runs on a single rank, so neither transfers anything.
     let text = plan.explain().to_string();
     assert!(text.contains("local on rank 0") && text.contains("local on rank 1"), "{text}");
 }

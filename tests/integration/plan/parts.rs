@@ -1,5 +1,5 @@
-//! Results that leave in parts, where operands and the whole result do not fit: the same elements, with as much memory
-//! as planned, in memory and in files.
+//! Results that are computed in parts because operands and the whole result exceed the memory: the elements are the
+//! same and the planned memory is used, in memory and in files.
 
 use crate::common::Rng;
 use einsum_dist::distribution::{Bounds, Distribution};
@@ -8,7 +8,7 @@ use einsum_dist::{DistTensor, Dtype, Element, Error, Machine, NpyOutput, Operand
 use ndarray::{ArrayD, Axis, IxDyn, Slice};
 use num_complex::Complex;
 
-/// An expression with extents.
+/// An expression with shapes and a path.
 #[derive(Debug)]
 struct Network {
     expression: String,
@@ -17,7 +17,7 @@ struct Network {
 }
 
 impl Network {
-    /// 1 to 4 operands of 1 to 3 labels, of which the output has most.
+    /// 1 to 4 operands of 1 to 3 labels each; the output has some of these labels.
     fn random(rng: &mut Rng) -> Network {
         let extents: Vec<usize> = (0..3 + rng.below(3)).map(|_| 1 + rng.below(12)).collect();
         let mut term = |most: usize| {
@@ -38,7 +38,7 @@ impl Network {
         }
     }
 
-    /// The trees of the Einsum Trees paper, with extents divided.
+    /// The trees of the Einsum Trees paper, with extents divided by `divided`.
     fn trees(divided: usize) -> Vec<Network> {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/data/trees.csv");
         let text = std::fs::read_to_string(file).unwrap();
@@ -57,14 +57,14 @@ impl Network {
     }
 
     fn plan(&self, ranks: usize, options: &PlanOptions) -> Result<Plan, Error> {
-        // A rank alone computes in the caller's pool; others have pools of their own.
+        // A single rank uses the thread pool of its caller; several ranks have pools of their own.
         let workers = if ranks == 1 { rayon::current_num_threads() } else { 1 };
         let options = options.clone().path(self.path.parse().unwrap());
         Problem::parse(&self.expression)?.shapes(&self.shapes)?.plan(&Machine::new(ranks, workers), &options)
     }
 }
 
-/// Small whole numbers, so that sums are exact in every order.
+/// Small integers, so that sums are exact in every order.
 fn whole_numbers<T: Element>(shape: &[usize], seed: usize) -> ArrayD<T> {
     let number = |place: usize| ((place * 7 + seed * 5 + 3) % 5) as f64 - 2.0;
     let elements = (0..shape.iter().product()).map(|place| T::from_f64(number(place), number(place + 2))).collect();
@@ -77,7 +77,7 @@ fn lying<T: Element>(world: &World, array: &ArrayD<T>, distribution: &Distributi
     tensor
 }
 
-/// The box of an array.
+/// A mutable view of a box of an array.
 fn within<'a, T>(array: &'a mut ArrayD<T>, bounds: &Bounds) -> ndarray::ArrayViewMutD<'a, T> {
     let mut view = array.view_mut();
     for (axis, range) in bounds.iter().enumerate() {
@@ -94,7 +94,7 @@ fn peak(plan: &Plan) -> u64 {
     plan.report(None).peak_bytes.planned
 }
 
-/// The bytes of operands, and of the result, on the rank that has the most of both.
+/// Bytes of the operands and of the result, on the rank where their sum is largest.
 fn users(plan: &Plan) -> (u64, u64) {
     let bytes = |distribution: &Distribution, shape: &[usize], rank| {
         (distribution.block_or_empty(shape, rank).volume() * plan.dtype.size()) as u64
@@ -107,7 +107,8 @@ fn users(plan: &Plan) -> (u64, u64) {
     (0..plan.ranks()).map(of).max_by_key(|(operands, result)| operands + result).unwrap()
 }
 
-/// Runs a plan part by part in every way, and compares with the whole result of one rank.
+/// Runs a plan part by part, forwards, backwards and accumulating, and as a whole. Compares with the whole result of
+/// one rank.
 fn check<T: Element>(network: &Network, sliced: &Plan) {
     let what = format!("{network:?}\n{}", sliced.explain());
     let alone = network.plan(1, &PlanOptions::default().dtype(T::DTYPE)).unwrap();
@@ -122,7 +123,7 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
     sliced.verify().unwrap();
     let mut program = world.compile::<T>(sliced).unwrap();
     let count = sliced.part_count();
-    // Where no contraction adds onto the output by itself, that takes memory that was not planned.
+    // Accumulation without a contraction that adds onto the output would need memory that was not planned.
     let adds = sliced.accumulate || matches!(sliced.output().source, Source::Contract { .. });
     let runs = [(0.0, false), (-1.0, false), (3.0, true)];
     for (beta, backwards) in runs.into_iter().filter(|(beta, _)| adds || *beta == 0.0) {
@@ -130,7 +131,7 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
         let mut want = prior.clone();
         World::single().compile::<T>(&alone).unwrap().run_into(alpha, &borrowed, beta, &mut want).unwrap();
         let mut got = ArrayD::from_elem(want.shape(), T::from_f64(f64::NAN, 0.0));
-        // With beta 0 it is not read.
+        // With beta 0 the part is not read, so it may contain NaN.
         let nothing = ArrayD::from_elem(sliced.part_shape(), T::from_f64(f64::NAN, f64::NAN));
         let mut part = lying(&world, &nothing, distribution);
         for number in 0..count {
@@ -143,7 +144,7 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
             within(&mut got, &bounds).assign(&part.gather(&world).unwrap());
         }
         assert_eq!(got, want, "beta {beta:?}: {what}");
-        // Otherwise it is another plan that adds onto the output.
+        // If the plan overwrites and the run accumulates, the run uses another plan, with other memory and transfers.
         if beta == T::ZERO || sliced.accumulate {
             let measured = program.measured().unwrap();
             let most = measured.iter().map(|rank| rank.peak_bytes).max().unwrap();
@@ -154,7 +155,7 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
                 }
             }
         }
-        // The whole result at once, for who has the memory.
+        // Also compute the whole result in one call, which needs memory for all of it.
         let mut out = prior.clone();
         program.run_into(alpha, &borrowed, beta, &mut out).unwrap();
         assert_eq!(out, want, "{what}");
@@ -180,7 +181,7 @@ fn check_as(dtype: Dtype, network: &Network, plan: &Plan) {
 #[test]
 fn random_results_leave_in_parts() {
     let mut rng = Rng::new(5);
-    // By ranks: plans in parts, and of these the ones that slice summed dimensions too.
+    // Number of plans in parts by ranks, and number of those that also slice summed dimensions.
     let (mut in_parts, mut added, mut onto) = ([0; 4], [0; 4], 0);
     for case in 0..320 {
         let network = Network::random(&mut rng);
@@ -190,7 +191,7 @@ fn random_results_leave_in_parts() {
         let options = PlanOptions::default().dtype(dtype).accumulate(rng.one_in(3));
         let whole = network.plan(ranks, &options).unwrap();
         let (operands, result) = users(&whole);
-        // Less than operands and result, more than operands, with some of the rest.
+        // A limit that is below operands and result but above the operands, plus a share of the remaining memory.
         let between = peak(&whole) - operands - result;
         let limit = operands + (result + between) * (1 + rng.below(3)) as u64 / 4;
         let limited = options.memory_limit(limit.min(operands + result - 1)).in_parts(true);
@@ -201,7 +202,7 @@ fn random_results_leave_in_parts() {
         };
         assert!(peak(&plan) <= limit && plan.total_gflop() >= whole.total_gflop() * (1.0 - 1e-9), "{network:?}");
         if plan.result == ResultResidency::Whole {
-            // Other distributions may have room for it.
+            // Other distributions may fit into the limit without parts.
             assert!(ranks > 1 && plan.part_count() == 1, "{network:?}: {}", plan.explain());
             continue;
         }
@@ -232,7 +233,7 @@ fn sums_are_complete_before_a_part_leaves() {
             for share in 1..8 {
                 let limited = options.clone().memory_limit(operands + result * share / 8);
                 let Ok(plan) = network.plan(ranks, &limited) else { continue };
-                // Starting the ranks for each slice takes longer than contracting.
+                // Few slices only, because starting the ranks for each slice takes longer than contracting it.
                 let few = plan.slice_count() * ranks < 150;
                 if few && plan.slice_count() > plan.part_count() && plan.part_count() > 1 {
                     both += 1;
@@ -275,7 +276,7 @@ fn a_whole_result_is_preferred_and_its_only_part() {
 fn parts_are_what_the_plan_says() {
     let network =
         Network { expression: "ab,bc->ac".to_owned(), shapes: vec![vec![20, 8], vec![8, 30]], path: "auto".to_owned() };
-    // This kernel packs into nothing. Operands take 3,200 bytes, the result 4,800.
+    // The reference kernel does not pack. The operands have 3,200 bytes, the result 4,800.
     let kernel = KernelChoice::Reference;
     let options = PlanOptions::default().dtype(Dtype::Float64).in_parts(true).kernel(kernel);
     let limited = |limit| network.plan(1, &options.clone().memory_limit(limit));
@@ -372,7 +373,7 @@ fn files_are_written_and_read_in_parts() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// In a process of its own, which ends: makes an output in this folder and aborts.
+/// Name of the variable that tells a child process the folder in which it creates an output file and aborts.
 const ABORTS_IN: &str = "EINSUM_DIST_TEST_ABORTS_IN";
 
 #[test]

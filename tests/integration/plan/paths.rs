@@ -1,4 +1,5 @@
-//! Orders of contraction: the same in every run, honoured where they are given, and no dearer than others know.
+//! Contraction orders are reproducible and follow a given path. Found orders cost at most as much as left-to-right and
+//! as the paths of the data file.
 
 use crate::common::{Rng, trees};
 use einsum_dist::plan::PathChoice;
@@ -11,7 +12,7 @@ fn plan(expression: &str, extent: &dyn Fn(char) -> usize, path: PathChoice) -> P
     shaped.plan(&Machine::new(1, 1), &PlanOptions::default().path(path).layout(false)).unwrap()
 }
 
-/// A random network: every label is in two tensors, a few in three, some in the output.
+/// A random network: every label is in two tensors or sometimes three, and some labels are in the output.
 fn network(rng: &mut Rng, tensors: usize) -> String {
     let mut terms = vec![String::new(); tensors];
     let mut output = String::new();
@@ -41,7 +42,7 @@ fn searches_find_the_same_path_every_time() {
     }
 }
 
-/// Networks in which many pairs cost the same: all that a search may not leave to chance.
+/// Networks in which many pairs have the same cost: a search must break ties deterministically.
 #[test]
 fn ties_are_broken_the_same_way_every_time() {
     let ring = |tensors: usize| {

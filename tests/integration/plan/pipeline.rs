@@ -1,11 +1,11 @@
-//! Chains of contractions in a pipeline: proofs, results, bytes, and how long it takes when transfers do.
+//! Chains of contractions in a pipeline: verification, results, bytes, and run times if transfers take long.
 
 use crate::common::{Rng, random, run};
 use einsum_dist::plan::{PipelineChoice, Source};
 use einsum_dist::{Dtype, Machine, Operand, Plan, PlanOptions, Problem, World};
 use ndarray::ArrayD;
 
-/// `[[bi,ij->bj],jk->bk],kl->bl`, also with a batch dimension `c` in all tensors, and its shapes.
+/// `[[bi,ij->bj],jk->bk],kl->bl` and its shapes. With `batched`, all tensors have an additional batch dimension `c`.
 fn chain(rng: &mut Rng, contractions: usize, batched: bool) -> (String, Vec<Vec<usize>>) {
     let names: Vec<char> = ('i'..='z').take(contractions + 1).collect();
     let extents: Vec<usize> = (0..=contractions).map(|_| 1 + rng.below(24)).collect();
@@ -53,7 +53,7 @@ fn batches_through_groups_of_ranks() {
         plan.verify().unwrap_or_else(|error| panic!("{error}: {}", plan.explain()));
         let pipeline = plan.pipeline.as_ref().unwrap();
         assert_eq!((pipeline.pieces, pipeline.groups), (batches, groups));
-        // Ranks of different groups, and all of them.
+        // Contractions use disjoint groups of ranks, which together are all ranks.
         let groups: Vec<_> = plan
             .values
             .iter()
@@ -68,7 +68,7 @@ fn batches_through_groups_of_ranks() {
 
         let operands: Vec<ArrayD<f64>> = shapes.iter().zip(0..).map(|(shape, at)| random(shape, 9, at)).collect();
         let got = run(&plan, &operands);
-        // Extents are small: no kernel sums in another order for other batches.
+        // Extents are so small that the kernels add in the same order for all batch sizes.
         let alone = self::plan(&expression, &shapes, 1, PipelineChoice::Off);
         let want = run(&alone, &operands);
         let largest = want.iter().fold(1.0f64, |most, x| most.max(x.abs()));
@@ -77,7 +77,7 @@ fn batches_through_groups_of_ranks() {
     assert!(wide > 10, "{wide}");
 }
 
-/// Three contractions on three ranks: the same bits in 16 batches, in one, and on one rank after the other.
+/// Three contractions on three ranks have the same bits in 16 batches, in 4 batches and without a pipeline.
 #[test]
 fn bits_do_not_depend_on_batches() {
     let expression = "[[cbi,cij->cbj],cjk->cbk],ckl->cbl";
@@ -93,7 +93,8 @@ fn bits_do_not_depend_on_batches() {
     assert!(sixteen == four && four == none);
 }
 
-/// Batches of what is made of constants take turns in memory: no run may take them for those of the run before.
+/// The batches of a constant intermediate use the same memory one after another. A run must not read a batch that the
+/// previous run left there.
 #[test]
 fn constants_are_the_same_in_every_run() {
     let mut rng = Rng::new(5);

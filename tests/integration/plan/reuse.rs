@@ -1,5 +1,5 @@
-//! A program that runs again on changed data: everything is new but what is made of constant operands alone, and that
-//! is not computed again.
+//! Repeated runs of a program on changed data: everything is recomputed except values that depend on constant operands
+//! only.
 
 use einsum_dist::plan::{AlgorithmName, PlanError};
 use einsum_dist::schedule::verify::{self, Fault};
@@ -7,7 +7,7 @@ use einsum_dist::schedule::{Home, ReuseScope};
 use einsum_dist::{Dtype, Error, Machine, Operand, Plan, PlanOptions, Problem, Program, World};
 use ndarray::{ArrayD, IxDyn};
 
-/// Trees with subtrees of several operands, unary steps, batches, numbers.
+/// Trees with subtrees of several operands, unary steps, batches, and scalars.
 const CASES: &[(&str, &[&[usize]])] = &[
     ("[ab,bc->ac],[cd,de->ce]->ae", &[&[6, 9], &[9, 7], &[7, 8], &[8, 5]]),
     ("[[ab,bc->ac],cd->ad],de->ae", &[&[6, 9], &[9, 7], &[7, 8], &[8, 5]]),
@@ -25,7 +25,7 @@ fn operand(seed: usize, shape: &[usize]) -> ArrayD<f64> {
 
 fn plan(expression: &str, operands: &[ArrayD<f64>], ranks: usize, options: PlanOptions) -> Result<Plan, Error> {
     let shapes: Vec<Vec<usize>> = operands.iter().map(|operand| operand.shape().to_vec()).collect();
-    // A rank alone computes in the caller's pool; others have pools of their own.
+    // A single rank uses the thread pool of its caller; several ranks have pools of their own.
     let workers = if ranks == 1 { rayon::current_num_threads() } else { 1 };
     Problem::parse(expression)?.shapes(&shapes)?.plan(&Machine::new(ranks, workers), &options)
 }
@@ -38,19 +38,19 @@ fn borrowed(operands: &[ArrayD<f64>]) -> Vec<&dyn Operand<f64>> {
     operands.iter().map(|operand| operand as _).collect()
 }
 
-/// What a program that has never run makes of the operands.
+/// The result of a newly compiled program.
 fn fresh(expression: &str, operands: &[ArrayD<f64>]) -> ArrayD<f64> {
     let plan = plan(expression, operands, 1, options()).unwrap();
     World::single().compile::<f64>(&plan).unwrap().run(&borrowed(operands)).unwrap()
 }
 
-/// Values that outlast a run.
+/// Number of values that are kept between runs.
 fn kept(plan: &Plan) -> usize {
     let is_step = |id: usize| !plan.leaves.contains(&id);
     (0..plan.values.len()).filter(|&id| is_step(id) && plan.values[id].lasts == ReuseScope::Program).count()
 }
 
-/// Whether the last run computed what outlasts runs, on any rank.
+/// Whether any rank computed a kept value in the last run.
 fn computed(program: &Program<f64>) -> bool {
     let plan = program.plan();
     program.metrics().iter().enumerate().any(|(rank, metrics)| {
@@ -77,7 +77,7 @@ fn subtrees_of_constant_operands_are_computed_once() {
                 assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands), "{what}");
                 let measured = program.measured().unwrap().iter().map(|rank| rank.peak_bytes).max();
                 assert_eq!(measured, Some(plan.report(None).peak_bytes.planned), "{what}");
-                // All others change in place.
+                // All operands that are not constant change in place.
                 for run in 1..3 {
                     for at in (0..shapes.len()).filter(|at| !constant.contains(at)) {
                         operands[at].assign(&operand(at + 10 * run, shapes[at]));
@@ -89,7 +89,7 @@ fn subtrees_of_constant_operands_are_computed_once() {
                 let sum = &want * 3.0 - &out * 2.0;
                 program.run_into(3.0, &borrowed(&operands), -2.0, &mut out).unwrap();
                 assert_eq!(out, sum, "{what}");
-                // A constant that changes after all.
+                // A constant operand changes, followed by a call of `renew`.
                 let old = operands.clone();
                 constant.iter().for_each(|&at| operands[at].assign(&operand(at + 30, shapes[at])));
                 program.renew();
@@ -106,7 +106,8 @@ fn subtrees_of_constant_operands_are_computed_once() {
     assert!(most >= 3, "a subtree of several steps is kept");
 }
 
-/// Rings on several ranks, with transfers in flight that a step of another run would have waited for.
+/// Rings on several ranks. Later runs omit the steps of kept values, so transfers may still be in flight for which an
+/// omitted step would have waited.
 #[test]
 fn rings_around_what_is_kept() {
     let expressions = ["[ab,bc->ac],[cd,de->ce]->ae", "[cd,de->ce],[ab,bc->ac]->ae"];
@@ -138,7 +139,7 @@ fn rings_around_what_is_kept() {
     }
 }
 
-/// Operands that have not changed are not read.
+/// Kept values are not recomputed, so a change of a constant operand without `renew` is not noticed.
 #[test]
 fn a_constant_that_changes_unsaid_is_not_noticed() {
     let (expression, shapes) = CASES[0];
@@ -152,8 +153,8 @@ fn a_constant_that_changes_unsaid_is_not_noticed() {
     assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands));
 }
 
-/// In slices: `gd,de` lacks the sliced dimensions, which are of `abf`, and is computed in the first slice only, or
-/// never again if it is constant.
+/// Slices: `gd,de` has none of the sliced dimensions, which are labels of `abf`. So it is computed in the first slice
+/// only, and in the first run only if its operands are constant.
 #[test]
 fn slices_keep_what_they_have_in_common() {
     let expression = "[[[ab,bf->abf],b->af],fg->ag],[gd,de->ge]->ae";
@@ -169,7 +170,7 @@ fn slices_keep_what_they_have_in_common() {
                 plan(expression, &operands, ranks, limited).unwrap()
             };
             let mut plan = within(&whole);
-            // That may be enough for another plan without slices.
+            // If another plan fits without slices, the limit is reduced further.
             while ranks > 1 && plan.slice_count() == 1 {
                 plan = within(&plan);
             }
@@ -196,7 +197,7 @@ fn slices_keep_what_they_have_in_common() {
     }
 }
 
-/// What is kept shares memory with nothing; where that is too much, it is computed again.
+/// Kept values share memory with no other buffer. If this exceeds the memory limit, they are recomputed instead.
 #[test]
 fn a_promise_makes_no_plan_too_large() {
     let expression = "[[[ab,bc->ac],cd->ad],de->ae],ef->af";
@@ -226,7 +227,7 @@ fn a_constant_operand_that_is_not_there() {
     assert_eq!(error.to_string(), "operand 2 is said to be constant, and there are 2 operands");
 }
 
-/// A schedule that would overwrite what later runs rely on, or rely on what changes, is refused.
+/// The verifier rejects a schedule that overwrites a kept value, or that derives one from operands that change.
 #[test]
 fn the_verifier_knows_what_is_kept() {
     let (expression, shapes) = CASES[1];

@@ -1,5 +1,5 @@
-//! Subtrees of small steps run side by side on the workers of a rank: the same results, the memory that was planned,
-//! and a verifier that knows what may meet.
+//! Branches of small steps that run side by side on the workers of a rank: results are the same, the planned memory is
+//! used, and the verifier checks the branches for conflicts.
 
 use einsum_dist::plan::PathChoice;
 use einsum_dist::schedule::verify::{self, Fault};
@@ -7,7 +7,7 @@ use einsum_dist::schedule::{Home, Section};
 use einsum_dist::{Dtype, Machine, Operand, Plan, PlanOptions, Problem, World};
 use ndarray::{ArrayD, IxDyn};
 
-/// A product of matrices as a balanced tree: neighbours first.
+/// A product of matrices as a balanced tree that contracts neighbours first.
 fn balanced(matrices: usize, extent: usize) -> (String, Vec<Vec<usize>>) {
     let label = |at: usize| char::from_u32(0x4e00 + at as u32).unwrap();
     let mut level: Vec<(String, usize, usize)> =
@@ -37,7 +37,7 @@ fn plan(expression: &str, shapes: &[Vec<usize>], workers: usize, options: PlanOp
     Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(&Machine::new(1, workers), &options).unwrap()
 }
 
-/// Runs the plan in a pool of this many threads, several times, and compares with one worker.
+/// Runs the plan several times in a pool of `workers` threads, and compares with one worker.
 fn check(expression: &str, shapes: &[Vec<usize>], workers: usize, options: &PlanOptions) -> Plan {
     let what = format!("{expression} with {workers} workers");
     let operands: Vec<ArrayD<f64>> = shapes.iter().enumerate().map(|(at, shape)| operand(at, shape)).collect();
@@ -79,11 +79,11 @@ fn balanced_trees_of_small_products() {
     }
 }
 
-/// Subtrees of unary steps, large steps above small ones, steps of all sizes.
+/// Trees with subtrees of unary steps, with large steps above small ones, and with steps of all sizes.
 #[test]
 fn other_trees() {
     let many = |text: &str, times: usize| vec![text; times].join(",");
-    // Each bracket is a number.
+    // Each bracket yields a scalar.
     let traces = format!("{},ij->ij", many("[aa,ab,bc,cc->]", 12));
     let trace = [vec![240, 240], vec![240, 240], vec![240, 240], vec![240, 240]];
     let mut shapes: Vec<Vec<usize>> = (0..12).flat_map(|_| trace.clone()).collect();
@@ -95,7 +95,7 @@ fn other_trees() {
             assert!(plan.branches.len() > 1, "{}", plan.explain());
         }
     }
-    // Sums of operands run with the large contractions that have them: nothing is left for lanes.
+    // The sums of operands belong to the large contractions that read them, so nothing is left for branches.
     let sums = "amx,mby,bnz,nkw->ak";
     let shapes = [[40, 130, 20], [130, 50, 20], [50, 140, 20], [140, 60, 20]].map(Vec::from);
     for workers in [2, 3] {
@@ -113,7 +113,7 @@ fn with_constants_and_a_limit() {
     let constant = (0..30).collect();
     let plan = check(&expression, &shapes, 3, &PlanOptions::default().constant(constant));
     assert_eq!(plan.branches.len(), 3);
-    // A limit that lanes do not fit in, one after the other do.
+    // Under a limit that is too small for branches, the steps run in sequence.
     let alone = plan_bytes(&self::plan(&expression, &shapes, 1, PlanOptions::default()));
     let limited = check(&expression, &shapes, 3, &PlanOptions::default().memory_limit(alone));
     assert!(limited.branches.is_empty() && plan_bytes(&limited) <= alone);
@@ -132,7 +132,7 @@ fn the_verifier_knows_what_may_meet() {
     assert_eq!(fault(schedule.clone()), Ok(()));
     let Section { branches } = schedule.sections[0].clone();
     assert_eq!(branches.len(), 2);
-    // Lanes that overlap, leave a gap, or go on for too long.
+    // Branches that overlap, leave a gap, or end after the last task.
     for wrong in [
         vec![branches[0].clone(), branches[0].end - 1..branches[1].end],
         vec![branches[0].clone(), branches[0].end + 1..branches[1].end],
@@ -142,11 +142,11 @@ fn the_verifier_knows_what_may_meet() {
         changed.sections[0].branches = wrong;
         assert_eq!(fault(changed), Err(Fault::Section));
     }
-    // The last product of lane 0 in lane 1: what it reads is made at the same time.
+    // The last product of branch 0 is moved to branch 1, so it reads a value that is computed concurrently.
     let mut changed = schedule.clone();
     changed.sections[0].branches = vec![branches[0].start..branches[0].end - 1, branches[0].end - 1..branches[1].end];
     assert!(fault(changed).is_err());
-    // A buffer of lane 1 where one of lane 0 is.
+    // A buffer of branch 1 has the address of a buffer of branch 0.
     let written = |task: usize| schedule.tasks[task].action.writes()[0].buffer;
     let (one, other) = (written(branches[0].start), written(branches[1].start));
     assert!([one, other].iter().all(|&buffer| schedule.buffers[buffer].home == Home::Arena));

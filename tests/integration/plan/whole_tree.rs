@@ -1,4 +1,5 @@
-//! Trees planned as a whole: no more bytes than contraction by contraction, and right results.
+//! Plans that choose the distributions of all steps together: they move no more bytes than plans made step by step, and
+//! results are right.
 
 use crate::common::{Network, Rng, random, run, trees};
 use einsum_dist::kernel::error_bound;
@@ -6,7 +7,7 @@ use einsum_dist::plan::Source;
 use einsum_dist::{Dtype, Machine, Plan, PlanOptions, Problem};
 use ndarray::ArrayD;
 
-/// A network of 26 tensors, each with three neighbours or one, in a ring with chords: extents 4 to 12.
+/// A ring of 26 tensors with chords, in which each tensor has two or three neighbours and extents are 4 to 12.
 fn network() -> Network {
     let mut rng = Rng::new(26);
     let mut terms = vec![String::new(); 26];
@@ -41,7 +42,7 @@ fn plan(network: &Network, ranks: usize, step_by_step: bool, dtype: Dtype) -> Pl
     shaped.plan(&Machine::new(ranks, 1), &options).unwrap()
 }
 
-/// Bytes that all ranks receive together.
+/// Bytes that all ranks together receive.
 fn bytes(plan: &Plan) -> u64 {
     (0..plan.ranks()).map(|rank| plan.schedule(rank).bytes_received()).sum()
 }
@@ -62,7 +63,7 @@ fn whole_trees_move_no_more_than_step_by_step() {
     assert!(saved >= 0.2, "{saved}");
 }
 
-/// The same with smaller extents.
+/// The same network with smaller extents.
 fn smaller(mut network: Network) -> Network {
     if network.name != "26" {
         network.extents.iter_mut().for_each(|(_, extent)| *extent = extent.div_ceil(3));
@@ -89,7 +90,8 @@ fn whole_trees_are_right() {
     }
 }
 
-/// A plan without redistributions is not lost because a step by itself would like its inputs elsewhere.
+/// If a plan without redistributions is best for the tree, it is chosen, even if a single step would prefer other
+/// distributions of its inputs.
 #[test]
 fn what_steps_would_like_is_not_forced_on_others() {
     let machine = Machine::new(2, 4);

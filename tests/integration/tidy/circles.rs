@@ -1,18 +1,18 @@
-//! No circles of imports: inside every folder of `src` and `cli/src`, files and folders import each other in one direction.
+//! No import cycles: inside every folder of `src` and `cli/src`, files and folders import each other in one direction.
 //!
-//! A module may import from its parent's file, and the parent from its children. Whatever it imports from elsewhere
-//! counts for the two siblings below the closest common parent. A path is followed through every `use` that it leads
-//! to, so an item that the parent re-exports counts as that of the file which defines it.
+//! A module may import from its parent's file, and the parent from its children. An import from elsewhere counts as one
+//! between the two siblings below the closest common parent. A path is resolved through all `use` declarations, so an
+//! item that a parent re-exports counts as an import of the file that defines it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::none;
 use super::paths::{Module, Modules, paths};
 
-/// Imports between the modules below one parent, by their names, with the places.
+/// Imports between the children of one parent: pairs of names, with the places of the imports.
 type Imports = BTreeMap<(String, String), BTreeSet<String>>;
 
-/// All imports, by the closest common parent of the two modules.
+/// All imports, grouped by the closest common parent of the two modules.
 fn imports(modules: &Modules) -> BTreeMap<Module, Imports> {
     let mut found: BTreeMap<Module, Imports> = BTreeMap::new();
     for (module, source) in &modules.sources {
@@ -32,7 +32,7 @@ fn imports(modules: &Modules) -> BTreeMap<Module, Imports> {
     found
 }
 
-/// The names that reach each other, in groups.
+/// Groups of names that import each other, directly or indirectly.
 fn circles(imports: &Imports) -> BTreeSet<BTreeSet<&str>> {
     let reached = |from: &str| -> BTreeSet<&str> {
         let (mut reached, mut open) = (BTreeSet::new(), vec![from.to_owned()]);

@@ -1,10 +1,10 @@
-//! Links of the documents: relative ones reach a file, and the heading that they name.
+//! Links of the documents: the file and the heading of every relative link must exist.
 
 use std::path::{Path, PathBuf};
 
 use super::{none, root};
 
-/// The documents: those of the root, and the book.
+/// The documents of the root, of the book and of the data.
 fn documents() -> Vec<PathBuf> {
     let folders = [root(), root().join("docs"), root().join("data")];
     let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
@@ -14,7 +14,7 @@ fn documents() -> Vec<PathBuf> {
     files
 }
 
-/// The lines outside of blocks of code.
+/// The lines outside of code blocks.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut code = false;
     text.lines().enumerate().filter(move |(_, line)| {
@@ -29,7 +29,7 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
 }
 
-/// What a heading is called in a link, as GitHub and mdBook have it.
+/// The anchor of a heading, as GitHub and mdBook generate it.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
     let kept = kept.chars().filter(|c| c.is_alphanumeric() || ['-', '_', ' '].contains(c));

@@ -2,7 +2,7 @@
 
 use super::{EVERYTHING, has_word, none, sources};
 
-/// Maximum number of lines of a function, from its name to its last brace.
+/// Maximum number of lines of a function, from its name to its closing brace.
 const LONGEST: usize = 80;
 
 #[test]
@@ -11,7 +11,7 @@ fn functions_are_short() {
     for source in sources(&EVERYTHING) {
         let lines: Vec<&str> = source.code.lines().collect();
         for first in (0..lines.len()).filter(|&at| has_word(lines[at], "fn") && lines[at].contains('(')) {
-            // A semicolon ends a declaration, unless it is in the type of an array.
+            // A semicolon ends a declaration without a body, unless it is inside an array type.
             let mut depth = 0;
             let end = (first..lines.len()).find(|&at| {
                 let ends = |c: char| {

@@ -1,6 +1,7 @@
-//! Modules, what each imports, and where a path leads: through every `use` on the way, to the file that defines the item.
+//! The modules of the crate and their imports. A path is resolved through every `use` declaration to the file that
+//! defines the item.
 //!
-//! Deliberately absent: imports of everything (`*`), which count for the module that is named, and modules in braces.
+//! Deliberately absent: glob imports (`*`), which count as imports of the named module, and modules in braces.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,8 @@ fn module(path: &str) -> Module {
     path.split('/').map(str::to_owned).collect()
 }
 
-/// The sources of a crate by module. The file of a test module is left out as soon as its declaration is: it is not in `code`.
+/// The sources of a crate by module. Files of test modules are removed: their declarations are in the text, but not in
+/// `code`.
 fn modules(crate_folder: &str) -> BTreeMap<Module, Source> {
     let name = |source: &Source| -> Module {
         let path = source.path[crate_folder.len() + 1..].trim_end_matches(".rs").trim_end_matches("/mod");
@@ -36,14 +38,14 @@ fn declares(text: &str, name: &str) -> bool {
     text.contains(&format!("mod {name};"))
 }
 
-/// A path that a `use` imports, and the name that it gets.
+/// A path that a `use` declaration imports, and the local name of the item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Import {
     path: String,
     name: String,
 }
 
-/// The imports of a tree of `use`: `a::{b, c::{self, d as e}}` has three.
+/// The imports of a `use` tree: `a::{b, c::{self, d as e}}` has three.
 fn expand(tree: &str) -> Vec<Import> {
     expand_below("", tree)
 }
@@ -66,21 +68,21 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Where a word starts in code, neither within a name nor within a path.
+/// Positions at which a word starts in code, outside names and paths.
 fn starts(code: &str, word: &str) -> Vec<usize> {
     let alone = |at: &usize| !code[..*at].ends_with(|c: char| is_name(c) || c == ':');
     code.match_indices(word).map(|(at, _)| at).filter(alone).collect()
 }
 
-/// The imports of code, with their places in it.
+/// The imports of code, with their positions.
 fn uses(code: &str) -> Vec<(usize, Import)> {
     let tree = |at: usize| code[at + "use ".len()..].split(';').next().unwrap_or_default();
     let places = starts(code, "use ").into_iter();
     places.flat_map(|at| expand(tree(at)).into_iter().map(move |import| (at, import))).collect()
 }
 
-/// The paths that code names, with their places in it: those of `use`, those from `crate`, `self` and `super`, and
-/// those from a module that a `use` imports.
+/// The paths in code, with their positions: paths of `use` declarations, paths that start with `crate`, `self` or
+/// `super`, and paths that start with an imported module.
 pub(super) fn paths(code: &str) -> Vec<(usize, String)> {
     let imports = uses(code);
     let lower = |import: &&Import| import.name.starts_with(|c: char| c.is_lowercase());
@@ -96,7 +98,7 @@ pub(super) fn paths(code: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The modules of the crate, and what each imports.
+/// The modules of the crate, and the imports of each.
 pub(super) struct Modules {
     pub(super) sources: BTreeMap<Module, Source>,
     imports: BTreeMap<Module, Vec<Import>>,
@@ -108,7 +110,7 @@ impl Modules {
         Modules::new(modules(folder))
     }
 
-    /// For tests: files with their code.
+    /// Modules of the given files, for tests.
     pub(super) fn of_code(files: &[(&str, &str)]) -> Modules {
         let source =
             |path: &str, code: &str| Source { path: path.to_owned(), text: String::new(), code: code.to_owned() };
@@ -120,17 +122,18 @@ impl Modules {
         Modules { imports: sources.iter().map(|(module, source)| (module.clone(), of(source))).collect(), sources }
     }
 
-    /// The modules that a path in `from` depends on: those where an import is followed, and last the one that it leads
-    /// to. None if it leads out of the crate.
+    /// The modules that a path in `from` depends on: each module whose import is followed, and last the module of the
+    /// item. Empty if the path leaves the crate.
     pub(super) fn resolve(&self, from: &Module, path: &str) -> Vec<Module> {
         let mut found = Vec::new();
         self.follow(from, path, &mut Vec::new(), &mut found);
         found
     }
 
-    /// `followed` are the imports on the way here, so that one whose name is the first of its path ends.
+    /// `followed` contains the imports that were followed so far, so that an import whose path starts with its own name
+    /// does not recurse.
     fn follow<'a>(&'a self, from: &Module, path: &str, followed: &mut Vec<&'a Import>, found: &mut Vec<Module>) {
-        // Another crate.
+        // A path into another crate.
         if path.starts_with("::") {
             return;
         }

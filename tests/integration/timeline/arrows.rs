@@ -1,13 +1,13 @@
-//! Reads a trace as its viewers do.
+//! Reads a trace as trace viewers do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// Microseconds by which sums of rounded numbers may be off.
+/// Tolerance for sums of rounded numbers, in microseconds.
 const ROUNDED: f64 = 1e-4;
 
-/// The contents of a track of a trace.
+/// A slice on a track of a trace.
 struct Slice {
     start: f64,
     end: f64,
@@ -16,11 +16,12 @@ struct Slice {
     bytes: Option<u64>,
 }
 
-/// How many arrows a trace of this many ranks has. Clocks may be off by `late` microseconds.
+/// Checks a trace of `ranks` ranks and returns its number of arrows. Clocks may differ by `late` microseconds.
 ///
-/// Every rank is a process with a name, every track has one and a number that no other and no process has; what lies on a track does
-/// not overlap, except the end of a receive in it; events are in order of time. Every arrow joins the innermost slices
-/// at its ends: a send, and the end of the receive of the same bytes by its peer, which does not begin earlier.
+/// Every rank is a named process. Every track has a name and a unique number, which differs from all process numbers.
+/// Slices of a track do not overlap, except that the end of a receive is a slice inside the receive. Events are sorted
+/// by time. Every arrow joins the innermost slices at its two ends: a send, and the end of the peer's receive of the
+/// same bytes. This end does not start before the send.
 #[track_caller]
 pub fn arrows(text: &str, ranks: usize, late: f64) -> usize {
     let trace: Value = serde_json::from_str(text).unwrap();
@@ -86,7 +87,7 @@ fn place(event: &Value) -> (usize, u64) {
     (event["pid"].as_u64().unwrap() as usize, event["tid"].as_u64().unwrap())
 }
 
-/// Nothing overlaps but the end of a receive with the receive.
+/// Slices must not overlap, except that the end of a receive is inside the receive.
 #[track_caller]
 fn check_tracks(tracks: &BTreeMap<(usize, u64), Vec<Slice>>, threads: &BTreeMap<(usize, u64), String>) {
     for (place, slices) in tracks {
@@ -111,10 +112,10 @@ fn check_tracks(tracks: &BTreeMap<(usize, u64), Vec<Slice>>, threads: &BTreeMap<
     }
 }
 
-/// The arrow joins a send with the end of the receive of the same bytes.
+/// An arrow must join a send and the end of the receive of the same bytes.
 #[track_caller]
 fn check_arrow(tracks: &BTreeMap<(usize, u64), Vec<Slice>>, sent: &Value, received: &Value, late: f64) {
-    // What is under an end, from the outside in.
+    // The slices at each end of the arrow, from outermost to innermost.
     let [from, to] = [sent, received].map(|end| {
         let at = number(end, "ts");
         let inside = |slice: &&Slice| slice.start <= at + ROUNDED && at + ROUNDED < slice.end;
@@ -125,7 +126,7 @@ fn check_arrow(tracks: &BTreeMap<(usize, u64), Vec<Slice>>, sent: &Value, receiv
     assert!(from.kind == "send" && from.name == format!("to {target}"), "{sent} is in {}", from.name);
     assert!(to.kind == "receive" && to.name == format!("from {source}"), "{received} is in {}", to.name);
     assert!(from.bytes > Some(0) && from.bytes == to.bytes, "{:?} to {:?} bytes", from.bytes, to.bytes);
-    // Viewers let arrows lead from the slice that begins first.
+    // Viewers draw an arrow from the slice that starts first.
     assert!(arrived.kind == "arrived" && from.start <= arrived.start + late + ROUNDED, "{sent} to {received}");
     assert!(number(sent, "ts") <= number(received, "ts") + late, "{sent} to {received}");
 }

@@ -1,4 +1,4 @@
-//! Timelines of runs and of plans that were played, as traces. One is compared with `trace.golden`, which
+//! Timelines of runs and of simulated plans, as traces. One trace is compared with `trace.golden`, which
 //! `UPDATE_GOLDEN=1 cargo test timeline` rewrites.
 
 pub mod arrows;
@@ -23,13 +23,14 @@ fn run(program: &mut Program<f64>, shapes: &[Vec<usize>]) -> Timeline {
     program.timeline().unwrap().unwrap()
 }
 
-/// Tasks of all ranks, and receives among them.
+/// Number of tasks of all ranks, and number of receives among them.
 fn tasks(plan: &Plan) -> (usize, usize) {
     let all: Vec<_> = (0..plan.ranks()).flat_map(|rank| plan.schedule(rank).tasks).collect();
     (all.len(), all.iter().filter(|task| matches!(task.action, Action::Recv { .. })).count())
 }
 
-/// Whether spans are within the run, those of a lane in order, with bytes where they transfer.
+/// Requires that spans are within the run, that those of a lane are in order, and that exactly the transfers have
+/// bytes.
 #[track_caller]
 fn sound(timeline: &Timeline) {
     for rank in 0..timeline.ranks {
@@ -125,10 +126,10 @@ fn slices_and_what_runs_leave_out() {
         assert_eq!(timeline.slices, plan.slice_count());
         let (all, transfers) = tasks(&plan);
         let (count, arrows) = (timeline.spans.len(), arrows(&timeline.trace(), ranks, 0.0));
-        // Later slices leave out what lasts.
+        // Slices after the first omit the tasks of values that are reused.
         assert!(count > all.max(plan.slice_count()) && count <= all * plan.slice_count(), "{count} of {all}");
         assert!(arrows >= transfers && arrows <= transfers * plan.slice_count(), "{arrows} of {transfers}");
-        // Idle workers and hidden transfers are those of slices one after the other.
+        // Idle times and hidden shares are summed slice by slice.
         for rank in program.measured().unwrap() {
             assert!(rank.idle_seconds >= 0.0 && rank.hidden_share.is_none_or(|share| (0.0..=1.0).contains(&share)));
         }
@@ -144,7 +145,7 @@ fn slices_and_what_runs_leave_out() {
     arrows(&second.trace(), 2, 0.0);
 }
 
-/// A step takes as long as in all slices together, each with several tasks.
+/// The seconds of a step include all slices, each of which has several tasks of the step.
 #[test]
 fn seconds_of_a_step_are_of_all_slices() {
     let (ranks, shapes) = (3, [vec![120, 90], vec![90, 60]]);
@@ -164,7 +165,7 @@ fn seconds_of_a_step_are_of_all_slices() {
     let timeline = run(&mut program, &shapes);
     assert_eq!(timeline.slices, plan.slice_count());
     for (rank, measured) in program.measured().unwrap().iter().enumerate() {
-        // From the first work, or the end of the first transfer, to the end, slice by slice.
+        // For each slice: the time from the first work, or from the end of the first transfer, to the end.
         let mut slices = vec![(f64::INFINITY, 0.0f64); plan.slice_count()];
         let mut seen = std::collections::HashMap::new();
         for span in timeline.spans.iter().filter(|span| span.rank == rank) {
@@ -180,7 +181,7 @@ fn seconds_of_a_step_are_of_all_slices() {
     }
 }
 
-/// A product of matrices as a balanced tree in brackets.
+/// A product of matrices as a balanced tree in bracket notation.
 fn balanced(from: u32, to: u32) -> String {
     let label = |at: u32| char::from_u32(0x4e00 + at).unwrap();
     if to == from + 1 {

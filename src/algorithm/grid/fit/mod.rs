@@ -1,8 +1,9 @@
 //! Fits a grid of ranks to a contraction: finds the numbers of tiles along c, m, n and k that move the fewest words.
 //!
-//! Source: the COSMA paper, section 7.1 (grids fitted to the extents, some ranks idle where that moves less), by trying
-//! all numbers of tiles: [`words`] estimates each, and for the best few the words that the busiest rank receives are
-//! counted exactly. Invariant: no rank exceeds its memory. Deliberately absent: time ([`super::price`]).
+//! Source: the COSMA paper, section 7.1: grids are fitted to the extents, and some ranks are idle where that moves
+//! less. The search tries all numbers of tiles. [`words`] estimates the words of each grid; for the best few grids, the
+//! words that the busiest rank receives are counted exactly. Invariant: no rank exceeds its memory. Deliberately
+//! absent: time ([`super::price`]).
 
 mod sharing;
 mod words;
@@ -17,7 +18,7 @@ use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Number of grids whose words are counted exactly.
 const MAX_COUNTED_GRIDS: usize = 24;
-/// Grids within this factor of the minimum volume count as equal.
+/// Grids whose words are within this factor of the minimum count as equally good.
 const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 
 /// A contraction to be distributed over a grid of ranks.
@@ -42,19 +43,20 @@ pub struct GridFit<'a> {
     pub uncut: &'a [Label],
     /// Number of ranks.
     pub ranks: usize,
-    /// Maximum elements that a rank may hold.
+    /// Maximum number of elements that a rank can store; `None` means no limit.
     pub memory: Option<f64>,
 }
 
-/// Tiles of the dimensions of one kind.
+/// The tiles of the dimensions of one kind.
 #[derive(Debug, Clone)]
 struct Tiles {
     cuts: Vec<(Label, usize)>,
-    /// Indices of the largest tile.
+    /// Number of indices of the largest tile.
     volume: f64,
 }
 
-/// Grids of all ranks, and grids with idle ranks that may move less, in few rounds and in many: predicted time decides.
+/// Grids of all ranks, and grids with idle ranks that may move less. Each comes in variants with few and with many
+/// rounds; the predicted time decides.
 pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
     let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
@@ -64,16 +66,16 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
             grids.push(grid);
         }
     }
-    // There are fewer indices than ranks.
+    // There are too few indices for all ranks.
     if grids.is_empty() {
         grids.extend(fit.widest());
     }
-    // No grid fits into memory; slicing makes the tensors smaller later.
+    // No grid fits into memory; later, slices make the tensors smaller.
     if grids.is_empty() && setting.forced {
         let fit = GridFit { memory: None, ..fit };
         grids.extend(fit.best(0).or_else(|| fit.widest()));
     }
-    // As with pieces of rings: few rounds if computing takes longer than transfers, many if links are slow.
+    // Few rounds suit contractions that compute longer than they transfer; many rounds suit slow links.
     let rounds = |grid: Grid| [fit.few_rounds(&grid), fit.many_rounds(&grid), Some(grid)];
     grids = grids.into_iter().flat_map(rounds).flatten().collect();
     if setting.machine.ranks_per_node > 1 {
@@ -82,19 +84,19 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
     grids
 }
 
-/// The price of a grid, and its number of tiles of each kind.
+/// The two sort keys of a grid, and its number of tiles of each kind.
 type Found = ((f64, f64), [usize; 4]);
 
 impl GridFit<'_> {
-    /// The grid that moves the fewest words with at most `idle` ranks idle; of equals, the one with the least work for
-    /// the busiest rank. `None` if none fits into memory, or if there are too few indices. Cost: about r (ln r)^2 steps
-    /// for r ranks.
+    /// The grid that moves the fewest words with at most `idle` idle ranks; among equals, the grid whose busiest rank
+    /// has the least work. `None` if no grid fits into memory, or if there are too few indices. Cost: about r (ln r)^2
+    /// steps for r ranks.
     pub fn best(&self, idle: usize) -> Option<Grid> {
         self.near_best(idle).into_iter().next()
     }
 
-    /// That grid first, then grids within 1 % of its words that cut dimensions of other kinds: a cube on 2 ranks may be
-    /// cut along m, n or k. Cost: as [`GridFit::best`].
+    /// The grid of [`GridFit::best`], followed by grids within 1 % of its words that cut dimensions of other kinds. For
+    /// example, a cube on 2 ranks can be cut along m, n or k. Cost: as [`GridFit::best`].
     pub fn near_best(&self, idle: usize) -> Vec<Grid> {
         let mut found =
             self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), MAX_COUNTED_GRIDS);
@@ -118,8 +120,8 @@ impl GridFit<'_> {
         best.into_iter().map(|(_, grid)| grid).collect()
     }
 
-    /// The grid with the least work for the busiest rank; of equals, the one that moves the fewest words. Cost: as
-    /// [`GridFit::best`].
+    /// The grid with the least work for the busiest rank; among equal grids, the one that moves the fewest words. Cost:
+    /// as [`GridFit::best`].
     pub fn widest(&self) -> Option<Grid> {
         let found = self.cheapest(1, |words, work| (work, words), 1);
         self.grid(found.first()?.1)
@@ -140,21 +142,22 @@ impl GridFit<'_> {
             return None;
         }
         let slots = (1..=OPERANDS).rev().find(|&slots| fits(slots, in_place)).unwrap_or(1);
-        // Neighbouring ranks differ in the summed dimensions, so that partial sums travel the shortest way.
+        // Neighbouring ranks differ in the summed dimensions, so that partial sums travel between neighbours.
         let cuts: Vec<(Label, usize)> =
             [c, m, n, k].into_iter().flat_map(|tiles| tiles.cuts).filter(|&(_, parts)| parts > 1).collect();
         let shared = self.shared(&cuts);
         let [left, right, out] = volumes.tensors();
         let summed = out / parts[3] as f64;
-        // One round for the part of each rank that shares an operand; each further round is one more pass over out. If
-        // no operand is shared, nothing arrives in rounds.
+        // Up to one round for each part of a shared operand. There are more rounds only if each still has
+        // `DEEP_ROUND_INDICES` summed indices; shorter rounds would cost more passes over out. If no operand is shared,
+        // nothing arrives in rounds.
         let shares = parts[1] > 1 || parts[2] > 1;
         let deep = if shares { (volumes.tile[3] / DEEP_ROUND_INDICES) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);
         let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2])).min(summed_indices);
         let mut pieces = most_pieces(summed);
         if let Some(free_memory) = free_memory.map(|free_memory| free_memory.max(1.0)) {
-            // No more rounds or pieces than indices, as `held` assumes.
+            // There are at most as many rounds and pieces as indices, as `held` assumes.
             let [_, m, n, k] = volumes.tile;
             rounds = rounds.max((slots as f64 * volumes.travelling() / free_memory).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / free_memory).min(m.max(n)).ceil() as usize);
@@ -162,15 +165,16 @@ impl GridFit<'_> {
         Some(Grid { cuts, shared, rounds, slots, pieces, in_place, algorithm: CollectiveAlgorithm::Direct })
     }
 
-    /// The same grid with no more rounds than an operand has parts, if it has more. Extra rounds only hide more of
-    /// transfers that take as long as computing, and hold smaller pieces, so the result is `None` with a memory limit.
+    /// The same grid with one round per part of an operand, if it has more rounds; otherwise `None`. More rounds have
+    /// two benefits: they hide more of transfers that take as long as computing, and they need less memory because
+    /// pieces are smaller. The result is therefore also `None` with a memory limit.
     pub fn few_rounds(&self, grid: &Grid) -> Option<Grid> {
         let rounds = self.sharing_most(grid);
         (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// The same grid with as many rounds as rings have pieces, if it has fewer: on slow links, smaller pieces leave
-    /// less transfer time exposed. `None` with a memory limit, or if no operand is shared.
+    /// The same grid with up to `MAX_PIECES` rounds, if it has fewer. On slow links, smaller pieces leave less
+    /// transfer time exposed. `None` with a memory limit, or if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
         let rounds = MAX_PIECES.min(summed);
@@ -178,7 +182,7 @@ impl GridFit<'_> {
         wanted.then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// Number of ranks that share a tile of the operand that most ranks share.
+    /// The larger of the numbers of ranks that share a tile of left and a tile of right.
     fn sharing_most(&self, grid: &Grid) -> usize {
         let parts = |labels: &[Label]| -> usize {
             grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()
@@ -186,7 +190,7 @@ impl GridFit<'_> {
         parts(&self.kinds.m).max(parts(&self.kinds.n))
     }
 
-    /// How many ranks may be idle where that moves less: one, or 3 % of more than 33 ranks.
+    /// The maximum number of ranks that may be idle where that moves fewer words: 3 % of the ranks, and at least one.
     pub fn idle(&self) -> usize {
         (self.ranks * 3 / 100).max(1)
     }
@@ -195,7 +199,8 @@ impl GridFit<'_> {
         [&self.kinds.c, &self.kinds.m, &self.kinds.n, &self.kinds.k]
     }
 
-    /// The `keep` cheapest grids with at least `least` ranks, the cheapest first.
+    /// The `keep` cheapest grids with at least `least` ranks, cheapest first. `price` maps the words and the work of
+    /// the busiest rank to sort keys.
     fn cheapest(&self, least: usize, price: impl Fn(f64, f64) -> (f64, f64), keep: usize) -> Vec<Found> {
         let tables = self.kinds().map(|labels| {
             (1..=self.ranks).map(|parts| Some(self.tiles(labels, parts)?.volume)).collect::<Vec<Option<f64>>>()
@@ -227,8 +232,8 @@ impl GridFit<'_> {
         best
     }
 
-    /// Cuts the dimensions of one kind into `parts` tiles. Each prime factor of `parts` goes to the dimension with the
-    /// longest tiles; `None` if there are too few indices.
+    /// Cuts the dimensions of one kind into `parts` tiles. Each prime factor of `parts` cuts the dimension that has the
+    /// longest tiles. `None` if there are too few indices.
     fn tiles(&self, labels: &[Label], parts: usize) -> Option<Tiles> {
         let mut cuts: Vec<(Label, usize)> = labels.iter().map(|&label| (label, 1)).collect();
         for factor in prime_factors(parts) {
@@ -281,10 +286,10 @@ mod tests {
     fn grids_fit_the_extents() {
         let parts = |grid: &Grid| [0, 1, 2].map(|l| grid.cuts.iter().find(|c| c.0 == Label(l)).map_or(1, |c| c.1));
         assert_eq!(parts(&product(64, [4096, 4096, 4096], true)), [4, 4, 4]);
-        // Tall and thin: only the long dimension is cut.
+        // Only the long dimension is cut if the others are much shorter.
         assert_eq!(parts(&product(16, [64, 64, 1 << 20], false)), [1, 1, 16]);
         assert_eq!(parts(&product(16, [1 << 20, 64, 64], false)), [16, 1, 1]);
-        // A prime number of ranks: one is idle.
+        // One of the 65 ranks is idle.
         assert_eq!(product(65, [4096, 4096, 4096], true).ranks(), 64);
     }
 

@@ -11,9 +11,9 @@ use crate::algorithm::grid::Sharing;
 use crate::dims::{Kinds, Label};
 
 impl GridFit<'_> {
-    /// How the tiles of left, right and out are shared. Operands are cut along a summed dimension if it has enough
-    /// indices: pieces of both then arrive in the same order. Other tiles are cut along the longest dimension, or along
-    /// several if that makes the parts smaller.
+    /// Decides how the tiles of left, right and out are shared. Operand tiles are divided along a summed dimension if
+    /// it has enough indices, because pieces of both operands then arrive in the same order. Other tiles are divided
+    /// along the longest dimension, or along several dimensions if that makes the parts smaller.
     pub(super) fn shared(&self, cuts: &[(Label, usize)]) -> [Vec<Sharing>; 3] {
         let Kinds { c, m, n, k } = self.kinds;
         let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -32,19 +32,19 @@ impl GridFit<'_> {
         })
     }
 
-    /// Indices of the largest tile of a dimension.
+    /// Number of indices of the largest tile of a dimension.
     fn length(&self, label: Label, cuts: &[(Label, usize)]) -> usize {
         let parts = cuts.iter().find(|(cut, _)| *cut == label).map_or(1, |(_, parts)| *parts);
         self.extent(label).div_ceil(parts)
     }
 }
 
-/// A tile of a tensor, or the largest part of one: its dimensions and their lengths.
+/// A tile of a tensor, or the largest part of a tile: its dimensions and their lengths.
 #[derive(Clone)]
 struct Tile(Vec<(Label, usize)>);
 
 impl Tile {
-    /// The longest of the dimensions that `which` accepts; the first of equals.
+    /// The longest of the dimensions that `which` accepts; the first one if several are equally long.
     fn longest(&self, which: impl Fn(Label) -> bool) -> Option<(Label, usize)> {
         self.0.iter().copied().filter(|(label, _)| which(*label)).min_by_key(|(_, length)| Reverse(*length))
     }
@@ -59,13 +59,14 @@ impl Tile {
         self.0.iter().map(|(_, length)| length).product()
     }
 
-    /// Cuts along one dimension. Returns the elements of the largest part, and the sharing.
+    /// Divides the tile along one dimension. Returns the number of elements of the largest part, and the sharing.
     fn along(mut self, along: Label, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         lacking.iter().for_each(|&(_, ranks)| self.cut(along, ranks));
         (self.volume(), lacking.iter().map(|&(cut, ranks)| Sharing { cut, along, ranks }).collect())
     }
 
-    /// Cuts factor by factor, each time along the longest remaining dimension. Returns the same as [`Tile::along`].
+    /// Divides the tile factor by factor, each time along the dimension that is longest by then. Returns the same as
+    /// [`Tile::along`].
     fn deal(mut self, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         let mut shared: Vec<Sharing> = Vec::new();
         for &(cut, parts) in lacking {

@@ -1,4 +1,5 @@
-//! Files that the program writes: whole or not at all, in place of what had the name, and never over what it reads.
+//! Files that the program writes: they appear completely or not at all, they replace existing files, and they never
+//! overwrite inputs.
 
 mod signals;
 
@@ -16,7 +17,7 @@ fn run(folder: &Folder, arguments: &[&str]) -> Ran {
     ran(&mut program(folder, arguments))
 }
 
-/// A product of the files of [`files`], written and shown.
+/// A product of the files of [`files`].
 const PRODUCT: [&str; 4] = ["mk,kn->mn", "a.npy", "b.npy", "-t1"];
 
 fn product(folder: &Folder, arguments: &[&str]) -> Ran {
@@ -35,7 +36,7 @@ fn mode_and_owner_of_what_is_replaced_stay() {
         for path in &written {
             fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         }
-        // The administrator only.
+        // Only root may change the owner.
         let given = written.iter().all(|path| chown(path, Some(1234), Some(2345)).is_ok());
         let err = product(&folder, &shown).well().err;
         assert_eq!(err, "");
@@ -45,7 +46,7 @@ fn mode_and_owner_of_what_is_replaced_stay() {
             assert!(!given || (found.uid(), found.gid()) == (1234, 2345), "{path:?}");
         }
     }
-    // What is new has the mode that new files have.
+    // A new file has the default mode of new files.
     product(&folder, &["-o", "d.npy"]).well();
     assert_eq!(fs::metadata(folder.path().join("d.npy")).unwrap().mode() & 0o777, new);
 }
@@ -61,7 +62,7 @@ fn links_are_followed_to_where_they_point() {
     symlink("../chain.npy", at("far/chain.npy")).unwrap();
     symlink("far/absolute.npy", at("chain.npy")).unwrap();
     for (link, real) in [("relative.npy", "far/real.npy"), ("far/chain.npy", "far/deep/real.npy")] {
-        // Twice: where nothing is, and over what is there.
+        // First without and then with an existing file at the target.
         for _ in 0..2 {
             product(&folder, &["-o", link]).well();
             assert!(at(link).is_symlink() && !at(real).is_symlink());
@@ -98,7 +99,7 @@ fn names_are_as_long_as_the_system_allows() {
     }
     let above = "é".repeat(128);
     product(&folder, &["-o", &above]).refused("File name too long");
-    // As long a path as may be, of the longest names.
+    // The longest possible path, with directory names of maximum length.
     let mut deep = folder.path().to_path_buf();
     while deep.as_os_str().len() + 1 + 255 + 1 + 255 <= 4095 {
         deep.push("d".repeat(255));
@@ -150,14 +151,14 @@ fn a_file_that_is_written_is_no_other_of_the_command() {
     }
     let after: Vec<_> = folder.files().iter().map(|name| (name.clone(), fs::read(at(name)).ok())).collect();
     assert_eq!(before, after);
-    // What is read twice is safe, and what is added onto is read before it is replaced.
+    // An input may be given twice, and the file to accumulate onto is read before it is replaced.
     run(&folder, &["mk,mk->mk", "a.npy", "./a.npy", "-o", "c.npy"]).well();
     let once = folder.read::<f32>("c.npy");
     run(&folder, &["mk,mk->mk", "a.npy", "soft.npy", "--accumulate", "c.npy", "-o", "./c.npy"]).well();
     assert_eq!(folder.read::<f32>("c.npy"), once.iter().map(|x| 2.0 * x).collect::<Vec<f32>>());
 }
 
-/// It would be removed before it is read, as if a killed run had left it.
+/// An input with the name of a temporary file would be removed as the leftover of a killed run before it is read.
 #[test]
 fn no_file_of_the_command_is_taken_for_a_leftover() {
     let folder = Folder::new("no-leftover");
@@ -181,7 +182,7 @@ fn no_file_of_the_command_is_taken_for_a_leftover() {
             "--output .t.svg.1-2.partial",
             "--timeline t.svg",
         ),
-        // Written before what would remove it.
+        // The output file has the name of a temporary file of the trace, so writing the trace would remove it.
         (
             &["mk,kn->mn", "-s2", "-o", "./.t.json.1-3.partial", "--trace", "t.json"],
             "--output ./.t.json.1-3",
@@ -226,7 +227,7 @@ fn what_is_no_regular_file_is_refused_before_any_work() {
     fs::create_dir(folder.path().join("directory")).unwrap();
     symlink("directory", folder.path().join("to-directory")).unwrap();
     symlink("new/", folder.path().join("slash")).unwrap();
-    // It would take a minute.
+    // An expensive product: an error that came only after the run would take a minute.
     let slow = ["mk,kn->mn", "-s3000", "-t1", "--kernel", "reference"];
     for flag in ["-o", "--trace", "--timeline"] {
         for path in ["/dev/null", "/dev/full", "/dev/stdout", "fifo", "socket", "link"] {
@@ -272,7 +273,7 @@ fn a_dash_is_no_file() {
 fn files_that_cannot_be_written_are_one_message() {
     let folder = Folder::new("refused-files");
     files(&folder);
-    // The administrator writes without permission, but not here.
+    // Root has every permission, but cannot create files in these file systems.
     let virtual_files = ["/proc/c.npy", "/sys/c.npy"];
     for path in virtual_files.into_iter().filter(|path| Path::new(path).parent().unwrap().exists()) {
         for flag in ["-o", "--trace", "--timeline"] {
@@ -290,7 +291,7 @@ fn files_that_cannot_be_written_are_one_message() {
     }
 }
 
-/// Only the rename would find out, after all the work.
+/// Without an early check, only the final rename would fail, after all the work.
 #[test]
 fn files_of_others_in_a_shared_directory_are_refused_before_any_work() {
     let folder = Folder::new("sticky");
@@ -298,13 +299,13 @@ fn files_of_others_in_a_shared_directory_are_refused_before_any_work() {
     folder.write("c.npy", b"old");
     let theirs = folder.path().join("c.npy");
     fs::set_permissions(&theirs, fs::Permissions::from_mode(0o666)).unwrap();
-    // The administrator only.
+    // Only root may change the owner.
     if chown(&theirs, Some(4001), Some(4001)).is_err() {
         return;
     }
     let run = |user: u32, path: &str| {
         let mut command = program(&folder, &["mk,kn->mn", "-s4", "-t1", "-n1", "-q", "-o", path]);
-        // Where others may not run the program, there is nothing to see.
+        // Without permission to run the program as another user, the test is skipped.
         command.uid(user).gid(user).output().ok()
     };
     let Some(refused) = run(4002, "c.npy") else { return };
@@ -316,7 +317,7 @@ fn files_of_others_in_a_shared_directory_are_refused_before_any_work() {
     }
 }
 
-/// Without a lock it is left by a run that was killed; with one it is being written.
+/// A temporary file without a lock is left by a killed run; with a lock, it is still being written.
 #[test]
 fn temporary_files_of_killed_runs_are_removed() {
     let folder = Folder::new("leftovers");
@@ -325,7 +326,7 @@ fn temporary_files_of_killed_runs_are_removed() {
     product(&folder, &["-o", &long]).well();
     let hashed = format!(".{:016x}.1f-2e.partial", xxhash_rust::xxh3::xxh3_64(Path::new(&long).as_os_str().as_bytes()));
     let left = [".c.npy.1f-2e.partial", ".t.json.1f-2e.partial", ".t.svg.1f-2e.partial", &hashed];
-    // Of other files, or named by others.
+    // Temporary files of other targets, and files whose names do not have the form of temporary files.
     let others = [".c.npy.b.1f-2e.partial", ".c.npy.mine.partial", ".d.npy.1f-2e.partial", "c.npy.1f-2e.partial"];
     for name in left.iter().chain(&others) {
         folder.write(name, b"left");

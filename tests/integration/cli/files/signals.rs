@@ -1,4 +1,5 @@
-//! Signals in the middle of a run: the program ends by them and leaves nothing. `tests/signals.py` sends them at random moments.
+//! Signals during a run: they end the program, which leaves no files. `tests/signals.py` sends signals at random
+//! moments.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
@@ -8,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::command::{Folder, executable, listening, program};
 
-/// The first part of the result is in the file when the second run begins, in which a rank falls silent.
+/// A run whose result is written in several parts. When the second part starts, the first is in the file.
 const RING: [&str; 10] = [
     "mk,kn->mn",
     "-sm=120,k=16,n=160",
@@ -25,7 +26,7 @@ const RING: [&str; 10] = [
 const SIGNALS: [Signal; 8] =
     [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT, Signal::XCPU, Signal::USR1, Signal::USR2, Signal::ALARM];
 
-/// Started, and writing its result.
+/// Starts a run and waits until it writes its result.
 fn writing(command: &mut Command, folder: &Folder) -> Child {
     let child = listening(command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let started = Instant::now();
@@ -70,7 +71,7 @@ fn signals_that_the_parent_ignores_stay_ignored() {
     assert_eq!(folder.files(), [""; 0]);
 }
 
-/// The system sends SIGXFSZ, which would end the program with its files where they are.
+/// The operating system sends SIGXFSZ, which by default would end the program and leave its temporary files.
 #[test]
 fn a_file_that_is_larger_than_allowed_is_an_error() {
     let folder = Folder::new("file-size");
@@ -83,7 +84,7 @@ fn a_file_that_is_larger_than_allowed_is_an_error() {
     assert!(ended.err.lines().count() == 1 && folder.files().is_empty(), "{}", ended.err);
 }
 
-/// What SIGKILL leaves, the next run removes.
+/// A run that SIGKILL ended leaves a temporary file, which the next run removes.
 #[test]
 fn a_killed_run_is_cleaned_up_by_the_next() {
     let folder = Folder::new("killed");

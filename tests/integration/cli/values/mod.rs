@@ -1,4 +1,4 @@
-//! More ranks of one process than there is work: they are idle, and the program says how many.
+//! In-process ranks without work are idle, and the program prints their number.
 
 use einsum_dist::plan::AlgorithmName;
 
@@ -9,7 +9,7 @@ fn run(folder: &Folder, arguments: &[&[&str]]) -> Ran {
     ran(&mut program(folder, &arguments.concat()))
 }
 
-/// On several ranks the bytes of the file that one rank writes.
+/// The output file of several ranks equals that of one rank.
 #[test]
 fn ranks_without_work_are_idle() {
     let folder = Folder::new("values-idle");
@@ -28,7 +28,7 @@ fn ranks_without_work_are_idle() {
     }
 }
 
-/// Where ranks are idle, every flag does what it does elsewhere.
+/// All flags work if some ranks are idle.
 #[test]
 fn flags_where_ranks_are_idle() {
     let folder = Folder::new("values-flags");
@@ -51,12 +51,12 @@ fn flags_where_ranks_are_idle() {
         &["--distribution", "a:2; one; a:2"],
     ] {
         let idle = idle(&run(&folder, &[&scaled, flags, &checked]), 4);
-        // Slicing has the number on every rank.
+        // With slicing, every rank stores a replica of the scalar.
         assert!(idle > 0 || flags.contains(&"slicing"), "{flags:?}");
         let onto = if flags.contains(&"--accumulate") { [1.0, 2.0, 3.0] } else { [0.0; 3] };
         assert_eq!(folder.read::<f32>("out.npy"), [8.0 + onto[0], 10.0 + onto[1], 12.0 + onto[2]], "{flags:?}");
     }
-    // What cuts the only index of a dimension gives most ranks none.
+    // Algorithms that cut a dimension of extent 1 leave most ranks without indices.
     for algorithm in AlgorithmName::ALL.map(AlgorithmName::name) {
         let expression: &[&str] = if algorithm == "c" { &["b,b->b", "-s2"] } else { &["mk,kn->mn", "-s1"] };
         let report = run(&folder, &[expression, &["-n4", "-t1", "--algorithm", algorithm], &checked]).well().json();
@@ -75,7 +75,7 @@ fn flags_where_ranks_are_idle() {
         );
         assert_eq!(explained.err, "");
     }
-    // Enough for all of them.
+    // Enough work for all ranks.
     let busy = run(&folder, &[&["mk,kn->mn", "-s40", "-n4", "-t1", "--algorithm", "ring-mn", "--strict-ranks"]]).well();
     assert_eq!(busy.err, "");
 }
