@@ -45,6 +45,6 @@ pub use strided::Strided;
 // These are defined in `kernel`, because kernels also allocate memory and report errors, and this module imports
 // `kernel`.
 pub use crate::kernel::{ReportingAllocator, end_at_once, fallible, report_with, share_few_addresses};
-// Code that reads memory of other processes prefetches it, but must not depend on kernels.
+// `comm` prefetches memory of other processes through this re-export, because it must not import `kernel`.
 #[cfg(feature = "mpi")]
 pub(crate) use crate::kernel::prefetch;
