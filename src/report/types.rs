@@ -90,7 +90,7 @@ pub struct RankReport {
     pub bytes_by_link: Option<ByLink>,
     /// Bytes of the blocks of operands and output, intermediates, and packing workspace.
     pub peak_bytes: Peak,
-    /// Seconds in which workers were idle.
+    /// Seconds of the run during which no work task ran.
     pub idle_seconds: Option<f64>,
     /// The fraction of receive time during which workers computed, from 0 to 1; `None` without receives. A receive
     /// starts when its dependencies are complete, so receive time includes waiting for the sender.
@@ -198,7 +198,7 @@ pub struct Measured {
     pub seconds: Vec<f64>,
     /// Bytes of the blocks of operands and output, intermediates, and packing workspace.
     pub peak_bytes: u64,
-    /// Seconds in which workers were idle.
+    /// Seconds of the run during which no work task ran.
     pub idle_seconds: f64,
     /// Seconds during which a receive is in flight. A receive starts when its dependencies are complete, so waiting for
     /// the sender counts.
