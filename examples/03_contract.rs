@@ -1,4 +1,4 @@
-//! A contraction in one call on one process, and the same contraction distributed over several ranks.
+//! A contraction in one call in one process, and the same contraction distributed over several ranks.
 //!
 //! `cargo run --release --example 03_contract`
 
@@ -14,7 +14,7 @@ fn main() -> einsum_dist::Result<()> {
     let keys = keys.permuted_axes([0, 2, 1, 3]);
     let text = "bqhd,bkhd->bhqk";
 
-    // On this process, by the threads of the current rayon pool.
+    // In this process, by the threads of the current rayon pool.
     let scores: ArrayD<f64> = einsum(text, &[&queries, &keys])?;
     assert_eq!(scores.shape(), [2, 4, 48, 64]);
     println!("{text} -> {:?}, first score {}", scores.shape(), scores[[0, 0, 0, 0]]);

@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}\n", whole.explain());
 
     // Without brackets, the planner searches for the order. It contracts each half of the train first, and then the two
-    // halves, which takes less than half of the operations.
+    // halves, which needs less than half of the operations.
     let free = Problem::parse("ap,pbq,qcr,rd->abcd")?.shapes(&numpy::shapes(&cores))?;
     let halves = free.plan(&Machine::new(1, 1), &PlanOptions::default())?;
     assert!(halves.total_gflop() < 0.5 * whole.total_gflop());

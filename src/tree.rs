@@ -32,7 +32,7 @@ use crate::dims::{Kinds, Label};
 /// The index of a node in a [`Tree`].
 pub type NodeId = usize;
 
-/// The operation of a unary step. Each of them may also reorder dimensions.
+/// The operation of a unary step. Every operation may also reorder dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnaryOp {
@@ -59,7 +59,7 @@ pub enum Step {
 /// One einsum whose contraction order is still open.
 #[derive(Debug)]
 pub struct Network<'a> {
-    /// Labels of each input. A label may occur twice in an input, and it may occur in one input only.
+    /// Labels of each input. A label may be repeated within an input, and need not occur in more than one input.
     pub tensors: Vec<&'a [Label]>,
     /// Labels of the result.
     pub output: &'a [Label],

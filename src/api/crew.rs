@@ -59,7 +59,7 @@ const BYTES_PER_THREAD: usize = (2 << 20) + (128 << 10);
 /// the process, so this is checked before threads start.
 ///
 /// # Errors
-/// Returns [`Error::Threads`] if it has not.
+/// Returns [`Error::Threads`] if there is no room.
 pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
     // Without a limit, the system reports failures when threads start.
     if memory_limits::of_process().is_none() {

@@ -177,7 +177,8 @@ impl<T: Element> DistTensor<T> {
         self.blocks.iter_mut().map(|block| (block.region.clone(), block.values.view_mut()))
     }
 
-    /// The local blocks that are the first of their replicas. Over all ranks, these blocks contain every element once.
+    /// The local blocks that are first replicas: if several ranks have the same block, only the block of the first of
+    /// these ranks. Over all ranks, first replicas contain every element once.
     pub fn first_replicas(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         let first = |block: &&Block<T>| self.distribution.is_first_replica(block.rank);
         self.blocks.iter().filter(first).map(|block| (&block.region, block.values.view()))

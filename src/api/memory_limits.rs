@@ -2,12 +2,12 @@
 //!
 //! | scope | limits |
 //! |---|---|
-//! | host, shared by its processes | available memory without swap; control groups of the process (both versions), and their ancestors |
+//! | host, shared by its processes | available memory without swap; control groups of the process and their ancestors |
 //! | process | its address space and its data (`ulimit -v`, `ulimit -d`) |
 //!
 //! Invariant: limits are read from the system, without trial allocations. A limit that the system does not report
-//! counts as no limit. Deliberately absent: systems other than Linux, swap, and memory that other programs allocate
-//! meanwhile.
+//! counts as no limit. Both versions of control groups are supported. Deliberately absent: systems other than Linux,
+//! swap, and memory that other programs allocate meanwhile.
 
 use std::path::{Path, PathBuf};
 

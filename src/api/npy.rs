@@ -108,7 +108,7 @@ impl NpyOutput {
     /// Creates the file at its final length, under a temporary name in the directory of its target. Collective.
     ///
     /// # Errors
-    /// Fails if the file cannot be created, or opened on some rank. No file is then left behind.
+    /// Fails if rank 0 cannot create the file, or if another rank cannot open it. No file is then left behind.
     pub fn create(world: &World, path: impl AsRef<Path>, dtype: Dtype, shape: &[usize]) -> Result<NpyOutput> {
         let path = path.as_ref();
         let begun = Begun::new(world, path, Writers::All)?;

@@ -25,8 +25,8 @@ pub(super) enum Writers {
 }
 
 impl Begun {
-    /// Checks on all writing ranks that the output can be written, agrees on a tag, and removes leftovers of killed
-    /// runs. Rank 0 may create the file afterwards. Collective.
+    /// Checks on all writing ranks that the output can be written, agrees on the tag in the temporary file's name, and
+    /// removes leftovers of killed runs. Rank 0 may create the file afterwards. Collective.
     ///
     /// # Errors
     /// Fails if some rank cannot write the output.

@@ -1,11 +1,11 @@
 //! Pins the ranks of a host to the cores that [`crate::machine::Placement`] assigns to them. Their threads are started
 //! in `crew`.
 //!
-//! Ranks of one host with the same affinity mask share the cores of this mask; ranks that a launcher has pinned to
-//! other cores use those cores. If a rank has more cores than threads, its threads may use all of its cores. Otherwise
-//! each worker is pinned to a core of its own, and the communicating thread to the remaining core, if there is one.
-//! Pages are placed by first touch: the workers of a rank zero its blocks of tensors; arenas and packing workspace are
-//! not touched before the workers use them.
+//! Ranks of one host with the same affinity mask divide the cores of this mask among themselves. Ranks that a launcher
+//! has pinned to other cores use those cores. If a rank has more cores than threads, its threads may use all of its
+//! cores. Otherwise each worker is pinned to a core of its own, and the communicating thread to the remaining core, if
+//! there is one. Pages are placed by first touch: the workers of a rank zero its blocks of tensors; arenas and packing
+//! workspace are not touched before the workers use them.
 //!
 //! Invariant: a rank with fewer cores than workers has no cores of its own. Deliberately absent: binding or migrating
 //! memory.
@@ -104,7 +104,7 @@ impl World {
         Ok(read.flatten().collect())
     }
 
-    /// Describes the first rank that its affinity mask starves, in one sentence; `None` if no rank is starved. A
+    /// Describes, in one sentence, the first rank that is starved by its affinity mask; `None` if no rank is starved. A
     /// starved rank has fewer cores than an equal share of its host, and fewer than `workers`. Collective.
     ///
     /// # Errors

@@ -250,8 +250,8 @@ impl<T: Element> Program<T> {
     /// the plan returns the whole result, there is only one part.
     ///
     /// There are [`Plan::part_count`] parts, which are independent of each other. The same `out` may be used for all
-    /// parts, if each part is consumed before the next one is computed. Part 0 resets the measurements; those of later
-    /// parts are added.
+    /// parts, if each part is consumed before the next one is computed. Part 0 resets the measurements, and later parts
+    /// add to them.
     ///
     /// ```
     /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
@@ -465,7 +465,7 @@ impl<T: Element> Program<T> {
         Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole }
     }
 
-    /// Runs the schedule for every slice. `bind` gets a slice and its beta, and returns the factors and the user's
+    /// Runs the schedule for every slice. `bind` receives a slice and its beta, and returns the factors and the user's
     /// memory. `bind` fails only if all ranks are in this process.
     fn each_slice(
         &mut self,

@@ -175,8 +175,8 @@ impl World {
     }
 
     /// Releases the memory that processes share, and finalises MPI if this world initialised it. Both steps wait for
-    /// the other processes, so dropping a world does not perform them. Collective. All programs, outputs and clones of
-    /// the world must be dropped first.
+    /// the other processes, so dropping a world does not perform them. Collective. All programs, tensors, outputs and
+    /// clones of the world must be dropped first.
     ///
     /// # Errors
     /// Fails if a program, an output or a clone of the world still exists, or if MPI fails.

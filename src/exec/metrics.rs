@@ -105,8 +105,8 @@ impl Metrics {
     }
 }
 
-/// Start and end of one node, in seconds: of its work, of its first posted and first finished transfer, and of its last
-/// task.
+/// Times of one node in seconds: the start of its first work task, the start (`posted`) and end (`moved`) of its first
+/// transfer, and the end of its last task.
 #[derive(Debug, Clone, Copy)]
 struct NodeSpan {
     work: f64,

@@ -39,7 +39,7 @@ struct Entry<P> {
     plan: P,
 }
 
-/// Maximum number of earlier plans with which a new plan is compared to share equal tables.
+/// Maximum number of earlier plans with which a new plan is compared in order to share equal tables.
 const SHARES_WITH: usize = 256;
 
 trait Fits {

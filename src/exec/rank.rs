@@ -14,7 +14,7 @@ use crate::memory::Store;
 use crate::schedule::{Action, Lane, TaskId};
 use crate::sync::{Mutex, Scope, ThreadPool};
 
-/// Maximum duration of a sleep that nothing in flight interrupts.
+/// Maximum duration of a sleep if nothing in flight can wake the thread earlier.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
 
 /// Finished tasks as reported by workers: the task, its outcome, and its start and end in seconds since the start of

@@ -1,4 +1,4 @@
-//! Copies between disjoint memory, through the caches or with streaming stores, which bypass them.
+//! Copies between disjoint memory ranges, through the caches or with streaming stores, which bypass the caches.
 //!
 //! ```text
 //! cached      core 0 stores a line --> its cache --> fetched by core 1, line by line      fast if both share a cache
@@ -15,10 +15,10 @@
 /// The kind of stores that a copy uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreKind {
-    /// Stores into the caches. For bytes that the writer, or a core that shares its cache, reads soon.
+    /// Stores into the caches. Suited for bytes that the writer, or a core that shares its cache, reads soon.
     Cached,
-    /// Stores that bypass the caches, if a run has at least 1 KiB. For bytes that a core with other caches reads, or
-    /// that would be evicted before any core reads them.
+    /// Stores that bypass the caches, if a run has at least 1 KiB. Suited for bytes that a core with other caches
+    /// reads, or that would be evicted before any core reads them.
     Streaming,
 }
 
@@ -39,7 +39,7 @@ impl StoreKind {
     }
 }
 
-/// Minimum bytes of a streaming copy. In shorter runs, partial cache lines are too large a share.
+/// Minimum bytes of a streaming copy. In shorter runs, too large a share of the bytes is in partial cache lines.
 const MIN_STREAMED_BYTES: usize = 1 << 10;
 
 /// # Safety

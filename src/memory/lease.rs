@@ -90,7 +90,7 @@ impl Lease {
         for (d, (&stride, &extent)) in self.strided().strides.iter().zip(&self.strided().extents).enumerate() {
             strides[d] = stride.unsigned_abs();
             if stride < 0 && extent > 0 && self.strided().elements() > 0 {
-                // SAFETY: moves to the last index of this dimension. That element is in the box.
+                // SAFETY: the new start is the element at the last index of this dimension, which is in the box.
                 start = unsafe { start.offset(stride * (extent as isize - 1)) };
             }
         }

@@ -20,7 +20,7 @@ use super::strided::Strided;
 #[derive(Debug)]
 struct Outer {
     extent: usize,
-    /// Distance of consecutive indices in bytes.
+    /// Distance between consecutive indices in bytes.
     stride: isize,
     /// Index of the next or current run.
     index: usize,

@@ -80,7 +80,7 @@ pub struct NodeReport {
 pub struct RankReport {
     /// Name of the host.
     pub node_name: Option<String>,
-    /// Hardware threads on which its threads may run, numbered as by the operating system.
+    /// Hardware threads on which its threads may run, by the operating system's numbers.
     pub cpus: Option<Vec<usize>>,
     /// The NUMA domain of `cpus`; `None` if they belong to several domains, or if the domain is unknown.
     pub numa: Option<usize>,

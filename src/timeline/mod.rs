@@ -28,9 +28,9 @@ pub enum Activity {
     Contract,
     /// Workers add, permute, copy, scale or zero blocks.
     Arrange,
-    /// A block is sent to this rank.
+    /// Sends a block to the rank with this number.
     Send(usize),
-    /// A block is received from this rank.
+    /// Receives a block from the rank with this number.
     Recv(usize),
 }
 
@@ -45,7 +45,7 @@ impl Activity {
         }
     }
 
-    /// The lane of its tasks.
+    /// The lane of tasks with this activity.
     pub fn lane(self) -> Lane {
         match self {
             Activity::Contract | Activity::Arrange => Lane::Work,
@@ -109,7 +109,8 @@ pub struct Timeline {
     pub hosts: Vec<String>,
     /// Number of slices that the timeline contains. These are the first slices of the plan.
     pub slices: usize,
-    /// Bound, in seconds, on the error of the times of one host relative to another, because their clocks differ.
+    /// Maximum error, in seconds, of times on one host relative to times on another host. It is caused by their
+    /// different clocks.
     pub clock_error: f64,
     /// The values of the plan as expressions, such as `mk,kn->mn`.
     pub steps: Vec<String>,

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Rows shrink as the number of ranks grows. At most the first 64 ranks are drawn; the caption contains the number of
-//! all ranks. Invariant: the size of the file is bounded by the number of pixels, not of tasks, because bars less than
-//! a quarter of a pixel apart are merged.
+//! all ranks. Invariant: the maximum size of the file does not depend on the number of tasks, because bars less than a
+//! quarter of a pixel apart are merged.
 
 use std::fmt::Write;
 
@@ -114,7 +114,7 @@ fn legend() -> Group {
     legend
 }
 
-/// Round times from 0 to the end, with their labels.
+/// The ticks of the time axis: round numbers from 0 to the end, with their labels.
 fn ticks(seconds: f64) -> Vec<(f64, String)> {
     if seconds <= 0.0 {
         return vec![(0.0, "0".to_owned())];

@@ -112,12 +112,12 @@ impl Timeline {
                 events.push((nanoseconds, event));
             }
         }
-        // Names come first, because their sort key is -infinity. The sort is stable: at equal times, "arrived" stays
-        // behind its receive, and arrows stay behind the slices that they connect.
+        // Names come first, because their sort key is -infinity. The sort is stable: at equal times, "arrived" follows
+        // its receive, and arrows follow the slices that they connect.
         events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let mut text = String::from("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
         for (at, (_, event)) in events.iter().enumerate() {
-            // Writing into memory cannot fail.
+            // Writing into a `String` cannot fail.
             let _ = write!(text, "{}\n{event}", if at == 0 { "" } else { "," });
         }
         let percent = |share: f64| (share * 1e4).round() / 100.0;

@@ -2,8 +2,8 @@
 //! contraction order is still open.
 //!
 //! Invariants: inputs come before the einsum that uses them, and the last node is the root; every label of an einsum's
-//! output is a label of an input. An operand is broadcast along a label if its extent is 1 there and a different extent
-//! in another operand. Such an operand gets a new dimension of extent 1 instead of the label. No other tensor has this
+//! output is a label of an input. An operand is broadcast along a label that has extent 1 in this operand and another
+//! extent elsewhere. In place of the label, the operand gets a new dimension of extent 1. No other tensor has this
 //! dimension, and it is summed away.
 
 use std::collections::HashSet;
@@ -69,8 +69,8 @@ impl Einsums {
                 }
                 NodeKind::Einsum { inputs, .. } => {
                     let inputs: Vec<usize> = inputs.iter().map(|input| input.0 as usize).collect();
-                    // If all inputs are broadcast along a label, none of them has it any more, and neither has the
-                    // result.
+                    // If all inputs are broadcast along a label, all of them have new dimensions in its place, and the
+                    // result does not have the label either.
                     let below: HashSet<Label> =
                         inputs.iter().flat_map(|&input| &nodes[input].labels).copied().collect();
                     let labels = term.labels.into_iter().filter(|label| below.contains(label)).collect();
@@ -126,7 +126,7 @@ fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> 
     let place = terms.get(given).or(terms.last()).copied().unwrap_or_default();
     let label = if given < terms.len() { "nothing is given for this one" } else { "the last operand" };
     let text = expression.text().to_owned();
-    // The text ends with a comma, so its last term is empty, and one operand is missing.
+    // Whether the only missing operand is an empty last term, because the text ends with a comma.
     let comma = given + 1 == terms.len() && text.trim_end().ends_with(',');
     let help =
         comma.then(|| "the `,` at the end stands before a 0-dimensional operand; drop it if there is none".to_owned());

@@ -1,5 +1,5 @@
-//! Distinct names of dimensions. If several dimensions have the same letter, all but the first get primes, and after
-//! three primes numbers.
+//! Distinct names of dimensions. If several dimensions have the same letter, the first keeps its name, the next ones
+//! get one to three primes, and further ones get numbers.
 //!
 //! Invariant: the cost of a new name does not depend on the number of dimensions with the same letter, so an expression
 //! may have thousands of brackets with a `j` of their own.

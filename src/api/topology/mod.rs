@@ -1,9 +1,9 @@
 //! The topology of this host, detected once: by hwloc if the build includes it, otherwise from the files of Linux,
 //! otherwise as a flat list of cores.
 //!
-//! The variable `EINSUM_DIST_TOPOLOGY` overrides the topology with a text that [`Synthetic`] parses. It is for tests,
-//! and for systems that report no topology or a wrong one. Invariant: cores and domains are identified by the system's
-//! numbers, for every source. Deliberately absent: distances, devices, and memory without processors.
+//! The variable `EINSUM_DIST_TOPOLOGY` overrides the topology with a text that [`Synthetic`] parses. This is meant for
+//! tests, and for systems that report no topology or a wrong one. Invariant: cores and domains are identified by the
+//! system's numbers, for every source. Deliberately absent: distances, devices, and memory without processors.
 
 #[cfg(feature = "hwloc")]
 mod hwloc;

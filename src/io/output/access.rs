@@ -1,4 +1,4 @@
-//! Gives a file that replaces another file the same access rights.
+//! Copies the access rights of a file to the new file that replaces it.
 //!
 //! Invariants: the new file never allows an access that the old file did not allow; the new file gets the mode and the
 //! access control list of the old file, and its owner if the system allows that. If a file has an access control list,
@@ -91,7 +91,7 @@ fn set_list(file: &File, list: &[u8]) {
 
 #[cfg(target_os = "linux")]
 fn drop_list(file: &File) {
-    // Fails for most files, because they have no list.
+    // The call fails for most files, because they have no list. This is harmless.
     let _ = rustix::fs::fremovexattr(file, NAME);
 }
 

@@ -79,7 +79,8 @@ pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
     if names_directory(path) {
         return Err(no_file(path));
     }
-    // A link that the kernel resolves, such as /dev/stdout, may not contain a path that can be followed.
+    // Checks the path itself first: a link that the kernel resolves, such as /dev/stdout, need not contain a path that
+    // `followed` can follow.
     special(path, fs::metadata(path).ok().as_ref())?;
     let target = followed(path)?;
     let old = match fs::metadata(&target) {
