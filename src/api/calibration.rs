@@ -277,8 +277,9 @@ impl World {
         let ranks = machine.ranks as f64;
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
         let receive = bytes / machine.link_bandwidth;
-        // The left operand has so many rows that computing takes longer than receiving. This is the worst case: the
-        // communication thread wakes up for every part of a block, and then competes with a worker that is always busy.
+        // The left operand has so many rows that computing takes longer than receiving. This is the case that matters:
+        // the communication thread wakes up for every part of a block, and then competes with a worker that is always
+        // busy.
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
         let rows = ((LONGER_FACTOR * receive * rate) as usize).clamp(16, 4096);
         let options =

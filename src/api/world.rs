@@ -110,8 +110,8 @@ impl World {
         World::of(Members::InProcess { ranks: ranks.max(1), bytes_per_second: None }, RunOptions::default())
     }
 
-    /// Like [`World::in_process`], with the transfers between each pair of ranks slowed down to `bytes_per_second`,
-    /// which is at least 1.
+    /// Like [`World::in_process`], with the transfers between each pair of ranks slowed down to `bytes_per_second`.
+    /// Values below 1 are raised to 1.
     pub fn throttled(ranks: usize, bytes_per_second: f64) -> World {
         let members = Members::InProcess { ranks: ranks.max(1), bytes_per_second: Some(bytes_per_second.max(1.0)) };
         World::of(members, RunOptions::default())

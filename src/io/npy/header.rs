@@ -1,7 +1,7 @@
 //! The header of an `.npy` file: read as NumPy reads it, checked against the file's length, and written.
 //!
 //! Invariants: sizes in a header are checked before memory is allocated for them; a message that suggests a conversion
-//! never suggests to overwrite an existing file.
+//! never suggests overwriting an existing file.
 
 use super::NpyError;
 use super::descr::Elements;
