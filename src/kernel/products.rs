@@ -69,7 +69,7 @@ pub(super) unsafe fn run<T: Element>(plan: &SmallBatchPlan, arguments: Arguments
 unsafe fn sum<T: Element>(plan: &SmallBatchPlan, a: *const T, b: *const T, row: usize, column: usize) -> T {
     let [left, right, _] = plan.leads;
     let across = if plan.right_by_rows { [right, 1] } else { [1, right] };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let term = |k: usize| unsafe { *a.add(k * left + row) * *b.add(k * across[0] + column * across[1]) };
     (0..plan.extents[2]).fold(T::ZERO, |sum, k| sum + term(k))
 }
@@ -81,7 +81,7 @@ unsafe fn sum<T: Element>(plan: &SmallBatchPlan, a: *const T, b: *const T, row: 
 unsafe fn add<T: Element>(plan: &SmallBatchPlan, product: &[T], out: *mut T, lead: usize) {
     for (column, values) in product.chunks_exact(plan.extents[0]).enumerate() {
         for (row, &value) in values.iter().enumerate() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { *out.add(column * lead + row) += value };
         }
     }
@@ -102,7 +102,7 @@ unsafe fn merge<T: Element>(
     for column in 0..columns {
         for row in 0..rows {
             let value = arguments.alpha * product(row, column);
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let to = out.add(column * lead + row);
                 *to = if arguments.beta == T::ZERO { value } else { value + arguments.beta * *to };

@@ -40,7 +40,7 @@ const MAX_SMALL_UNIT_REALS: usize = 32;
 /// The instruction set is available. Relative to `from`, every offset of the plan's loops may be read; relative to
 /// `to`, every offset of the loops over out may be written, and no other thread accesses it.
 pub(super) unsafe fn sum<T: Element>(plan: &Sum, isa: Isa, from: *const T, to: *mut T) {
-    // SAFETY: the caller's promise; an element consists of one or two reals of the type that its dtype names.
+    // SAFETY: guaranteed by the caller; an element consists of one or two reals of the type that its dtype names.
     unsafe {
         match T::DTYPE {
             Dtype::Float32 => {
@@ -88,7 +88,7 @@ impl<R: Real> SumShare<'_, R> {
         let parts = self.parts;
         let ([source, target], count) = self.plan.unit(unit);
         let from = Const(self.from.at(source * parts as isize));
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if count * parts <= MAX_SMALL_UNIT_REALS {
                 self.sum_unit::<MAX_SMALL_UNIT_REALS>(from, count, target, threads);
@@ -105,7 +105,7 @@ impl<R: Real> SumShare<'_, R> {
     unsafe fn sum_unit<const N: usize>(&self, from: Const<R>, count: usize, target: isize, threads: usize) {
         let parts = self.parts;
         let mut total = [R::ZERO; N];
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.steps(from, count, 0..self.plan.steps(), threads, &mut total) };
         for (i, element) in total[..count * parts].chunks_exact(parts).enumerate() {
             let to = self.to.at((target + i as isize * self.plan.line.strides[1]) * parts as isize);
@@ -189,7 +189,7 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
         let Steps { share: &SumShare { plan, parts, .. }, from, count, range, total } = self;
         let stride = plan.line.strides[0];
         let at = |step: usize| from.wrapping_offset(plan.step(step).0 * parts as isize);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if plan.inside {
                 along::<S, R>(plan, parts, from, range, total);
@@ -224,7 +224,7 @@ unsafe fn add<S: Simd<R>, R: Real, const N: usize>(lines: [*const R; N], count: 
     assert!(count <= total.len(), "a unit larger than its buffer");
     let to = total.as_mut_ptr();
     let mut i = 0;
-    // SAFETY: the caller's promise, and the assertion.
+    // SAFETY: guaranteed by the caller, and the assertion.
     unsafe {
         while i + S::LANES <= count {
             let mut sum = S::load(to.add(i));
@@ -260,8 +260,8 @@ unsafe fn along<S: Simd<R>, R: Real>(
     total: &mut [R],
 ) {
     let stride = plan.line.strides[0] * parts as isize;
-    // SAFETY: the caller's promise; lanes hold real and imaginary parts alternately, as no vector has an odd number of
-    // lanes.
+    // SAFETY: guaranteed by the caller; lanes hold real and imaginary parts alternately, as no vector has an odd number
+    // of lanes.
     unsafe {
         let (mut ended, mut sums, mut added) = (S::zero(), [S::zero(); CHAINS], 0);
         for (start, count) in range.map(|step| plan.step(step)) {
@@ -310,7 +310,7 @@ unsafe fn far<R: Real>(line: *const R, stride: isize, [count, parts]: [usize; 2]
         let mut some = [R::ZERO; 8];
         for i in first..count.min(first + piece) {
             for part in 0..parts {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 some[(i * parts + part) % 8] += unsafe { *line.wrapping_offset(i as isize * stride).add(part) };
             }
         }

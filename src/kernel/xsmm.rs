@@ -120,7 +120,7 @@ mod first {
     /// As `Tile::call`.
     #[inline(always)]
     pub unsafe fn call<R>(code: Code<R>, a: *const R, b: *const R, c: *mut R) {
-        // SAFETY: the caller's promise; dispatched without prefetching, the code reads three arguments.
+        // SAFETY: guaranteed by the caller; dispatched without prefetching, the code reads three arguments.
         unsafe { code(a, b, c) }
     }
 }
@@ -203,7 +203,7 @@ mod second {
             b: matrix(b.cast_mut().cast()),
             c: matrix(c.cast()),
         };
-        // SAFETY: the caller's promise; the code only reads a and b.
+        // SAFETY: guaranteed by the caller; the code only reads a and b.
         unsafe { (code.function)(&parameters) }
     }
 }

@@ -117,7 +117,7 @@ impl<T: Element> Batch<T> {
                 out: tile.call.out.wrapping_offset(out * parts),
                 ..tile.call
             };
-            // SAFETY: the caller's promise, as the call for the first product is offset to the others; the plan
+            // SAFETY: guaranteed by the caller, as the call for the first product is offset to the others; the plan
             // outlives the batch.
             unsafe { (tile.kernel)(&call, &tile_offsets[..count]) };
         }

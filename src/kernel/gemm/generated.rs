@@ -70,7 +70,7 @@ impl<T: Element> Generated<T> {
             return false;
         }
         let Some(tile) = self.get(call, columns, lead) else { return false };
-        // SAFETY: the caller's promise; the code is for these sizes and strides.
+        // SAFETY: guaranteed by the caller; the code is for these sizes and strides.
         unsafe { tile.call(call.left, call.right, call.out.offset(offsets[0])) };
         true
     }
@@ -82,7 +82,7 @@ impl<T: Element> Generated<T> {
     pub unsafe fn tile(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) {
         let out = call.out;
         let alpha = call.alpha[0];
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if let Some(tile) = self.get(call, columns, lead) {
                 tile.call(call.left, call.right, out);

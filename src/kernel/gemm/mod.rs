@@ -48,7 +48,7 @@ pub(super) unsafe fn run<T: Element>(
     let each: usize = plan.share_elements().iter().sum();
     let (workspace, partials) = workspace.split_at_mut(shares * each);
     let deep = Deep { plan, isa, family, arguments, partials: Mut(partials.as_mut_ptr()) };
-    // SAFETY: the caller's promise; the workspace has room for all partial sums.
+    // SAFETY: guaranteed by the caller; the workspace has room for all partial sums.
     unsafe { deep.run(0..plan.depth.boxes(), 0, workspace) };
 }
 
@@ -82,7 +82,7 @@ impl<T: Element> Deep<'_, T> {
     /// As for [`run`], with depth boxes of the plan and a level that it has.
     unsafe fn run(&self, depth: Range<usize>, level: usize, workspace: &mut [T]) {
         if depth.len() <= self.plan.leaf {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe { self.leaf(&depth, level, workspace) };
         }
         let middle = depth.start + depth.len().div_ceil(2);
@@ -105,8 +105,8 @@ impl<T: Element> Deep<'_, T> {
                 0 => Arguments { out: target, beta, ..arguments },
                 part => Arguments { out: Mut(self.partial(part - 1)), beta: T::ZERO, ..arguments },
             };
-            // SAFETY: the caller's promise; shares write disjoint elements of out or of a partial sum, which has room
-            // for all of out's layout, and each share has its own part of the workspace.
+            // SAFETY: guaranteed by the caller; shares write disjoint elements of out or of a partial sum, which has
+            // room for all of out's layout, and each share has its own part of the workspace.
             unsafe { GemmShare::new(plan, isa, family, arguments, workspace).run(number, depth) }
         };
         let shares = plan.grid.shares();
@@ -129,7 +129,7 @@ impl<T: Element> Deep<'_, T> {
     /// Both are initialised, and no other thread accesses them.
     unsafe fn merge(&self, from: *mut T, to: *mut T) {
         if let Some(merge) = &self.plan.merge {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { permute(merge, self.isa, from, to, Factors::PLUS) };
         }
     }

@@ -29,7 +29,7 @@ impl<T: Element> Multiply<T> {
     #[inline(always)]
     pub unsafe fn compute_tiles(&mut self, call: &Call<T::Real>, columns: usize, tile_offsets: &[TileOffsets]) -> bool {
         match self {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Multiply::Own(own) => unsafe { own.call(call, columns, tile_offsets) },
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
             Multiply::Xsmm(_) => return false,
@@ -49,7 +49,7 @@ impl<T: Element> Multiply<T> {
                 false
             }
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Multiply::Xsmm(generated) => unsafe { generated.direct(call, columns) },
         }
     }
@@ -61,13 +61,13 @@ impl<T: Element> Multiply<T> {
     #[inline(always)]
     pub unsafe fn tile(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) {
         match self {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Multiply::Own(own) => unsafe {
                 let _ = lead;
                 own.call(call, columns, &[TileOffsets::dense(own.lanes)]);
             },
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Multiply::Xsmm(generated) => unsafe { generated.tile(call, columns, lead) },
         }
     }
@@ -101,7 +101,7 @@ impl<T: Element> Own<T> {
     #[inline(always)]
     unsafe fn call(&mut self, call: &Call<T::Real>, columns: usize, tile_offsets: &[TileOffsets]) {
         let kernel = self.get(call, columns);
-        // SAFETY: the caller's promise; the kernel has the vectors and columns of the call.
+        // SAFETY: guaranteed by the caller; the kernel has the vectors and columns of the call.
         unsafe { kernel(call, tile_offsets) }
     }
 

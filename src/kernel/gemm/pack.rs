@@ -45,7 +45,7 @@ impl<T: Element> Body for Pack<'_, T> {
     /// slab.
     #[inline(always)]
     unsafe fn run<S: Both>(self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if self.by == PackBy::Slab {
                 self.slab::<S>();
@@ -140,7 +140,7 @@ impl<T: Element> Pack<'_, T> {
             };
         }
         use std::ptr::copy_nonoverlapping as copy;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.panel {
                 4 => copy!(copy, 4),
@@ -161,7 +161,7 @@ impl<T: Element> Pack<'_, T> {
     /// As for `run`, with `len` rows of one panel, `stride` apart.
     #[inline(always)]
     unsafe fn run_of_rows<S: Both>(&self, steps: &[isize], from: *const T, to: *mut T, len: usize, stride: isize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if stride != 1 {
                 for (step, &offset) in steps.iter().enumerate() {

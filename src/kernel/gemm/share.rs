@@ -155,7 +155,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         let from = self.arguments.operands[1].at(start + cols.start[0] + depth.start[1]);
         match self.plan.access[1] {
             Access::InPlace => self.in_place(1, from, cols.table, depth.table),
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Access::Packed(_) => unsafe { self.pack(1, from, cols.table, depth.table, slabs) },
         }
     }
@@ -171,7 +171,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             return self.panels(0, depth.table.len());
         }
         self.held = Some(names);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.pack(0, from, rows.table, depth.table, slabs) }
     }
 
@@ -205,7 +205,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             slab_stride: self.plan.slab.dim.strides[operand],
             slab_panels: panels.slab as usize,
         };
-        // SAFETY: the caller's promise; the workspace has room for the longest boxes in whole panels.
+        // SAFETY: guaranteed by the caller; the workspace has room for the longest boxes in whole panels.
         unsafe { dispatch(self.isa, pack) };
         panels
     }
@@ -228,7 +228,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         let plan = self.plan;
         let buffer = self.parts[2];
         let shapes = boxes.map(|at| at.shape);
-        // SAFETY: the caller's promise; the buffer has room for the longest box of each slab.
+        // SAFETY: guaranteed by the caller; the buffer has room for the longest box of each slab.
         unsafe {
             for i in 0..slabs {
                 let start = buffer.add(i * plan.buffer_elements());
@@ -318,7 +318,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
         let tiles = plan.row_tiles(product.boxes[0].shape);
         let tile_offsets = &tiles.tile_offsets[group.first..group.first + group.count];
-        // SAFETY: the caller's promise; the register tile has room for a panel's rows and columns.
+        // SAFETY: guaranteed by the caller; the register tile has room for a panel's rows and columns.
         unsafe {
             if group.layout != RowLayout::Scattered && self.multiply.compute_tiles(&call, col.len, tile_offsets) {
                 return;

@@ -32,7 +32,7 @@ impl<T: Element> Body for Store<'_, T> {
             let (len, stride) = self.rows.run(1, self.first + row, self.count - row);
             let to = self.out.wrapping_offset(self.rows.offsets[1][self.first + row]);
             for (column, &offset) in self.columns.iter().enumerate() {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     let tile = self.tile.add(column * self.panel + row);
                     let to = to.wrapping_offset(offset);

@@ -19,7 +19,7 @@ pub(super) unsafe fn transpose_tile<S: Both, T: Element>(
     cols: usize,
 ) {
     let size = Size { rows, cols };
-    // SAFETY: the caller's promise; an element consists of one or two reals of the type that its dtype names.
+    // SAFETY: guaranteed by the caller; an element consists of one or two reals of the type that its dtype names.
     unsafe {
         match T::DTYPE {
             Dtype::Float32 => transpose_squares::<S, f32, 1>(from.cast(), from_stride, to.cast(), to_stride, size),

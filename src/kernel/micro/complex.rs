@@ -68,7 +68,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
 ) {
     let last = call.rows - (V - 1) * S::LANES;
     let whole = last == S::LANES;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let out = call.out.wrapping_offset(tile_offset.out);
         let (alpha, beta) = (Scale::<S::Vector>::new::<S, R>(call.alpha), Scale::<S::Vector>::new::<S, R>(call.beta));
@@ -127,7 +127,7 @@ impl<Vector: Copy> Scale<Vector> {
     /// The instructions of `S` are available.
     #[inline(always)]
     unsafe fn new<S: Simd<R, Vector = Vector>, R: Real>([re, im]: [R; 2]) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { Scale { re: S::splat(re), im: S::splat(im), real: im == R::ZERO } }
     }
 
@@ -137,7 +137,7 @@ impl<Vector: Copy> Scale<Vector> {
     /// The instructions of `S` are available.
     #[inline(always)]
     unsafe fn times<S: Simd<R, Vector = Vector>, R: Real>(self, a: Vector) -> Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let by_real = S::mul(a, self.re);
             if self.real { by_real } else { S::sub_add(by_real, S::mul(S::swap_pairs(a), self.im)) }

@@ -273,7 +273,7 @@ macro_rules! kernels {
             ) where
                 $isa: Simd<R>,
             {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     match sums {
                         Some(sums) => $parts::put::<$isa, R, V, N>(call, tile_offset, sums),
@@ -286,7 +286,7 @@ macro_rules! kernels {
             // Complex sums must be combined before they are written.
             let store = if $parts::PARTS == 1 { call.store() } else { None };
             for (at, tile_offset) in tile_offsets.iter().enumerate() {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     let room = sums.as_mut_ptr().cast();
                     match quick::<$isa, R, V, N, { $parts::PARTS }, P>(call, tile_offset, at, store, room) {

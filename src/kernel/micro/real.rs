@@ -90,7 +90,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
 ) {
     let last = call.rows - (V - 1) * S::LANES;
     let whole = last == S::LANES;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let out = call.out.wrapping_offset(tile_offset.out);
         let plain = call.alpha[0] == R::ONE;
@@ -127,7 +127,7 @@ unsafe fn step<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     right: &Columns<R>,
     column: isize,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut rows = [S::zero(); V];
         for v in 0..V {

@@ -263,7 +263,7 @@ macro_rules! sums {
             place: &TileDestination<$real>,
         ) -> bool {
             let Some(order) = sum.order(PARTS) else { return false };
-            // SAFETY: the caller's promise; the registers are those of the instruction set.
+            // SAFETY: guaranteed by the caller; the registers are those of the instruction set.
             unsafe {
                 columns!([1 V order sum place $t $real] ["ymm" "vxorps" ["ymm0" ""] [""]] []
                     { 0 "0" "{b0}" ["{b0}" "0"] ("ymm4" "ymm0" 0) }
@@ -309,7 +309,7 @@ macro_rules! sums {
             place: &TileDestination<$real>,
         ) -> bool {
             let Some(order) = sum.order(PARTS) else { return false };
-            // SAFETY: the caller's promise; the registers are those of the instruction set.
+            // SAFETY: guaranteed by the caller; the registers are those of the instruction set.
             unsafe {
                 columns!([1 V order sum place $t $real] ["zmm" "vpxord" ["zmm0" ""] [""]] []
                     { 0 "0" "{b0}" ["{b0}" "0"] ("zmm8" "zmm0" 0) }
@@ -370,7 +370,7 @@ macro_rules! tile_sums {
                 sum: &Sum<$real>,
                 place: &TileDestination<$real>,
             ) -> bool {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { $sums::<V, N, PARTS>(sum, place) }
             }
         }

@@ -1,4 +1,4 @@
-//! NEON: 4 lanes of f32, 2 of f64. Part of every AArch64 target, so nothing needs to be detected.
+//! NEON: 4 lanes of f32, 2 of f64. Every AArch64 target has NEON, so it need not be detected.
 
 use std::arch::aarch64::*;
 
