@@ -4,7 +4,7 @@ use super::super::Element;
 use super::super::micro::{Call, Kernel};
 use crate::local_plan::{Isa, KernelFamily, TileOffsets};
 
-/// The code for register tiles, cached by their size.
+/// The code for register tiles, cached by the size of the tile.
 pub(super) enum Multiply<T: Element> {
     Own(Own<T>),
     #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -12,8 +12,8 @@ pub(super) enum Multiply<T: Element> {
 }
 
 impl<T: Element> Multiply<T> {
-    /// Selects the code for tiles of at most `vectors` by `columns`. `packed`: whether the columns of right are
-    /// contiguous.
+    /// Selects the code for tiles of at most `vectors` by `columns`. `packed`: whether the right operand is packed into
+    /// panels.
     pub fn new(isa: Isa, family: KernelFamily, packed: bool, [vectors, columns]: [usize; 2]) -> Self {
         match family {
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -77,7 +77,7 @@ impl<T: Element> Multiply<T> {
 pub(super) struct Own<T: Element> {
     isa: Isa,
     packed: bool,
-    /// Indexed by the number of vectors and of columns, each minus one.
+    /// The kernels found so far, indexed by the numbers of vectors and columns, each minus one.
     found: [[Option<Kernel<T::Real>>; 16]; 3],
     /// Real numbers in a vector.
     lanes: usize,

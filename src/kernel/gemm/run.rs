@@ -6,10 +6,10 @@ use super::super::Element;
 use super::super::simd::{Blend, Both, Merge, Plus, Put, Real, Simd};
 use crate::dtype::Dtype;
 
-/// Merges `len` reals into others.
+/// Merges `len` contiguous reals at `from` into those at `to`.
 ///
 /// # Safety
-/// The instruction set is available; `len` reals on both sides may be accessed as `merge` requires.
+/// The instruction set is available; `len` reals at `from` and at `to` may be accessed as `merge` requires.
 #[inline(always)]
 unsafe fn merge_run<S: Simd<R>, R: Real>(from: *const R, to: *mut R, len: usize, merge: impl Merge<R>) {
     let whole = len / S::LANES * S::LANES;

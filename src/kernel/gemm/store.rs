@@ -1,11 +1,11 @@
-//! Merges a register tile in memory into out, for rows that do not form vectors there.
+//! Merges a register tile in memory into out, for rows that do not form vectors in out.
 
 use super::super::Element;
 use super::super::simd::{Body, Both};
 use super::run::add_run;
 use crate::local_plan::Table;
 
-/// A tile whose columns are `panel` elements apart, and its place in out.
+/// A tile whose columns are `panel` elements apart, and its position in out.
 pub(super) struct Store<'a, T> {
     pub tile: *const T,
     pub panel: usize,

@@ -14,7 +14,6 @@ use crate::local_plan::Dim;
 const MAX_LINE_TERMS: usize = 512;
 /// Maximum number of vectors in a block of dot products: 128 sums of 64 vectors each, which are added one after the
 /// other. Vectors have at least `MIN_VECTOR_BYTES` bytes with every instruction set.
-///
 const DOTS_VECTORS: usize = 64 * 128;
 const MIN_VECTOR_BYTES: usize = 16;
 /// Maximum number of terms in a block of a strided nest.

@@ -5,7 +5,7 @@
 //!
 //! | nest | innermost loop | examples |
 //! |---|---|---|
-//! | [`Line`] | a loop of out: stride 1 in out and one operand, 0 or 1 in the other | `i,j->ij`, `km,k->m`, `ij,ij->j` |
+//! | [`Line`] | a loop of out: stride 1 in out and one operand, 0 or 1 in the other | `i,j->ij`, `km,k->m` |
 //! | [`Dots`] | a loop of the sum, of stride 1 in both operands | `i,i->`, `mk,k->m`, `mk,nk->mn`, `ij,ij->i` |
 //! | [`StridedNest`] | any loop; blocked so that cache lines are reused before they are evicted | `cij,cji->ijc` |
 //!
