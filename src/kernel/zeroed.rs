@@ -1,8 +1,8 @@
 //! Zeroed memory that has not been touched: the first write to a page decides its NUMA node.
 //!
-//! Invariant: the memory starts at the requested alignment. The system is asked only for the alignment that every
-//! allocation has, with room to move the start up: for a larger alignment, Rust's allocator clears the bytes itself,
-//! which touches every page on the allocating thread. Huge pages are requested where they fit.
+//! Invariant: the memory starts at the requested alignment. The allocation itself has only the alignment of every
+//! allocation, plus extra bytes to move the start up. With a larger alignment, Rust's allocator would clear the bytes
+//! itself, which would touch every page on the allocating thread. Huge pages are requested for large memory.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::MaybeUninit;
@@ -25,7 +25,7 @@ pub struct Zeroed {
 
 // SAFETY: the bytes are owned, as in a Box<[u8]>.
 unsafe impl Send for Zeroed {}
-// SAFETY: as above; &self gives out the address and the size only.
+// SAFETY: as above; `&self` provides only the address and the size.
 unsafe impl Sync for Zeroed {}
 
 impl Zeroed {
@@ -85,7 +85,7 @@ mod tests {
         };
         let before = resident();
         let memory = Zeroed::new(1 << 30, 4096).unwrap();
-        // 262,144 pages if touched; other tests of this process may touch some of their own.
+        // If touched, the memory would have 262,144 pages. Other tests of this process may touch pages of their own.
         assert!(resident() < before + 100_000);
         drop(memory);
     }
