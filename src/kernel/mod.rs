@@ -6,7 +6,7 @@
 //! | `contract` | out = alpha left right + beta out, as planned by [`crate::local_plan`] |
 //! | `loops`, `gemm`, `products` | the kernels of `contract`: loops, matrix products, and batches of small products |
 //! | `unary` | permute, diagonal, sum |
-//! | `permute`, `sum` | the kernels of `unary` and of every other copy |
+//! | `permute`, `sum` | the kernels of `unary`; `permute` is also the kernel of every other copy |
 //! | `simd` | SIMD vectors of every instruction set |
 //! | `micro` | micro-kernels: products of a few rows and columns, accumulated in registers |
 //! | `xsmm` | small products by LIBXSMM, with the feature `libxsmm` on x86-64 and AArch64 |

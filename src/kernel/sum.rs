@@ -18,18 +18,18 @@ use crate::local_plan::{Isa, Sum, UNIT};
 const REALS: usize = 2 * UNIT;
 /// Minimum number of steps of a unit for which splitting them among threads pays off.
 const MIN_SPLIT_STEPS: usize = 2;
-/// Lines along out that a block adds one after the other.
+/// Number of lines along out that a block adds one after the other.
 const BLOCK_LINES: usize = 128;
-/// Bytes of a block along the sum: of contiguous elements, and of strided ones.
+/// Maximum bytes of a block along the sum: for contiguous elements, and for strided elements.
 const BLOCK_BYTES: usize = 256 << 10;
 const UNCACHED_BLOCK_BYTES: usize = 128 << 10;
-/// Vectors that a chain adds one after the other.
+/// Number of vectors that a chain adds one after the other.
 const CHAIN: usize = 64;
 /// The number of independent chains, each with a sum of its own.
 const CHAINS: usize = 4;
-/// Strided reals in a piece, which is added in eight chains.
+/// Number of strided reals in a piece. A piece is added in eight chains.
 const STRIDED_PIECE_REALS: usize = 512;
-/// Sums of vector chains, or of strided pieces, that a block adds one after the other.
+/// Maximum number of sums of chains, or of strided pieces, that a block adds one after the other.
 const BLOCK_SUMS: usize = 128;
 /// Bytes of the shortest vector among all instruction sets.
 const MIN_VECTOR_BYTES: usize = 16;
@@ -69,7 +69,7 @@ struct SumShare<'a, R> {
 
 impl<R: Real> SumShare<'_, R> {
     /// # Safety
-    /// As [`sum`].
+    /// As for [`sum`].
     unsafe fn run(&self) {
         let (units, threads) = (self.plan.units(), self.plan.threads);
         let shares = if units >= threads { threads } else { 1 };
@@ -83,7 +83,7 @@ impl<R: Real> SumShare<'_, R> {
     }
 
     /// # Safety
-    /// As [`sum`] for one unit.
+    /// As for [`sum`], with one unit.
     unsafe fn unit(&self, unit: usize, threads: usize) {
         let parts = self.parts;
         let ([source, target], count) = self.plan.unit(unit);
@@ -101,7 +101,7 @@ impl<R: Real> SumShare<'_, R> {
     /// Sums a unit of at most `N` reals.
     ///
     /// # Safety
-    /// As [`sum`] for one unit.
+    /// As for [`sum`], with one unit.
     unsafe fn sum_unit<const N: usize>(&self, from: Const<R>, count: usize, target: isize, threads: usize) {
         let parts = self.parts;
         let mut total = [R::ZERO; N];
@@ -136,7 +136,7 @@ impl<R: Real> SumShare<'_, R> {
     /// multiples of a block.
     ///
     /// # Safety
-    /// As [`sum`] for one unit.
+    /// As for [`sum`], with one unit.
     unsafe fn steps<const N: usize>(
         &self,
         from: Const<R>,

@@ -42,8 +42,8 @@ impl Workspace {
         self.memory = None;
     }
 
-    /// Allocates memory for `elements` elements of `T`. A later contraction that needs at most this many does not
-    /// allocate.
+    /// Allocates memory for `elements` elements of `T`. A later contraction that needs at most this many elements
+    /// cannot run out of memory.
     ///
     /// # Errors
     /// If the memory cannot be allocated. The previous memory is then freed as well.

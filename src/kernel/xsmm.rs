@@ -13,7 +13,7 @@
 
 /// A real type that LIBXSMM generates code for.
 pub trait Real: Copy {
-    /// Generates code for checked extents; `None` if LIBXSMM has none.
+    /// Generates code for checked extents. Returns `None` if LIBXSMM has no code for them.
     fn generate(shape: Shape) -> Option<Code<Self>>;
 }
 
@@ -80,8 +80,8 @@ fn usable() -> bool {
 #[inline(always)]
 fn clean() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: tiles are made on machines with AVX only. All vector registers are declared as overwritten, and nothing
-    // else is changed.
+    // SAFETY: tiles exist on machines with AVX only. All vector registers are declared as overwritten, and nothing else
+    // is changed.
     unsafe {
         std::arch::asm!("vzeroupper", clobber_abi("C"), options(nomem, nostack, preserves_flags));
     }

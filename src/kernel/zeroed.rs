@@ -1,8 +1,8 @@
 //! Zeroed memory that has not been touched: the first write to a page decides its NUMA node.
 //!
-//! Invariant: the memory starts at the requested alignment. The allocation itself has only the alignment of every
-//! allocation, plus extra bytes to move the start up. With a larger alignment, Rust's allocator would clear the bytes
-//! itself, which would touch every page on the allocating thread. Huge pages are requested for large memory.
+//! Invariant: the memory starts at the requested alignment. The allocation itself requests only the alignment that
+//! every allocation has, plus extra bytes to move the start up. With a larger alignment, Rust's allocator would clear
+//! the bytes itself, which would touch every page on the allocating thread. Huge pages are requested for large memory.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use super::huge_pages::ask_for_huge_pages;
 use super::reporting_allocator::fallible;
 
-/// The alignment of every allocation by the system's allocator.
+/// The alignment that the system's allocator guarantees for every allocation.
 const COMMON: usize = 16;
 
 /// Zeroed bytes, freed when dropped.
@@ -55,7 +55,7 @@ impl Zeroed {
 
 impl Drop for Zeroed {
     fn drop(&mut self) {
-        // SAFETY: base came from alloc_zeroed with this layout.
+        // SAFETY: `alloc_zeroed` returned `base` for this layout.
         unsafe { dealloc(self.base.as_ptr(), self.layout) };
     }
 }

@@ -62,7 +62,7 @@ pub fn longest_chain(terms: u64, of: SumKind) -> u64 {
         SumKind::Products => PRODUCTS,
         SumKind::Crossed => CROSSED,
     };
-    // Two more levels: a block may have only a quarter of the maximum number of terms, or halves may be uneven.
+    // Adds two levels, because a block may have only a quarter of the maximum number of terms, or halves may be uneven.
     let levels = |terms: u64| u64::from(terms.div_ceil(block).next_power_of_two().trailing_zeros()) + 2;
     if terms <= block { terms } else { block + levels(terms) }
 }

@@ -38,7 +38,7 @@ const MIN_BLOCK_SIDE: usize = 16;
 /// Below this many elements, a second thread costs more than it gains.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
-/// How to copy one strided tensor onto another.
+/// How to copy one strided tensor to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permute {
     elements: usize,
@@ -59,7 +59,7 @@ pub enum CopyKind {
     Spread,
     /// The column index has stride 1 in the source, and the row index has stride 1 in the destination.
     Tiles { buffered: bool },
-    /// Anything else.
+    /// Any other strides: elements are copied one by one.
     Elements,
 }
 

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     pub nanoseconds: f64,
-    /// Whether packed operands consist of contiguous runs and out is written in place. Other estimates have been off by
-    /// 50 %.
+    /// Whether packed operands consist of contiguous runs and out is written in place. In other cases, estimates have
+    /// been off by 50 %.
     pub reliable: bool,
 }

@@ -5,7 +5,8 @@
 //! list of steps: lines, or pieces of long lines.
 //!
 //! Invariants: units partition out, and steps partition the sum; threads share the units, or the steps of each unit if
-//! there are fewer units than threads; halves are added in a fixed order. Deliberately absent: access to the elements.
+//! there are fewer units than threads; the halves of a list of steps are added in a fixed order. Deliberately absent:
+//! access to the elements.
 
 use super::{Dim, Loops};
 
@@ -24,7 +25,8 @@ pub struct Sum {
     /// Loops over out, with strides in source and out. The loops over the sum are `sums`.
     pub kept: Loops<2>,
     pub sums: Loops<1>,
-    /// The innermost loop. If it is `inside` the sum, its stride in out is 0; otherwise it is a loop of out.
+    /// The innermost loop. If `inside` is true, it is a loop of the sum, with stride 0 in out; otherwise it is a loop
+    /// of out.
     pub line: Dim<2>,
     pub inside: bool,
     /// Maximum number of elements of the line in a step, if the line is a loop of the sum, or in a unit otherwise.

@@ -13,7 +13,7 @@ pub enum KernelFamily {
     Own,
     /// The micro-kernels of LIBXSMM, generated for each size.
     Xsmm,
-    /// Those of LIBXSMM for batches of small products, and those of this crate for everything else.
+    /// The micro-kernels of LIBXSMM for batches of small products, and those of this crate for everything else.
     Mixed,
 }
 
@@ -23,15 +23,15 @@ pub const CACHE_LINE: usize = 64;
 /// Below this many multiply-adds, waking a second thread for matrix products costs more than it gains.
 pub(crate) const MIN_PARALLEL_MULTIPLY_ADDS: f64 = 400_000.0;
 
-/// Minimum bytes of out for which stores may bypass the caches: no cache keeps that much until it is read.
+/// Minimum bytes of out for which stores may bypass the caches: no cache keeps a tensor of this size until it is read.
 pub(super) const MIN_STREAMED_OUT_BYTES: usize = 16 << 20;
 
 /// Bytes of data cache that are available to one core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Caches {
-    /// The first level.
+    /// Bytes of the first-level data cache.
     pub l1: usize,
-    /// The second level.
+    /// Bytes of the second-level cache.
     pub l2: usize,
 }
 

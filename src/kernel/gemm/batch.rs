@@ -28,8 +28,8 @@ struct Tile<R> {
 pub(super) struct Batch<T: Element> {
     tiles: [Option<Tile<T::Real>>; MAX_TILES],
     count: usize,
-    /// The offsets of every tile, tile by tile: first all offsets of the first tile, in `products_per_call` products
-    /// and in the product after them.
+    /// The offsets of all tiles, in the order of the tiles. A tile has one entry for each of `products_per_call`
+    /// products, and one for the product after them.
     tile_offsets: [TileOffsets; MAX_TILE_OFFSETS],
     /// The number of products to compute together.
     pub products_per_call: usize,

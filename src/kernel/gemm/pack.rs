@@ -25,7 +25,7 @@ pub(super) struct Pack<'a, T> {
     /// Offsets of the rows (columns, for the columns' operand).
     pub rows: &'a Table,
     pub depth: &'a Table,
-    /// The index of this operand among the two tensors of the table of the depth.
+    /// The index of this operand in the arrays of `depth`, which describe both operands.
     pub operand: usize,
     /// Rows in a panel.
     pub panel: usize,
@@ -41,8 +41,8 @@ impl<T: Element> Body for Pack<'_, T> {
     type Output = ();
 
     /// # Safety
-    /// All elements at offsets of the tables and slabs from `from` may be read. `to` has space for complete panels of
-    /// each slab.
+    /// All elements at the offsets of the tables and slabs, relative to `from`, may be read. `to` has space for
+    /// complete panels of each slab.
     #[inline(always)]
     unsafe fn run<S: Both>(self) {
         // SAFETY: guaranteed by the caller.
@@ -250,8 +250,8 @@ impl<T: Element> Pack<'_, T> {
         const SIDE: usize = 16;
         let Some((distance, neighbours)) = self.rows.unit[0] else { return };
         let steps = &self.depth.offsets[self.operand];
-        // True if neighbours have the same lane in their panels: the distance between them is a multiple of the run, or
-        // a multiple of a panel and there is only one run.
+        // Neighbours have the same lane in their panels if the distance between them is a multiple of the run, or if
+        // there is only one run and the distance is a multiple of a panel.
         let one_run = self.rows.run == self.rows.len();
         let whole_panels = distance.is_multiple_of(self.rows.run) || (one_run && distance.is_multiple_of(self.panel));
         let mut tile = [T::ZERO; SIDE * SIDE];

@@ -26,11 +26,11 @@ const PREFETCH_STEPS: isize = 8;
 #[derive(Clone, Copy)]
 struct Panels<T> {
     start: *const T,
-    /// From one panel to the next, if panels are packed; otherwise 0.
+    /// The distance from one panel to the next if panels are packed, and 0 otherwise.
     panel: usize,
-    /// From one step of the sum to the next.
+    /// The distance from one step of the sum to the next.
     step: isize,
-    /// From one row (column) to the next, if it is read in place.
+    /// The distance from one row (column) to the next, if the operand is read in place.
     across: isize,
     slab: isize,
 }
@@ -151,7 +151,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
     }
 
     /// # Safety
-    /// The boxes are the plan's, and `start` is the offset of a batch.
+    /// The boxes are boxes of the plan, and `start` is the offset of a batch.
     unsafe fn columns(&mut self, start: isize, cols: BoxAt, depth: BoxAt, slabs: usize) -> Panels<T> {
         let from = self.arguments.operands[1].at(start + cols.start[0] + depth.start[1]);
         match self.plan.access[1] {
@@ -162,7 +162,8 @@ impl<'a, T: Element> GemmShare<'a, T> {
     }
 
     /// # Safety
-    /// The boxes are the plan's, `start` is the offset of a batch, and `names` identifies these boxes and no others.
+    /// The boxes are boxes of the plan, `start` is the offset of a batch, and `names` identifies these boxes and no
+    /// others.
     unsafe fn rows(&mut self, start: isize, rows: BoxAt, depth: BoxAt, slabs: usize, names: [usize; 3]) -> Panels<T> {
         let from = self.arguments.operands[0].at(start + rows.start[0] + depth.start[0]);
         if self.plan.access[0] == Access::InPlace {

@@ -12,7 +12,7 @@ use crate::local_plan::{Isa, Nest, SumBlocks};
 /// The sum of one share.
 pub(super) struct Sum<'a, T> {
     pub blocks: &'a SumBlocks,
-    /// The nest of all blocks that are not shortened by the end of a loop.
+    /// The nest of all blocks, except for shorter blocks at the end of the cut loop.
     pub nest: &'a Nest,
     pub isa: Isa,
     pub operands: [*const T; 2],

@@ -10,7 +10,7 @@ use super::update::Visit;
 use super::walk::Walk;
 use crate::local_plan::Dots;
 
-/// Vectors that are added to a sum in a register before a new sum starts.
+/// Number of vectors that are added to a sum in a register before a new sum starts.
 const CHAIN: usize = 64;
 
 /// # Safety

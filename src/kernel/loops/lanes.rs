@@ -1,8 +1,8 @@
 //! SIMD vectors of elements of any type: complex elements have real and imaginary parts in alternate lanes.
 //!
 //! A complex product needs two real products of a vector: with the real part of the factor, and with its imaginary
-//! part. The second product is added to the first after the lanes of each pair are swapped, with alternating signs.
-//! Sums accumulate the two products separately and swap once, at the end.
+//! part. The lanes of each pair are swapped in the second product, which is then subtracted from the first product in
+//! even lanes and added to it in odd lanes. Sums accumulate the two products separately and swap once, at the end.
 //!
 //! Invariant: a vector of either kind fills one register.
 
@@ -18,7 +18,7 @@ use crate::kernel::simd::{Real, Simd};
 /// function states.
 pub(super) trait Lanes<S>: Element {
     type Vector: Copy;
-    /// A multiplier of vectors.
+    /// A factor by which a vector is multiplied.
     type Factor: Copy;
     /// A sum of products.
     type Sum: Copy;
@@ -28,7 +28,7 @@ pub(super) trait Lanes<S>: Element {
     const LANES: usize;
 
     /// # Safety
-    /// As for the trait, for this and all other functions.
+    /// As stated for the trait. This applies to all functions of the trait.
     unsafe fn load(from: *const Self) -> Self::Vector;
     unsafe fn load_first(from: *const Self, count: usize) -> Self::Vector;
     unsafe fn store(to: *mut Self, vector: Self::Vector);
@@ -44,7 +44,7 @@ pub(super) trait Lanes<S>: Element {
     unsafe fn plus(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn none() -> Self::Sum;
     unsafe fn times(factor: Self::Factor, vector: Self::Vector) -> Self::Sum;
-    /// sum + factor vector
+    /// sum + factor * vector
     unsafe fn plus_times(factor: Self::Factor, vector: Self::Vector, sum: Self::Sum) -> Self::Sum;
     unsafe fn merge(a: Self::Sum, b: Self::Sum) -> Self::Sum;
     /// The finished sum of each lane.
@@ -171,9 +171,9 @@ where
 {
     type Vector = S::Vector;
     type Factor = (S::Vector, S::Vector);
-    /// Products with the first and with the second vector of factors.
+    /// The sum of products with the first vector of factors, and the sum of products with the second one.
     type Sum = (S::Vector, S::Vector);
-    /// A factor, and whether it is real.
+    /// The real part, the imaginary part, and whether the imaginary part is 0.
     type Scale = (S::Vector, S::Vector, bool);
 
     const LANES: usize = S::LANES / 2;

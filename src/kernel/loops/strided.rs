@@ -223,7 +223,7 @@ fn along(at: [isize; 4], dim: &Dim<4>, index: usize) -> [isize; 4] {
 }
 
 /// # Safety
-/// As for [`run`], with one loop that starts at an offset.
+/// As for [`run`], for one loop that starts at the given offsets.
 #[inline(always)]
 unsafe fn innermost<T: Element>(task: &Task<T, StridedNest>, dim: Dim<4>, [x, y, o, terms]: [isize; 4]) {
     let (first, second) = (task.first.wrapping_offset(x), task.second.wrapping_offset(y));

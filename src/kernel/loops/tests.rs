@@ -7,7 +7,7 @@ use crate::dtype::Dtype;
 use crate::kernel::{Element, available, error_bound};
 use crate::local_plan::{Dim, Isa, LoopPlan, Nest, fold, plan_loops};
 
-/// SplitMix64.
+/// The random number generator SplitMix64.
 struct Rng(u64);
 
 impl Rng {

@@ -61,7 +61,7 @@ impl<T: Element> Visit<T> {
         }
     }
 
-    /// The same visit for vectors.
+    /// Returns the same visit for vectors.
     ///
     /// # Safety
     /// The instructions are available.

@@ -2,7 +2,8 @@
 
 use crate::local_plan::Dim;
 
-/// Maximum number of loops. No run could finish more: with at least two indices each, 64 loops have 2^64 iterations.
+/// Maximum number of loops. With at least two indices each, 64 loops have 2^64 iterations, more than any run could
+/// finish.
 const MAX_LOOPS: usize = 64;
 
 /// A position in nested loops, initially the first one. No loop has extent 0, and only a few have extent 1.

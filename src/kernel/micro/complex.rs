@@ -74,8 +74,8 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
         let (alpha, beta) = (Scale::<S::Vector>::new::<S, R>(call.alpha), Scale::<S::Vector>::new::<S, R>(call.beta));
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
-        // The usual case, without scaling and without adding to out, is faster: for short sums, stores cost as much
-        // time as the sums.
+        // Treats the usual case, without scaling and without adding to out, separately: for short sums, the stores cost
+        // as much time as the sums.
         if !scales && !reads {
             for n in 0..N {
                 let to = out.offset(2 * *call.columns.add(n));

@@ -1,8 +1,8 @@
 //! Micro-kernels: products of a few rows and a few columns, accumulated in registers.
 //!
 //! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile of vectors by columns. The sizes are
-//! those of [`crate::local_plan::register_tiles`], and the same with fewer columns. There is one function per size, so
-//! that all sums stay in registers and the loop over the terms does not depend on the size at run time.
+//! those of [`crate::local_plan::register_tiles`], with the same number of columns or fewer. There is one function per
+//! size, so that all sums stay in registers and inner loops have constant lengths.
 
 mod complex;
 mod real;
@@ -65,7 +65,7 @@ pub struct Call<R> {
 }
 
 impl<R: Real> Call<R> {
-    /// How full vectors of sums are written to out. `None` if alpha or beta has to be multiplied.
+    /// How full vectors of sums are written to out. `None` if out = alpha sum + beta out needs a multiplication.
     fn store(&self) -> Option<Store> {
         let [alpha, beta] = [self.alpha[0], self.beta[0]];
         match (alpha == R::ONE, beta == R::ZERO) {
@@ -111,15 +111,16 @@ pub trait Vectorized: Copy {
 
     fn parts(self) -> [Self::Real; 2];
 
-    /// The kernel for a tile of `vectors` by `columns`. `packed`: whether the elements of right in successive columns
-    /// are contiguous.
+    /// The kernel for a tile of `vectors` by `columns`. `packed`: whether the columns of right are contiguous at each
+    /// step of the sum.
     ///
     /// # Panics
     /// If no kernel has this size.
     fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<Self::Real>;
 }
 
-/// Pointers to every third column of right: processors add one or two times a stride to an address at no cost.
+/// Pointers to every third column of right. The two columns after a pointer need no pointers of their own, because
+/// processors add one or two times a stride to an address at no cost.
 type Columns<R> = [*const R; 6];
 
 #[inline(always)]

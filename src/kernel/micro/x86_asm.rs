@@ -2,9 +2,9 @@
 //! compute column addresses between the multiply-adds, and store the sums to memory before they write them to out.
 //!
 //! Columns are listed as `{ number "number" "address" ["address" "part"] ("sum" "row" vector) .. }`. The first address
-//! is that of the column, for real terms. The second is that of the complex column, followed by the part of its terms
-//! (0 real, 1 imaginary). For each vector of rows, the list has the register of the sum, the register of the rows, and
-//! the number of the vector.
+//! is that of the column, for real terms. The second address is that of the complex column, followed by the part of its
+//! terms (0 real, 1 imaginary). For each vector of rows, the list has the register of the sum, the register of the
+//! rows, and the number of the vector.
 //!
 //! Invariants: the sums, the vectors of rows and one column fit into the registers (12 sums with AVX2, 24 with
 //! AVX-512); operands need at most 13 general-purpose registers, which is the number available; the loop is unrolled by
@@ -42,8 +42,9 @@ impl<R> Sum<R> {
     }
 }
 
-/// One step of the sum: for each column, multiplies each vector of rows by the number of the column, broadcast to all
-/// lanes. `$ls` and `$rs` are the suffixes of the addresses of left and right, `$u` is the number of the step.
+/// One step of the sum: for each column, broadcasts the column's element of right to all lanes, and adds its products
+/// with the vectors of rows to the sums. `$ls` and `$rs` are the suffixes of the addresses of left and right, `$u` is
+/// the number of the step.
 #[rustfmt::skip]
 macro_rules! step {
     ($order:tt $t:tt $w:tt $ls:tt $rs:tt $u:tt [$($row:tt $at:tt)*] $($column:tt)*) => {
@@ -239,8 +240,8 @@ macro_rules! columns {
                 Order::Terms => sum!(terms $from $place $t $real $($set)* $($done)* { $c $($column)* }),
                 Order::Pairs => sum!(pairs $from $place $t $real $($set)* $($done)* { $c $($column)* }),
             }
-            // The compiler does not know that the assembly uses the upper halves of registers, which would slow down
-            // later non-AVX code.
+            // Clears the upper halves of the registers, which would slow down later non-AVX code. The compiler does not
+            // know that the assembly uses them.
             _mm256_zeroupper();
             return true;
         }

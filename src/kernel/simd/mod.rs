@@ -1,4 +1,4 @@
-//! SIMD vectors of real numbers for every instruction set, and code that is compiled once for each.
+//! SIMD vectors of real numbers for every instruction set, and code that is compiled once for each instruction set.
 //!
 //! One marker type per instruction set implements [`Simd`]. Code that is generic over [`Simd`] is written as a
 //! [`Body`]; [`dispatch`] runs the body's version for one [`Isa`]. All functions that a body calls are

@@ -32,8 +32,8 @@ pub struct Table {
     pub offsets: [Arc<[isize]>; 2],
     /// For each index, the number of evenly spaced offsets from this index on, including this one.
     pub even: [Arc<[u32]>; 2],
-    /// For each tensor, the dimension of stride 1: the distance of its neighbours in the index of the box, and its
-    /// extent in the box.
+    /// For each tensor, two numbers for the dimension of stride 1, if there is one: the distance between its neighbours
+    /// in the index of the box, and its extent in the box.
     pub unit: [Option<(usize, usize)>; 2],
     /// The extent of the box in each dimension.
     pub lens: Vec<usize>,
@@ -125,7 +125,7 @@ impl Axis {
         self.tables.iter().map(|table| table.len() / table.run * table.run.div_ceil(size)).max().unwrap_or(0)
     }
 
-    /// The box with this number, which is below [`Axis::boxes`].
+    /// The box with the given number, which must be below [`Axis::boxes`].
     pub fn at(&self, number: usize) -> BoxAt<'_> {
         let (mut rest, mut shape, mut start) = (number, 0, [0; 2]);
         for (i, dim) in self.dims.iter().enumerate() {

@@ -31,11 +31,11 @@ const MAX_CROSSED_DEPTH: usize = 896;
 /// misses. `MIN_SLAB_DEPTH` is the minimum with a slab.
 const MIN_DEPTH: usize = 64;
 const MIN_SLAB_DEPTH: usize = 32;
-/// Boxes become shallower in proportion to the number of indices of a slab, up to this number.
+/// The depth of a box is divided by the number of indices of the slab, but at most by this number.
 const MAX_SLAB_SHARE: usize = 4;
 /// Maximum number of columns that is assumed when the rows of a buffered box are chosen.
 const MAX_BUFFERED_COLUMNS: usize = 256;
-/// Maximum number of bytes of packed columns: more than one core's share of the last-level cache gains nothing.
+/// Maximum bytes of packed columns: exceeding one core's share of the last-level cache gains nothing.
 pub(super) const COLUMN_BYTES: usize = 4 << 20;
 
 fn part(cache: usize, (numerator, denominator): (usize, usize)) -> usize {
@@ -54,7 +54,7 @@ pub(super) struct Blocking<'a> {
     runs: [[bool; 2]; 2],
     /// The number of successive rows that are evenly spaced.
     row_run: usize,
-    /// The register tile.
+    /// The size of the register tile.
     vectors: usize,
     columns: usize,
     slab: Slab,
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(of([true, true]), (1, 4));
         assert_eq!(of([false, false]), (3, 24));
         assert_eq!(run_of_box(&[], |_| 0, [true, true]), 1);
-        // A box that cuts the first dimension ends its runs there.
+        // In a box that cuts the first dimension, runs end where the cut dimension ends.
         assert_eq!(run_of_box(&dims, |i| [2, 2, 3][i], [true, false]), 2);
     }
 }

@@ -16,7 +16,8 @@ pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, t
     Price { nanoseconds, reliable }
 }
 
-/// The price of the cheapest candidate on all threads, the candidate with enough boxes for the threads, and its grid.
+/// Returns the cheapest candidate: its price on all threads, the candidate with enough boxes for the threads, and its
+/// grid.
 fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Candidate, Grid) {
     let mut best: Option<(f64, Candidate)> = None;
     for swapped in [false, true] {

@@ -35,8 +35,7 @@ impl Footprint {
         Footprint(first.chain(second).filter(|side| side.extent > 1).collect())
     }
 
-    /// Adds the slab, whose indices are packed or unpacked together. `tensor`: the number of the tensor, with 2 for
-    /// out.
+    /// Adds the slab, whose indices are packed or unpacked together. `tensor`: 0 or 1 for an operand, 2 for out.
     pub fn and(mut self, slab: &Slab, tensor: usize) -> Footprint {
         let stride = slab.dim.strides[tensor].unsigned_abs();
         self.0.extend((slab.size > 1).then_some(Side { tile: slab.size, extent: slab.dim.extent, stride }));

@@ -39,7 +39,7 @@ impl Partial {
     }
 
     /// The maximum number of depth boxes that are added one after the other, out of `boxes` in total, and the number of
-    /// halvings that it takes.
+    /// halvings that lead to it.
     pub(super) fn halves(
         &self,
         boxes: usize,

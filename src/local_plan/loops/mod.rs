@@ -1,4 +1,5 @@
-//! Plans contractions that are not matrix products: dot, matrix-vector, outer, element-wise, tiny or unusual ones.
+//! Plans contractions that are not matrix products: dot products, matrix-vector products, outer products, element-wise
+//! products, and tiny or unusual contractions.
 //!
 //! [`plan_loops`] chooses the innermost loop and divides the work into shares, one per thread. A [`Nest`] has one of
 //! three forms:
@@ -33,7 +34,7 @@ const NO_LOOP: Dim<3> = Dim { extent: 1, strides: [0; 3] };
 /// cache line, with any element type.
 const ALIGN: usize = 16;
 
-/// The work of every thread.
+/// A contraction as loops: the work of every thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopPlan {
     /// Whether the first operand of the nests is the right operand of the contraction.
