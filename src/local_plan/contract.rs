@@ -82,7 +82,7 @@ pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype,
     if gemm.nanoseconds < loops.nanoseconds { gemm } else { loops }
 }
 
-/// The dimensions of kinds c, m, n and k, with their strides in left, right and out.
+/// The dimensions of kinds c (batch), m (rows), n (columns) and k (sum), with their strides in left, right and out.
 fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     let [left, right, out] = tensors;
     let kinds = match classify(left.labels, right.labels, out.labels) {
@@ -92,7 +92,7 @@ fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     let mut dims: [Vec<Dim<3>>; 4] = Default::default();
     for (label, kind) in kinds.iter() {
         let dim = Dim { extent: agreed_extent(label, tensors), strides: tensors.map(|t| t.stride(label)) };
-        // If one operand is broadcast along the dimension (stride 0), the dimension belongs to the other operand only.
+        // If one operand of a batch dimension is broadcast (stride 0), the dimension belongs to the other operand only.
         let kind = match (kind, dim.strides) {
             (Kind::C, [l, 0, _]) if l != 0 => Kind::M,
             (Kind::C, [0, r, _]) if r != 0 => Kind::N,

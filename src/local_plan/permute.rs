@@ -204,7 +204,7 @@ impl Permute {
         self.shares
     }
 
-    /// The range of blocks in one share.
+    /// The range of blocks in one thread's share.
     pub fn share(&self, share: usize) -> std::ops::Range<usize> {
         let blocks = self.blocks.count();
         blocks * share / self.shares..blocks * (share + 1) / self.shares

@@ -89,7 +89,7 @@ impl SmallBatchPlan {
         self.batch.iter().map(|d| d.extent).product()
     }
 
-    /// The products of a share.
+    /// The products of one thread's share.
     pub fn share(&self, number: usize) -> Range<usize> {
         let count = self.products();
         count * number / self.shares..count * (number + 1) / self.shares
@@ -114,7 +114,7 @@ impl SmallBatchPlan {
         self.extents[0] * self.extents[1]
     }
 
-    /// Elements of workspace for all shares.
+    /// Elements of workspace for the shares of all threads.
     pub fn workspace_elements(&self) -> usize {
         self.shares * self.share_elements()
     }

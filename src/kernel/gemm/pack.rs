@@ -30,8 +30,8 @@ pub(super) struct Pack<'a, T> {
     /// Rows in a panel.
     pub panel: usize,
     pub to: *mut T,
-    /// The number of boxes, one per index of the slab. The next two fields are the distances between these boxes, in
-    /// the tensor and in the panels.
+    /// The number of boxes: one per index of the slab, a batch dimension whose indices are packed together. The next
+    /// two fields are the distances between these boxes, in the tensor and in the panels.
     pub slabs: usize,
     pub slab_stride: isize,
     pub slab_panels: usize,

@@ -9,7 +9,7 @@ use super::{add, nest};
 use crate::kernel::Element;
 use crate::local_plan::{Isa, Nest, SumBlocks};
 
-/// The sum of one share.
+/// The sum of one thread's share.
 pub(super) struct Sum<'a, T> {
     pub blocks: &'a SumBlocks,
     /// The nest of all blocks, except for shorter blocks at the end of the cut loop.
@@ -22,7 +22,7 @@ pub(super) struct Sum<'a, T> {
 
 impl<T: Element> Sum<'_, T> {
     /// # Safety
-    /// As for [`super::run`], with the loops of one share; no other code accesses its buffers.
+    /// As for [`super::run`], with the loops of one thread's share. No other code accesses the share's buffers.
     pub unsafe fn run(&self, factors: Factors<T>, out: *mut T) {
         let sums = &self.blocks.sums;
         // SAFETY: guaranteed by the caller; the first buffer has a value for every element of out.

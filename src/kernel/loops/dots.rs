@@ -14,7 +14,7 @@ use crate::local_plan::Dots;
 const CHAIN: usize = 64;
 
 /// # Safety
-/// As for [`super::run`], with the loops of one share.
+/// As for [`super::run`], with the loops of one thread's share.
 #[inline(always)]
 pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
     let dots = task.nest;

@@ -38,7 +38,7 @@ pub(super) fn revisits(line: &Line, dtype: Dtype) -> bool {
 }
 
 /// # Safety
-/// As for [`super::run`], with the loops of one share.
+/// As for [`super::run`], with the loops of one thread's share.
 #[inline(always)]
 pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
     let line = task.nest;

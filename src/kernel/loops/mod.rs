@@ -109,7 +109,7 @@ unsafe fn shares<T: Element>(
 }
 
 /// # Safety
-/// As for [`run`], with the loops of one share.
+/// As for [`run`], with the loops of one thread's share.
 unsafe fn share<T: Element>(
     share: &ThreadShare,
     isa: Isa,

@@ -20,7 +20,7 @@ fn is_number(nest: &StridedNest) -> bool {
 }
 
 /// # Safety
-/// As for [`super::run`], with the loops of one share.
+/// As for [`super::run`], with the loops of one thread's share.
 pub(super) unsafe fn run<T: Element>(task: &Task<T, StridedNest>) {
     let nest = task.nest;
     if is_number(nest) {

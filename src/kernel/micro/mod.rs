@@ -139,7 +139,7 @@ fn advanced<R>([c0, c3, c6, c9, c12, c15]: Columns<R>, step: isize) -> Columns<R
 /// The remaining work on a tile.
 enum Rest {
     Nothing,
-    /// The sums are computed, and must be scaled, merged or masked.
+    /// The sums are computed, but must still be scaled, merged or masked.
     Write,
     All,
 }

@@ -6,7 +6,7 @@ use super::super::Element;
 use super::{Factors, PermuteShare, walk};
 
 /// # Safety
-/// As for [`super::permute`], with one share.
+/// As for [`super::permute`], with one thread's share.
 pub(super) unsafe fn share<T: Element>(share: PermuteShare<T>, Factors { alpha, beta }: Factors<T>) {
     // SAFETY: guaranteed by the caller; the destination is read only if beta is not 0.
     unsafe {

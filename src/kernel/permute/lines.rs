@@ -8,7 +8,7 @@ use super::{PermuteShare, Tensors, walk};
 use crate::local_plan::{CACHE_LINE, CopyKind};
 
 /// # Safety
-/// As for [`super::permute`], with one share.
+/// As for [`super::permute`], with one thread's share.
 pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
     let parts = share.parts();
     let (past_caches, spread) = match share.plan.body() {

@@ -76,7 +76,7 @@ impl<T> Tensors<T> {
     }
 }
 
-/// One share of a plan. `T` is the element type, or the type of the reals that elements consist of.
+/// One thread's share of a plan. `T` is the element type, or the type of the reals that elements consist of.
 #[derive(Debug, Clone, Copy)]
 struct PermuteShare<'a, T> {
     plan: &'a Permute,
@@ -92,7 +92,7 @@ impl<'a, T: Element> PermuteShare<'a, T> {
     }
 
     /// # Safety
-    /// As for [`permute`], with one share.
+    /// As for [`permute`], with one thread's share.
     unsafe fn run(self, factors: Factors<T>) {
         let Factors { alpha, beta } = factors;
         let [first, second] = [alpha, beta].map(T::to_c64);
@@ -119,7 +119,7 @@ impl<'a, T: Element> PermuteShare<'a, T> {
 
 impl<R: Real> PermuteShare<'_, R> {
     /// # Safety
-    /// As for [`permute`], with one share.
+    /// As for [`permute`], with one thread's share.
     unsafe fn blend<F: Factor<R> + Element>(self, [alpha, beta]: [F; 2]) {
         let beta = (beta != F::ZERO).then_some(beta);
         // SAFETY: guaranteed by the caller.
@@ -127,7 +127,7 @@ impl<R: Real> PermuteShare<'_, R> {
     }
 
     /// # Safety
-    /// As for [`permute`], with one share.
+    /// As for [`permute`], with one thread's share.
     unsafe fn merge<M: Merge<R>>(self, merge: M) {
         // SAFETY: guaranteed by the caller.
         unsafe {

@@ -21,7 +21,7 @@ const COLUMN_PADDING_BYTES: usize = 64;
 struct Buffer(MaybeUninit<[u8; BUFFER_BYTES]>);
 
 /// # Safety
-/// As for [`super::permute`], with one share.
+/// As for [`super::permute`], with one thread's share.
 pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
     let buffered = share.plan.body() == CopyKind::Tiles { buffered: true };
     // SAFETY: guaranteed by the caller.

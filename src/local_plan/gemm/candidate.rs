@@ -1,8 +1,8 @@
 //! A candidate for a plan, and the view of a contraction from which candidates are made.
 //!
-//! Invariants: a [`View`] has each dimension once, as a loop of kind c, the slab, a row, a column or depth; a
-//! [`Candidate`] contains everything that its price depends on. Deliberately absent: the list of candidates, and their
-//! prices.
+//! Invariants: a [`View`] has each dimension once, as a batch loop (kind c), as the slab, or in the rows, the columns
+//! or the depth; a [`Candidate`] contains everything that its price depends on. Deliberately absent: the list of
+//! candidates, and their prices.
 
 use super::{Access, AxisDim, OutAccess, Slab, cycles_of_step, register_tiles};
 use crate::dtype::Dtype;
@@ -60,7 +60,8 @@ impl View {
         };
         let mut batch: Vec<Dim<3>> =
             c.iter().map(|d| Dim { extent: d.extent, strides: [d.strides[a], d.strides[b], d.strides[OUT]] }).collect();
-        // A dimension of kind c with stride 1 in some tensor is the slab: several of its indices are packed together.
+        // A batch dimension (kind c) with stride 1 in some tensor is the slab: several of its indices are packed
+        // together.
         let adjacent = |d: &Dim<3>| d.strides.iter().filter(|&&s| s == 1).count();
         let slab = (0..batch.len()).filter(|&i| adjacent(&batch[i]) > 0).max_by_key(|&i| adjacent(&batch[i]));
         let slab = slab.map_or(Slab { dim: Dim { extent: 1, strides: [0; 3] }, size: 1 }, |at| {

@@ -64,7 +64,7 @@ pub enum OutAccess {
     Buffered,
 }
 
-/// A dimension of kind c of which `size` indices are packed and unpacked together.
+/// A batch dimension (kind c) of which `size` indices are packed and unpacked together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slab {
     pub dim: Dim<3>,
@@ -77,7 +77,7 @@ pub struct Slab {
 pub struct GemmPlan {
     /// Whether the rows' operand is the right operand of the contraction.
     pub swapped: bool,
-    /// Loops of kind c, outermost first, without the slab.
+    /// Batch loops (kind c), outermost first, without the slab.
     pub batch: Vec<Dim<3>>,
     pub slab: Slab,
     /// Offsets in the rows' operand and in out.
@@ -126,7 +126,7 @@ impl GemmPlan {
         self.lanes * self.vectors
     }
 
-    /// The number of batches: slabs times the other loops of kind c.
+    /// The number of batches: slabs times the other batch loops.
     pub fn batches(&self) -> usize {
         self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent.div_ceil(self.slab.size)
     }

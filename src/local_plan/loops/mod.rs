@@ -122,7 +122,8 @@ pub struct StridedNest {
     pub sizes: [usize; 3],
 }
 
-/// Plans loops over dimensions by kind (c, m, n, k). Dimensions are folded, and no extent is 0.
+/// Plans loops over dimensions by kind: c (batch), m (rows), n (columns) and k (sum). Dimensions are folded, and no
+/// extent is 0.
 pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> LoopPlan {
     let (mut start, mut loops) = choose::oriented(dims);
     let (choice, price) = choose::best(&loops, dtype);
