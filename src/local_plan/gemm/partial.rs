@@ -1,10 +1,10 @@
 //! The memory of a partial sum, which has the layout of out. Partial sums belong to threads that share the depth, or to
 //! halves of a deep sum; they are added to out or to each other when they are finished.
 //!
-//! Invariants: a partial sum contains every offset of out. Partial sums of threads take at most the maximum memory of
-//! the threads' packed columns. Partial sums of halves take at most the larger of this limit and a sixteenth of the
-//! operands' memory, unless chains of additions would become longer than [`crate::local_plan::longest_chain`] allows.
-//! Deliberately absent: layouts other than that of out, which would need their own tables.
+//! Invariants: a partial sum contains every offset of out. Partial sums of threads take at most [`COLUMN_BYTES`] per
+//! thread, the limit for packed columns. Partial sums of halves take at most the larger of this memory and a sixteenth
+//! of the operands' memory, unless chains of additions would become longer than [`crate::local_plan::longest_chain`]
+//! allows. Deliberately absent: layouts other than that of out, which would need their own tables.
 
 use super::boxes::COLUMN_BYTES;
 use crate::dtype::Dtype;

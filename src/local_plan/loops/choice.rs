@@ -13,8 +13,8 @@ pub(super) const TERMS: usize = 8;
 pub(super) const TILE: usize = 4;
 /// Bytes of a block that shares a first-level cache with other blocks of this size.
 const L1_BLOCK_BYTES: usize = 16 << 10;
-/// Lines of fewer bytes are written with ordinary stores: too many of their cache lines are incomplete ones at the
-/// ends.
+/// Lines of fewer bytes are written with ordinary stores, because the incomplete cache lines at their ends are too
+/// large a fraction of them.
 const MIN_STREAMED_LINE_BYTES: usize = 1 << 10;
 /// Extents of a block that is traversed against the layout of some tensor. Larger blocks would be evicted early if
 /// strides are powers of two, which map to few cache sets.
