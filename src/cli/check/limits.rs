@@ -1,44 +1,45 @@
-//! How far a correct element may be from the one in double precision.
+//! How far a correct element may differ from its reference in double precision.
 //!
 //! # Rounding
 //!
 //! Let u be the unit roundoff (2^-24 in single, 2^-53 in double precision) and gamma_n = n u / (1 - n u). A sum of
-//! products of p factors in which no term goes through more than c additions is off by at most gamma_(c+p) times the
-//! sum of the absolute products (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002,
-//! section 3.1 and lemma 3.1). This program sums blocks of at most b terms, then pairs of blocks, pairs of these and so
-//! on: there c = b + log2(k / b), not k (section 4.2). [`einsum_dist::local_plan::longest_chain`] bounds c for every
-//! kind of sum. [`einsum_dist::Plan::roundings`] adds the additions over threads, ranks and slices, along the tree:
-//! relative errors of steps add up, since the absolute products of a step are products of those before it. The real and
-//! imaginary parts of complex numbers are sums of as many products each, combined by one more addition, and
-//! |a b| + |c d| <= |a + c i| |b + d i|; so for the two parts their bound is sqrt(2) times that.
+//! products of p factors in which no term goes through more than c additions has an error of at most gamma_(c+p) times
+//! the sum of the absolute products (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002,
+//! section 3.1 and lemma 3.1). This program sums k terms in blocks of at most b terms, then adds the blocks pairwise;
+//! so c = b + log2(k / b) instead of k (section 4.2). [`einsum_dist::local_plan::longest_chain`] bounds c for every
+//! kind of sum. [`einsum_dist::Plan::roundings`] adds the additions over threads, ranks and slices. It sums over the
+//! tree, because the relative errors of consecutive steps add up. The real part of a complex sum is a sum of real
+//! products, with one more addition per step, and so is the imaginary part. The bound applies to each part, because
+//! |a b| + |c d| <= |a + c i| |b + d i|, and sqrt(2) times the bound applies to the complex number.
 //!
-//! In single precision c is below 300 for sums that are one number, 700 for matrix products over one dimension and
-//! 1,100 for all others, so the bound is below 2e-5, 5e-5 and 7e-5 for every k up to 10^9. Zeros in place of sums of k
-//! products of random signs are off by about 1.3 / sqrt(k), the largest of several elements by more: 3e-3 for k of
-//! 200,000, and 1.3e-4 for k of 10^8.
+//! In single precision, c is below 300 for sums with a scalar result, below 700 for matrix products over one dimension
+//! and below 1,100 for all others. So the bound is below 2e-5, 5e-5 and 7e-5 for every k up to 10^9. Zeros in place of
+//! sums of k products of random signs have a relative error of about 1.3 / sqrt(k), the largest of several elements a
+//! larger one: 3e-3 for k = 200,000, and 1.3e-4 for k = 10^8.
 //!
 //! # Trees
 //!
-//! Along a tree of many steps, absolute products outgrow the elements: in a chain of ten products over 64, elements are
-//! 1e-8 of them. Rounding errors are then far below the bound above, which zeros would pass. There the bound is the
-//! smaller of it and [`CONFIDENCE_FACTOR`] times the combined effect of errors of random signs that are as large as
-//! possible in each step: see [`super::sum`]. The error of a step is at most gamma of the whole tree times the absolute
-//! products of its own two operands, as if all errors so far had the same sign. By the Cauchy-Schwarz inequality that
-//! is at most gamma sqrt(n) times the root of the sum of the squares of its n products.
+//! Along a tree of many steps, absolute products grow faster than the elements: in a chain of ten matrix products with
+//! extents of 64, an element is about 1e-8 of its absolute products. The bound above is then so large that zeros would
+//! pass. So the allowed error is the smaller of that bound and [`CONFIDENCE_FACTOR`] times the combined effect of
+//! errors of random signs that are as large as possible in each step: see [`super::sum`]. The error of a step is at
+//! most gamma of the whole tree times the absolute products of the step's two operands, as if all errors so far had the
+//! same sign. By the Cauchy-Schwarz inequality, this is at most gamma sqrt(n) times the root of the sum of the squares
+//! of its n products.
 //!
 //! # Underflow
 //!
-//! A product below the normal numbers is off by at most half of the smallest subnormal number (section 2.1, equation
-//! 2.8; sums are exact there), or four times that for the products of a complex number. The bound allows twice that
-//! number, or eight times: more than the loss, as double precision may lose as much as the type. Operands that come
-//! later multiply the loss of a step. So an element may be off by this amount for each of its products, times the
-//! largest absolute values of the operands that are no part of the step, summed over all steps.
+//! Let s be the smallest subnormal number. A product below the normal numbers has an error of at most s / 2 (section
+//! 2.1, equation 2.8; sums are exact there), and a complex product of at most 2 s. The bound allows 2 s and 8 s,
+//! because double precision may lose as much as the type. The operands of later steps multiply the loss of a step. So
+//! the allowed error of an element is this amount for each of its products, times the largest absolute values of the
+//! operands that are not part of the step, summed over all steps.
 //!
 //! # Overflow
 //!
-//! Where the reference is beyond the largest number of the type, the element must be infinite, with the same sign. If
-//! the reference is a number and the element is none, the absolute products of the element, or of a step, may be too
-//! large for the type: then it is an overflow, otherwise it is wrong.
+//! If the reference is beyond the largest number of the type, the element must be infinite, with the same sign. If the
+//! reference is finite and the element is not, the element counts as an overflow if the absolute products of the
+//! element, or of a step, may exceed the type. Otherwise the element is wrong.
 //!
 //! Invariant: limits depend only on the plan, the operands and the element, and are the same on every rank.
 
