@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 /// Bytes of the largest host that a file may describe, which has a list for each of its cores.
 const MAX_HOST_BYTES: usize = (1 << 16) * 160;
 
-/// The maximum number of ranks, and of workers, for which the machine is placed in full.
+/// Maximum number of ranks, and of workers, for which the ranks are placed.
 const MAX_COMPUTED_SIZE: usize = 64;
 
 fuzz_target!(|input: &[u8]| check_beyond(input, MAX_HOST_BYTES, || {

@@ -10,7 +10,7 @@ use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Form, ParseError, Span};
 
 pub(crate) enum Shape {
-    /// Every label is one character.
+    /// An einsum or a tree, in which every label is one character.
     Terms { form: Form },
     /// An einsum_ir tree, because the bracket `list` contains no arrow.
     Ir { list: Span },

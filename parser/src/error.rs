@@ -32,9 +32,9 @@ pub enum ErrorKind {
     TooLong,
     /// No text at all.
     Empty,
-    /// Nothing but white space.
+    /// Only white space.
     OnlyWhiteSpace,
-    /// The text ends in `-`: the shell took the `>` for a redirection.
+    /// The text ends in `-`: the shell interpreted the `>` after it as a redirection.
     UnquotedArrow,
     /// `- >`.
     SpaceInArrow,

@@ -17,7 +17,7 @@ pub struct Label(pub u32);
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
-/// Which of the three notations the text is written in.
+/// The notation of a text, one of three.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// One einsum without brackets; every label is one character: `mk,kn->mn`.
@@ -107,7 +107,7 @@ impl Expression {
         self.form
     }
 
-    /// The names of all labels; [`Label`] is an index into this.
+    /// The names of all labels; a [`Label`] is an index into this list.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names

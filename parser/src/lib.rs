@@ -1,4 +1,5 @@
-//! Parses text into an [`Expression`]: einsum expressions, trees of them in square brackets, and einsum_ir trees.
+//! Parses text into an [`Expression`]: einsum expressions, trees of einsum expressions in square brackets, and
+//! einsum_ir trees.
 //!
 //! ```text
 //! text --lexer--> tokens --brackets--> form --parse_terms | parse_ir--> arena --check--> Expression

@@ -29,7 +29,7 @@ pub(crate) fn quoted(name: &str) -> String {
     shown
 }
 
-/// The first names of a list, in backquotes.
+/// The first 12 names of a list, in backquotes.
 pub(crate) fn labels_list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut shown: Vec<String> = names.take(13).map(quoted).collect();
     if shown.len() > 12 {

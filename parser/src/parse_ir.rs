@@ -13,7 +13,7 @@ use crate::{ErrorKind, Expression, Form, Index, NodeId, ParseError, Span, Term, 
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
-    /// The current input, once it has been read.
+    /// The span of the current input, once it has been read.
     input: Option<Span>,
     arrow: Option<Span>,
     output: Option<Term>,

@@ -1,4 +1,4 @@
-//! Parses tokens into an arena where every label is one character: one einsum, or a tree of them in brackets.
+//! Parses tokens into an arena where every label is one character: one einsum, or a tree of einsums in brackets.
 //!
 //! An explicit stack has one frame per open bracket, so depth needs heap memory but no stack. Relies on balanced
 //! brackets (see `brackets`).
@@ -14,7 +14,7 @@ struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
     arrow: Option<Span>,
-    /// The bracket that is the current input, if it is one.
+    /// The span of the current input, if that input is a bracket.
     bracket: Option<Span>,
     /// The indices of the current term, and the place of the term if it stays empty.
     indices: Vec<Index>,

@@ -36,8 +36,8 @@ struct Mark<'a> {
     words: &'a str,
 }
 
-/// The message, the text with carets under all places (the first is the main one), each with its own words,
-/// and the help.
+/// The message, the text with carets under all places (the first is the main one), each with its explanation, and the
+/// help.
 ///
 /// ```
 /// use einsum_parser::{Span, render_carets};
@@ -110,7 +110,7 @@ impl Line {
         Mark { start, end: end.max(start), primary, words }
     }
 
-    /// The characters to show when the first of the places is at character `first`.
+    /// The characters to show if the first place is at character `first`.
     fn window(&self, first: usize) -> Range<usize> {
         let last = self.shown.len();
         let all = self.columns[last];

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use einsum_parser::ErrorKind as K;
 use einsum_parser::{Expression, IndexKind, NodeKind, Term, parse};
 
-/// The first text of each kind is the most usual way to make the mistake.
+/// The first text of each kind is the most common form of the mistake.
 const BAD: &[(K, &[&str])] = &[
     (K::Empty, &[""]),
     (K::OnlyWhiteSpace, &[" \t\n "]),

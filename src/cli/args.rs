@@ -14,7 +14,8 @@ use einsum_dist::plan::AlgorithmName;
 
 use super::values;
 
-/// Contracts an einsum expression, or a tree of them, on one core, all sockets of a machine, or many machines.
+/// Contracts an einsum expression, or a tree of such expressions, on one core, all sockets of a machine, or many
+/// machines.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -36,9 +37,9 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE.npy", allow_hyphen_values = true, value_parser = values::file())]
     pub output: Option<PathBuf>,
 
-    /// Extents for random operands: `m=4096,k=512` by name, one number for all dimensions, `8,k=512` for both, or a
-    /// list in ascending order of the names of an einsum_ir tree [default: the largest power of two, at most 2048, with
-    /// which no tensor has more than four million elements]
+    /// Extents for random operands: `m=4096,k=512` by name, one number for all dimensions, `8,k=512` for one number
+    /// with exceptions, or a list in ascending order of the names of an einsum_ir tree [default: the largest power of
+    /// two, at most 2048, with which no tensor has more than four million elements]
     #[arg(short, long, value_name = "EXTENTS", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Operands")]
     pub size: Vec<String>,
@@ -155,7 +156,7 @@ pub struct Args {
     #[arg(help_heading = "Run")]
     pub repeat: NonZeroU32,
 
-    /// Number of runs before the timed ones
+    /// Number of untimed runs before the timed runs
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true, value_parser = values::warmup())]
     #[arg(help_heading = "Run")]
     pub warmup: u32,

@@ -68,7 +68,7 @@ pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
     format!("topology  {host}\n{}", ranks.collect::<String>())
 }
 
-/// The predicted speed-up of all ranks over a single rank, which needs no core for communication.
+/// The predicted speed-up of all ranks over a single rank. A single rank needs no core for communication.
 fn speed_up(plan: &Plan, one: &Plan) -> String {
     let times = one.seconds() / plan.seconds().max(f64::MIN_POSITIVE);
     let workers = counted(one.machine.workers, "worker");

@@ -72,7 +72,7 @@ impl Failure {
                 if text.len() > MAX_MESSAGE_BYTES {
                     say!("{}", clipped(text.trim_end()));
                 } else {
-                    // When standard error is gone, there is nowhere left to report.
+                    // If standard error is closed, there is nowhere to report the failure.
                     let _ = error.print();
                     if !text.ends_with('\n') {
                         say::write(format_args!("\n"));

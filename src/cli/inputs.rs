@@ -88,6 +88,7 @@ pub fn headers(args: &Args) -> Result<Headers> {
 /// Returns the element type of the run: promoted from the types of the files, or, for random operands, given by
 /// `--dtype` (float32 by default).
 ///
+/// # Errors
 /// An unknown type, or an array of `--accumulate` that would lose digits in this type.
 pub fn dtype(args: &Args, headers: &Headers) -> Result<Dtype> {
     let asked = args.dtype.as_deref().map(parse_dtype).transpose()?;

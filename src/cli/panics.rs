@@ -63,13 +63,13 @@ fn write_line(stream: impl AsFd, line: Arguments<'_>) {
         match rustix::io::write(&stream, rest) {
             Ok(bytes) if bytes > 0 => rest = &rest[bytes..],
             Err(rustix::io::Errno::INTR) => {}
-            // The stream is gone, so there is nowhere left to report.
+            // The stream is closed, so there is nowhere to report.
             _ => return,
         }
     }
 }
 
-/// Installs a hook that reports where a thread panicked, in one line. `RUST_BACKTRACE=full` keeps the long message.
+/// Installs a hook that reports where a thread panicked, in one line. `RUST_BACKTRACE=full` keeps the standard message.
 pub fn install() {
     if std::env::var("RUST_BACKTRACE").is_ok_and(|value| value == "full") {
         return;

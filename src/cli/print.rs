@@ -1,7 +1,7 @@
 //! The results of a run, as text or as one JSON object.
 //!
 //! Invariants: text and JSON are made from the same [`Report`]. The lines of the text have a fixed order, and lines
-//! that do not apply are left out. Their number does not grow with the expression.
+//! that do not apply are left out. The number of lines does not grow with the expression.
 
 use std::fmt::Write;
 
@@ -212,7 +212,7 @@ fn beginning(text: String) -> String {
     }
 }
 
-/// The measured time, and the predicted one.
+/// The measured and the predicted time.
 fn time(config: &RunConfig, outcome: &Outcome) -> String {
     let times = &outcome.seconds;
     let measured = match times.runs {
@@ -263,7 +263,7 @@ fn received(report: &Report, outcome: &Outcome, played: Option<&Timeline>) -> St
         let predicted = predicted.map_or(String::new(), |share| format!(", {:.0} % simulated", 100.0 * share));
         format!(", {:.0} % of the transfer time hidden{predicted}", 100.0 * share)
     });
-    // With several steps, each may have a different busiest rank.
+    // With several steps, each step may have a different busiest rank.
     let bounds: Vec<f64> = report.nodes.iter().filter_map(|node| node.lower_bound_bytes).collect();
     let bound = match bounds[..] {
         [bound] if report.nodes.len() == 1 => format!(", no algorithm less than {}", bytes(bound)),

@@ -9,7 +9,7 @@ use std::io::Write;
 
 /// Writes a text in one system call, so that it is not mixed with the text of other ranks.
 pub fn write(text: Arguments<'_>) {
-    // Without standard error there is nowhere left to report.
+    // If standard error is closed, there is nowhere to report.
     let _ = std::io::stderr().write_all(text.to_string().as_bytes());
 }
 

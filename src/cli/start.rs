@@ -169,7 +169,7 @@ pub fn transport(text: &str) -> Result<Link> {
 /// Makes all ranks agree on whether one has failed, for failures outside the library. Collective.
 ///
 /// # Errors
-/// This rank's own failure, or else the first one of another rank.
+/// This rank's own failure, or else the first failure of another rank.
 pub fn agree<V>(world: &World, mine: Result<V>) -> Result<V> {
     let outcome = match &mine {
         Ok(_) => Ok(()),

@@ -76,7 +76,8 @@ pub fn file() -> Reader<PathBuf> {
     })
 }
 
-/// A number of ranks or workers. Its upper limit depends on whether they run, and is checked later.
+/// A number of ranks or workers. Its upper limit is checked later, because it depends on whether the ranks run or are
+/// only planned.
 pub fn count() -> Reader<NonZero<usize>> {
     reader(|value| {
         let count = usize::try_from(whole(value, 1..=u64::MAX)?).ok().and_then(NonZero::new);
@@ -130,7 +131,7 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     let text = utf8(value)?;
     let (least, most) = (range.start(), range.end());
     match text.parse::<u64>() {
-        // As everywhere else, a count has no sign.
+        // A count has no sign, as elsewhere on the command line.
         Ok(_) if text.starts_with('+') => Err(format!("expected a whole number from {least} to {most}")),
         Ok(number) if range.contains(&number) => Ok(number),
         Ok(number) if number < *least => Err(format!("number too small, it may be {least} to {most}")),

@@ -98,7 +98,7 @@ pub struct Endpoint {
     rank: usize,
     sends: Vec<PendingSend>,
     recvs: Vec<PendingRecv>,
-    /// When the throttled link from each rank becomes free.
+    /// The time at which the throttled link from each rank becomes free.
     links: Vec<Option<Instant>>,
 }
 

@@ -63,8 +63,7 @@ fn turns(schedule: &Schedule) -> Vec<usize> {
     std::iter::once(0).chain(next).take(schedule.tasks.len()).collect()
 }
 
-/// A buffer that needs a place: its bytes, rounded up to whole cache lines, and the first and last turn of its
-/// lifetime.
+/// A buffer to be placed: its bytes, rounded up to whole cache lines, and the first and last turn of its lifetime.
 struct Allocation {
     buffer: BufferId,
     bytes: usize,

@@ -26,7 +26,7 @@ pub enum Home {
 /// (output).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferPlacement {
-    /// The piece of the whole tensor, stored densely.
+    /// The region of the tensor that the buffer stores, densely.
     pub region: Region,
     /// The index of the summand of the tensor, and the number of summands; `(0, 1)` for final values.
     pub summand: (usize, usize),

@@ -1,4 +1,5 @@
-//! Reuse of results: how long the tensor of a node stays valid, and the buffers that must be left untouched for that.
+//! Reuse of results: how long the tensor of a node stays valid, and the buffers that must not be overwritten until
+//! then.
 //!
 //! ```text
 //! ab,bc,cd->ad as (ab bc) cd           first run      later runs with the same ab and bc
@@ -9,8 +10,8 @@
 //! Invariants: the tensor of a node stays valid no longer than its inputs. All tasks that write a buffer have the same
 //! scope, so either all of them are skipped or none. On several ranks, buffers share memory only with buffers of the
 //! same scope. Otherwise a task could wait for a skipped task, which does not itself wait, and the order that this edge
-//! stands for would be lost. A *kept* buffer is read by tasks that run again although the tasks that wrote it do not;
-//! it shares its memory with no other buffer. Transfers are skipped at both ends, because both ends belong to one node.
+//! implies would be lost. A *kept* buffer is read by tasks that run again although the tasks that wrote it do not; it
+//! shares its memory with no other buffer. Transfers are skipped at both ends, because both ends belong to one node.
 //! Deliberately absent: the guarantee that an operand does not change, which the plan gives.
 
 use serde::{Deserialize, Serialize};

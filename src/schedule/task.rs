@@ -142,7 +142,7 @@ impl Action {
         }
     }
 
-    /// The work of the task, if it is one for the workers.
+    /// The work of the task; `None` for a transfer.
     pub fn work(&self) -> Option<&Work> {
         match self {
             Action::Work(work) => Some(work),
@@ -150,7 +150,7 @@ impl Action {
         }
     }
 
-    /// The boxes that are read.
+    /// The boxes that the action reads.
     pub fn reads(&self) -> Views<'_> {
         match self {
             Action::Work(work) => match work.as_ref() {
@@ -166,7 +166,7 @@ impl Action {
         }
     }
 
-    /// The boxes that are written.
+    /// The boxes that the action writes.
     pub fn writes(&self) -> Views<'_> {
         match self {
             Action::Work(work) => match work.as_ref() {

@@ -3,8 +3,8 @@
 //! Invariants: a write removes the uses that it covers, because a task that waits for the write also waits for these
 //! uses. Of several reads of one box on one lane, only the last is stored, because a lane completes in order. So the
 //! list stays short. Queries stay cheap even if a ring of thousands of ranks fills a buffer box by box: boxes are
-//! sorted along a dimension in which the first two are disjoint, and a query visits only boxes that can overlap the
-//! queried one.
+//! sorted along a dimension in which the first two boxes are disjoint, and a query visits only boxes that can overlap
+//! the queried one.
 
 use std::collections::BTreeMap;
 

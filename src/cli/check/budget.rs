@@ -18,8 +18,8 @@ use super::strategy::Choice;
 /// Maximum bytes of a check, with or without a memory limit.
 const MAX_BYTES: u64 = 1 << 29;
 
-/// Divisors of the memory limit that give the share of a check: first of any check, then of a slow one, which is given
-/// increasing shares until it is quick.
+/// Divisors of the memory limit that give the share of a check: the first divisor for any check, the others in turn for
+/// a slow check until it is quick.
 const LIMIT_DIVISOR: u64 = 16;
 const SLOW_LIMIT_DIVISORS: [u64; 3] = [8, 4, 2];
 

@@ -19,8 +19,8 @@ const OPERATIONS_PER_OPERAND: f64 = 2_000.0;
 /// Bytes of the largest element in a file.
 const MAX_ELEMENT_BYTES: f64 = 16.0;
 
-/// Number of vectors of result elements that are in memory in addition to the inputs: a sum, which counts twice because
-/// its elements are larger, a summand, and the array that the result was added onto.
+/// Number of vectors of result elements that are in memory in addition to the inputs: two for a sum, whose elements are
+/// larger, one for a summand, and one for the array that the result was added onto.
 const RESULT_VECTORS: f64 = 4.0;
 
 /// How elements of the result are computed.
@@ -35,7 +35,7 @@ pub enum Evaluation {
 /// The cost of one evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// Multiply-adds.
+    /// Number of multiply-adds.
     pub products: f64,
     /// Operand elements that are generated or read.
     pub fetched: f64,
@@ -47,7 +47,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The cost of one part of a selection. `sizes` are its numbers of indices of each label, by label number.
+    /// The cost of one part of a selection. `sizes[l]` is its number of indices of label number `l`.
     pub fn of(tree: &Tree, evaluation: Evaluation, sizes: &[usize]) -> Cost {
         let volume = |labels: &[Label]| labels.iter().map(|label| sizes[label.0 as usize] as f64).product::<f64>();
         let element = size_of::<Tracked>() as f64;

@@ -14,8 +14,8 @@
 //!
 //! In single precision, c is below 300 for sums with a scalar result, below 700 for matrix products over one dimension
 //! and below 1,100 for all others. So the bound is below 2e-5, 5e-5 and 7e-5 for every k up to 10^9. Zeros in place of
-//! sums of k products of random signs have a relative error of about 1.3 / sqrt(k), the largest of several elements a
-//! larger one: 3e-3 for k = 200,000, and 1.3e-4 for k = 10^8.
+//! sums of k products of random signs have a relative error of about 1.3 / sqrt(k): 3e-3 for k = 200,000, and 1.3e-4
+//! for k = 10^8. The largest of several elements has a larger error.
 //!
 //! # Trees
 //!
@@ -30,10 +30,10 @@
 //! # Underflow
 //!
 //! Let s be the smallest subnormal number. A product below the normal numbers has an error of at most s / 2 (section
-//! 2.1, equation 2.8; sums are exact there), and a complex product of at most 2 s. The bound allows 2 s and 8 s,
-//! because double precision may lose as much as the type. The operands of later steps multiply the loss of a step. So
-//! the allowed error of an element is this amount for each of its products, times the largest absolute values of the
-//! operands that are not part of the step, summed over all steps.
+//! 2.1, equation 2.8; sums are exact there), and a complex product has an error of at most 2 s. The bound allows 2 s
+//! and 8 s, because double precision may lose as much as the type. The operands of later steps multiply the loss of a
+//! step. So the allowed error of an element is this amount for each of its products, times the largest absolute values
+//! of the operands that are not part of the step, summed over all steps.
 //!
 //! # Overflow
 //!
@@ -51,10 +51,10 @@ use einsum_dist::{Dtype, Plan};
 use super::cost::{Evaluation, distinct, inputs};
 use super::sum::{Rounding, Wanted, scaled};
 
-/// How many times the estimated random error an element may be off by.
+/// The largest allowed error of an element, as a multiple of its estimated random error.
 const CONFIDENCE_FACTOR: f64 = 4.0;
 
-/// The largest loss by underflow: its square is still a number.
+/// The largest loss by underflow, small enough for its square to be finite.
 const MAX_LOSS: f64 = 1e140;
 
 /// The allowed errors, and the range of the type.
@@ -62,14 +62,14 @@ const MAX_LOSS: f64 = 1e140;
 pub struct Limits {
     /// The allowed error relative to the sum of absolute products.
     pub relative: f64,
-    /// The allowed error by underflow: in the last step, or in all of them once the operands are known.
+    /// The allowed error by underflow: in the last step only, or in all steps once the operands are known.
     pub absolute: f64,
     pub largest: f64,
     /// The loss of a product by underflow.
     pub smallest: f64,
     pub complex: bool,
-    /// Whether infinite or NaN parts of complex numbers depend on the order of factors, which the run and the reference
-    /// may not share.
+    /// Whether infinite or NaN parts of complex numbers depend on the order of the factors, which may differ between
+    /// the run and the reference.
     pub unordered: bool,
 }
 
@@ -83,7 +83,7 @@ impl Limits {
         // The reference is rounded in double precision too: its products, and a dozen additions in each step.
         let steps = tree.nodes.len() as u64;
         let own = if largest > 1e100 { 2 * plan.operands as u64 + 14 * steps } else { 0 };
-        // Real and imaginary parts are two sums, put together by one more addition in each step.
+        // The real and the imaginary part are sums of two real sums, which costs one more addition in each step.
         let (real, parts, more) = match plan.dtype {
             Dtype::Complex64 => (Dtype::Float32, std::f64::consts::SQRT_2, steps),
             Dtype::Complex128 => (Dtype::Float64, std::f64::consts::SQRT_2, steps),
@@ -100,7 +100,8 @@ impl Limits {
     /// The largest allowed error of an element.
     pub fn tolerance(&self, want: &Wanted) -> f64 {
         let worst_case = self.relative * want.magnitude.min(f64::MAX) + self.absolute;
-        // An error whose square is out of range has no such estimate.
+        // The spread is not finite if the square of an error is out of range; then only the worst case limits the
+        // error.
         if want.spread.is_finite() { worst_case.min(CONFIDENCE_FACTOR * want.spread) } else { worst_case }
     }
 
@@ -145,7 +146,7 @@ pub fn products(tree: &Tree) -> f64 {
     (0..tree.nodes.len()).map(|id| terms(tree, id)).product()
 }
 
-/// The number of products, or numbers, that a step sums.
+/// The number of terms that a step sums for one element.
 fn terms(tree: &Tree, node: usize) -> f64 {
     let out = &tree.nodes[node].labels;
     let extents = |labels: &mut dyn Iterator<Item = Label>| -> f64 {
@@ -161,7 +162,7 @@ fn terms(tree: &Tree, node: usize) -> f64 {
 /// Limits that depend on the operands. Computed only where an element may be wrong, because the operands must be read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reach {
-    /// The largest error of an element by underflow.
+    /// The largest error of an element by underflow in any step.
     pub absolute: f64,
     /// An upper bound on the absolute sums of every step.
     pub largest: f64,
@@ -170,10 +171,11 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// `operands`: the largest absolute value of each.
+    /// `operands`: the largest absolute value of each operand.
     pub fn new(tree: &Tree, limits: &Limits, operands: &[f64]) -> Reach {
         let finite = operands.iter().all(|largest| largest.is_finite());
-        // Logarithms per node: the terms of one element, and the largest product of the operands below.
+        // For each node, two logarithms: of the number of terms of one element, and of the largest product of its
+        // operands.
         let mut below: Vec<(f64, f64)> = Vec::with_capacity(tree.nodes.len());
         for (id, node) in tree.nodes.iter().enumerate() {
             let own = terms(tree, id).ln();
@@ -190,7 +192,7 @@ impl Reach {
         let largest = sums.fold(f64::NEG_INFINITY, f64::max).exp();
         let (all_terms, all) = below[tree.root()];
         let lost = |id: usize| {
-            // Zeros lose nothing, whatever comes later.
+            // `later` is NaN if operands are all zeros, which lose nothing.
             let later = if id == tree.root() { 0.0 } else { all - below[id].1 };
             if later.is_nan() { 0.0 } else { (all_terms + later + limits.smallest.ln()).exp() }
         };

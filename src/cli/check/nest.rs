@@ -35,7 +35,7 @@ pub struct Nest<'a> {
     /// The outer summed labels, fastest first.
     outer: Vec<Loop>,
     inner: Loop,
-    /// Factors that vary along the inner loop, and the others.
+    /// The factors that vary along the inner loop, and the factors that do not.
     varying: Vec<usize>,
     fixed: Vec<usize>,
     complex: bool,
@@ -105,7 +105,7 @@ impl<'a> Nest<'a> {
             all.extend((0..elements).map(|place| self.at::<COMPLEX>(place, &mut state)));
         } else {
             let each = (0..elements).into_par_iter().with_min_len(1 + MIN_PARALLEL_PRODUCTS / (16 * products.max(1)));
-            // The vector has the capacity, so it does not grow.
+            // The vector has sufficient capacity, so it does not grow.
             each.map_init(State::default, |state, place| self.at::<COMPLEX>(place, state)).collect_into_vec(&mut all);
         }
         Ok(all)
@@ -186,7 +186,7 @@ impl<'a> Nest<'a> {
     }
 }
 
-/// Scratch memory for an element, reused for the next.
+/// Scratch memory for one element, reused for the next element.
 #[derive(Default)]
 struct State {
     starts: Vec<usize>,

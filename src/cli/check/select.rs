@@ -75,7 +75,7 @@ impl Selection {
         self.of(label).len()
     }
 
-    /// Cuts the selection along `labels` into parts with at most `sizes` indices of each label, by label number.
+    /// Cuts the selection along `labels` into parts with at most `sizes[l]` indices of label number `l`.
     pub fn cuts(&self, labels: &[Label], sizes: &[usize]) -> Cuts {
         let cut = |&label: &Label| Cut { label, size: sizes[label.0 as usize].clamp(1, self.len(label).max(1)) };
         let cuts = labels.iter().map(cut).filter(|cut| cut.size < self.len(cut.label));

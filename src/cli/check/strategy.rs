@@ -155,7 +155,7 @@ impl<'a> Choice<'a> {
             if elements >= count && best.is_some() {
                 return best;
             }
-            // Double the indices of the label for which that costs the least.
+            // Double the indices of the label for which doubling costs the least.
             let wider = (0..grid.len()).filter(|&dim| grid[dim] < extents[dim]).map(|dim| {
                 let mut grid = grid.clone();
                 grid[dim] = (2 * grid[dim]).min(extents[dim]);
@@ -240,7 +240,7 @@ impl<'a> Choice<'a> {
         }
         let mut concurrent_pieces = 1;
         let most_each = (self.most / self.threads as f64).min(CACHED_PIECE_BYTES.max(cost.bytes));
-        // Where there are several pieces or batches, each thread computes one.
+        // If there are several pieces or batches, each thread computes one.
         if self.threads > 1
             && (batches > 1 || sizes != whole)
             && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, most_each, each)
@@ -320,7 +320,7 @@ mod tests {
         Some(strategy)
     }
 
-    /// The index at a place.
+    /// The index at a place of `indices`.
     fn at(indices: &Indices, place: usize) -> usize {
         indices.runs().find_map(|(first, run)| run.clone().nth(place.checked_sub(first)?)).unwrap()
     }
@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn the_cheapest_way_is_taken() {
         let square = |extent: usize| vec![extent; 2];
-        // Few operations.
+        // All elements are checked if that needs few operations.
         let all = strategy("mk,kn->mn", &[square(100), square(100)], 1e9).unwrap();
         assert_eq!((all.what, all.evaluation), (What::All, Evaluation::Directly));
         // A chain whose direct sum has 100^4 products.

@@ -1,5 +1,5 @@
-//! Numbers with the sum of their absolute products and the error that a run may make; sums of such numbers, and
-//! factors.
+//! Numbers with the sum of their absolute products and the error that a run may make; sums of such numbers, and factors
+//! made of them.
 //!
 //! # Errors of a run
 //!
@@ -226,7 +226,7 @@ impl Term {
         Term { values, strides }
     }
 
-    /// The labels, each once.
+    /// The labels without repetitions.
     pub fn labels(&self) -> impl Iterator<Item = Label> {
         self.strides.iter().map(|&(label, _)| label)
     }

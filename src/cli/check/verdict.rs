@@ -18,7 +18,7 @@ const MIN_MAGNITUDE: f64 = 1e-290;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tally {
     pub checked: u64,
-    /// The largest ratio of an error to its own bound; then the error and the bound of that element.
+    /// The largest ratio of an error to its bound. `error` and `bound` are those of the same element.
     pub worst: f64,
     pub error: f64,
     pub bound: f64,
@@ -31,7 +31,7 @@ pub struct Tally {
     pub spilled: u64,
     /// Elements that are infinite or NaN unlike the reference, where only sums of an earlier step may exceed the type.
     pub lost: u64,
-    /// Elements that are infinite where the reference is a number beyond the type.
+    /// Elements that are infinite where the reference is a finite number beyond the type.
     pub overflowed: u64,
     /// Elements that are infinite in the reference too.
     pub infinite: u64,

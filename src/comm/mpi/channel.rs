@@ -31,7 +31,8 @@ const COUNTS: usize = 3 * COUNT_STRIDE;
 /// Bytes of the header in front of the payload of a slot.
 const HEADER_BYTES: usize = 64;
 const SLOTS: usize = 8;
-/// Cache lines of the next slot that are prefetched: its header, and the location of a box of up to three dimensions.
+/// Cache lines of the next slot that are prefetched: its header, and the description of a box of up to three
+/// dimensions.
 const PREFETCHED_LINES: usize = 3;
 const LINE: usize = 64;
 /// Maximum and minimum payload of a slot, in bytes.

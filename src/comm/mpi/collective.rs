@@ -111,7 +111,7 @@ impl Communicator {
     fn broadcast(&self, root: usize, bytes: &mut [u8]) -> Result<(), CommError> {
         let (start, count, kind) = (bytes.as_mut_ptr().cast(), count("MPI_Ibcast", bytes.len())?, byte());
         self.complete("MPI_Ibcast", |request| {
-            // SAFETY: `start` points at `count` bytes, borrowed alone until the request is complete.
+            // SAFETY: `start` points at `count` bytes, which are borrowed exclusively until the request is complete.
             unsafe { ffi::MPI_Ibcast(start, count, kind, root as c_int, self.raw(), request) }
         })
     }
@@ -199,7 +199,8 @@ impl Communicator {
         let started = Instant::now();
         loop {
             let mut done = 0;
-            // SAFETY: `request` is the one just started, or null once it is complete; both outlive the call.
+            // SAFETY: `request` is the one just started, or null once it is complete; `request` and `done` outlive the
+            // call.
             self.session().call(name, || unsafe { ffi::MPI_Test(&raw mut request, &raw mut done, ignore) })?;
             if done != 0 {
                 return Ok(());

@@ -71,7 +71,8 @@ impl Communicator {
     /// # Errors
     /// `user` is an intercommunicator, or MPI fails.
     pub fn of(mpi: &Mpi, user: &impl AsRaw<Raw = ffi::MPI_Comm>) -> Result<Communicator, CommError> {
-        // SAFETY: `AsRaw` is an unsafe trait, whose implementers vouch for their handle while they are borrowed.
+        // SAFETY: `AsRaw` is an unsafe trait; its implementers guarantee a valid handle for as long as they are
+        // borrowed.
         unsafe { Self::from_raw(mpi, user.as_raw()) }
     }
 
@@ -108,8 +109,8 @@ impl Communicator {
     /// MPI fails.
     pub(super) fn split_by_node(&self) -> Result<Communicator, CommError> {
         self.derive("MPI_Comm_split_type", |key, raw| {
-            // SAFETY: our own duplicate is live until dropped; `raw` outlives the call; the others are constants of
-            // MPI.
+            // SAFETY: our own duplicate is live until dropped; `raw` outlives the call; all other arguments are
+            // constants of MPI.
             unsafe { ffi::MPI_Comm_split_type(self.0.raw, ffi::RSMPI_COMM_TYPE_SHARED, key, ffi::RSMPI_INFO_NULL, raw) }
         })
     }

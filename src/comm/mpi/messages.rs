@@ -42,7 +42,7 @@ pub(super) struct Messages {
     communicator: Communicator,
     chunk: usize,
     requests: Requests,
-    /// Transfers in flight, by the number that their pieces carry.
+    /// Transfers in flight, by the transfer number in their pieces.
     transfers: HashMap<u64, Transfer>,
     posted: u64,
     /// Numbers of transfers that have been posted to and from each rank.
@@ -64,13 +64,13 @@ struct Transfer {
 /// The memory that a transfer keeps until it is complete.
 #[derive(Debug)]
 enum Memory {
-    /// Being sent in place.
+    /// Boxes that are being sent in place.
     Read { _from: Vec<ReadLease> },
-    /// Being received in place.
+    /// Boxes that are being received in place.
     Written { _into: Vec<WriteLease> },
-    /// Being sent from a copy.
+    /// A copy of the boxes, which is being sent.
     Packed(Aligned),
-    /// Being received into a buffer.
+    /// A buffer that is being received, and the boxes into which it will be unpacked.
     Unpacked { buffer: Aligned, into: Vec<WriteLease> },
 }
 

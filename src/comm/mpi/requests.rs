@@ -16,7 +16,7 @@ use crate::comm::CommError;
 /// One message or get: a piece of a transfer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
-    /// The transfer, as the endpoint numbers it.
+    /// The number of the transfer, which the endpoint assigned.
     pub transfer: u64,
     /// Offset in the bytes of the transfer or, for a get, in the window.
     pub offset: usize,

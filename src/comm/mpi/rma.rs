@@ -45,7 +45,7 @@ const FREE: u64 = 2;
 /// One rank's end of transfers by one-sided calls.
 #[derive(Debug)]
 pub(super) struct Rma {
-    /// For the messages that accompany the window.
+    /// The communicator of the messages that accompany the window.
     communicator: Communicator,
     /// Present until the endpoint is closed.
     window: Option<Window>,
@@ -331,7 +331,7 @@ impl Rma {
         Ok(())
     }
 
-    /// Posts a receive for the next message of a peer, if there will be one.
+    /// Posts a receive for the next message of a peer, if another message is expected.
     fn listen(&mut self, peer: usize) -> Result<(), CommError> {
         let theirs = &mut self.peers[peer];
         if theirs.listening || (theirs.awaited <= 0 && theirs.held == 0) {

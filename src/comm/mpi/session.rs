@@ -88,7 +88,7 @@ impl Mpi {
 }
 
 impl Session {
-    /// Makes one MPI call, from the right thread, and checks its return code.
+    /// Makes one MPI call, from the thread that owns MPI, and checks its return code.
     pub(super) fn call(&self, name: &'static str, call: impl FnOnce() -> c_int) -> Result<(), CommError> {
         debug_assert!(
             self.thread == std::thread::current().id(),

@@ -1,7 +1,7 @@
 //! Collectives as schedule fragments: the messages between members, their cost, and the tasks of one rank.
 //!
 //! A *group* is an ordered list of ranks; its *members* are numbered in that order. The data is cut into *parts*: a
-//! broadcast has one, all other collectives have one per member. Parts may differ in size, and be empty.
+//! broadcast has one part, all other collectives have one part per member. Parts may differ in size, and be empty.
 //!
 //! ```text
 //! members                    0            1            2
@@ -26,13 +26,13 @@
 //! | direct | the root to each member | the root with each member | every member with every other, by distance |
 //!
 //! **Trees with minimum distance** (Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2: "the distance in the
-//! grid between communicating processors is minimized"). From a root, the group is cut into two halves of adjacent
-//! members. The data for the half without the root is sent to the member of this half that is nearest to the root. So
-//! every part moves towards its owner only, and the last round, which has the most messages, is between neighbours. If
-//! all members need all parts, the messages of the last round are the largest. So the group is cut into its even and
-//! its odd members, and each even member exchanges the data that its half has gathered with its odd neighbour. Both
-//! trees work for any number of members. If the number is odd, the last member has no partner, and the member before it
-//! sends it the data.
+//! grid between communicating processors is minimized"). For collectives with a root, the group is cut into two halves
+//! of adjacent members. The data for the half without the root is sent to the member of this half that is nearest to
+//! the root. So every part moves towards its owner only, and the last round, which has the most messages, is between
+//! neighbours. If all members need all parts, the messages of the last round are the largest. So the group is cut into
+//! its even and its odd members, and each even member exchanges the data that its half has gathered with its odd
+//! neighbour. Both trees work for any number of members. If the number is odd, the last member has no partner and
+//! receives the data from the member before it.
 //!
 //! | file | topic |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! The cost of a collective, from a simulation of its messages on lanes, without schedules.
 //!
-//! Every member has a send lane, a receive lane and workers. A transfer occupies a lane at both ends, for its latency
-//! and its bytes. A summand occupies one of two scratch buffers until the workers have added it.
+//! Every member has a send lane, a receive lane and workers. A transfer occupies a lane at both ends, for the time of
+//! its latency and its bytes. A summand occupies one of two scratch buffers until the workers have added it.
 //!
 //! ```text
 //! a ring broadcast of 12 bytes in 2 pieces, 3 members; latency 1, 3 bytes a second

@@ -14,7 +14,7 @@ const LABELS: [Label; 2] = [Label(0), Label(1)];
 struct Case {
     collective: Collective,
     algorithm: CollectiveAlgorithm,
-    /// The members.
+    /// The ranks of the members.
     ranks: Vec<usize>,
     rows: Vec<usize>,
     pieces: usize,
@@ -77,7 +77,7 @@ impl Case {
         Spec { values: values.collect(), output: 1, accumulate: self.onto }
     }
 
-    /// The number of ranks: one more than members, so that one rank is idle.
+    /// The number of ranks: one more than the number of members, so that one rank is idle.
     fn all_ranks(&self) -> usize {
         self.ranks.len() + 1
     }

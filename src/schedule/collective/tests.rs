@@ -215,7 +215,7 @@ fn prices_of_copies() {
     // Tree: 12 bytes to member 2, then two transfers at the same time.
     assert_eq!(seconds(Collective::Scatter { root: 0 }, &[6; 4], 1), [9.0, 8.0, 9.0]);
     assert_eq!(seconds(Collective::Gather { root: 0 }, &[6; 4], 1), [9.0, 8.0, 9.0]);
-    // Tree: 6 bytes, then 12.
+    // Tree: a transfer of 6 bytes, then a transfer of 12 bytes.
     assert_eq!(seconds(Collective::AllGather, &[6; 4], 1), [9.0, 8.0, 9.0]);
     // Empty parts are not sent; the only non-empty part travels twice in a ring and in a tree of three.
     assert_eq!(seconds(Collective::AllGather, &[0, 6, 0], 1), [6.0, 6.0, 6.0]);

@@ -8,10 +8,10 @@
 //!   rank 4   the sends of its summand of out    its contractions, and what these received
 //! ```
 //!
-//! On other ranks, a task is followed only if a followed task reads data that it writes. The followed tasks keep the
-//! order that all tasks of their rank impose. Invariant: two ranks in the cone have equal numbers of sends and receives
-//! between them, so transfers are matched by position. Deliberately absent: a proof that ranks outside the cone
-//! terminate; they run the same algorithm.
+//! On ranks that were not chosen, a task is followed only if a followed task reads data that it writes. The followed
+//! tasks keep the order that all tasks of their rank impose. Invariant: two ranks in the cone have equal numbers of
+//! sends and receives between them, so transfers are matched by position. Deliberately absent: a proof that ranks
+//! outside the cone terminate; they run the same algorithm.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

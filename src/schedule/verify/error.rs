@@ -64,7 +64,7 @@ pub struct VerifyError {
     pub rank: usize,
     /// The task at which the fault appears; `None` if it does not appear at a single task.
     pub task: Option<TaskId>,
-    /// What is wrong.
+    /// The kind of fault.
     pub fault: Fault,
 }
 

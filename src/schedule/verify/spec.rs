@@ -37,7 +37,8 @@ pub struct Summand {
 pub enum Order {
     /// Ascending along the summed dimensions.
     Ascending,
-    /// Descending along one summed dimension, from 0 to its end again: the order of partial sums on a ring.
+    /// Descending along one summed dimension, where index 0 is followed by the end of the dimension: the order of
+    /// partial sums on a ring.
     RingDown(Label),
     /// A list for each rank that adds products. The entries that cover an element apply to it.
     Listed(Vec<Vec<Summand>>),
