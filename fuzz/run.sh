@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Builds and runs fuzz targets on a stable compiler: fuzz/run.sh [TARGET]... Without names, it runs all targets. With --build, it
-# only builds them.
+# Builds and runs fuzz targets on a stable compiler: fuzz/run.sh [TARGET]... Without names, it runs all targets. With
+# --build, it only builds them.
 #
 #     FUZZ_SECONDS=60   run time of each target in seconds (default: 60), or
-#     FUZZ_RUNS=100000  number of inputs that each target executes; 0 only replays the corpus. The target `arguments`, which is
-#                       slower because it makes plans, executes a twentieth of this number
+#     FUZZ_RUNS=100000  number of inputs that each target executes; 0 only replays the corpus. The target `arguments`,
+#                       which is slower because it makes plans, executes a twentieth of this number
 #     FUZZ_JOBS=2       number of targets that run at the same time (default: the number of cores)
 #     FUZZ_SEED=1       seed of the random inputs (default: a new seed for each run)
 #
-# fuzz/corpus/TARGET is only read. New inputs are stored in target/fuzz/corpus/TARGET; inputs that crash, hang or allocate too
-# much are stored in target/fuzz/artifacts. The last line is `N passed, 0 failed`, where N is the number of targets.
+# fuzz/corpus/TARGET is only read. New inputs are stored in target/fuzz/corpus/TARGET; inputs that crash, hang or
+# allocate too much are stored in target/fuzz/artifacts. The last line is `N passed, 0 failed`, where N is the number of
+# targets.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +20,8 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 programs=$out/$host/release
 mkdir -p $out/corpus $out/artifacts $out/logs
 
-# The coverage flags of cargo-fuzz, which are stable, unlike sanitizers. With --target, they do not apply to build scripts.
+# The coverage flags of cargo-fuzz, which are stable, unlike sanitizers. With --target, they do not apply to build
+# scripts.
 coverage="--cfg fuzzing -Cpasses=sancov-module"
 for option in level=4 inline-8bit-counters pc-table trace-compares; do
     coverage+=" -Cllvm-args=-sanitizer-coverage-$option"

@@ -1,4 +1,4 @@
-//! Tests deep and long texts: nothing recurses, and no time is quadratic. A quadratic algorithm would exceed the
+//! Tests deep and long texts: nothing recurses, and no algorithm is quadratic. A quadratic algorithm would exceed the
 //! asserted times even on a fast machine.
 
 use std::time::{Duration, Instant};
