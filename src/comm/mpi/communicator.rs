@@ -109,7 +109,7 @@ impl Communicator {
     /// MPI fails.
     pub(super) fn split_by_node(&self) -> Result<Communicator, CommError> {
         self.derive("MPI_Comm_split_type", |key, raw| {
-            // SAFETY: our own duplicate is live until dropped; `raw` outlives the call; all other arguments are
+            // SAFETY: our own duplicate is live until dropped; `raw` outlives the call; all other handles are
             // constants of MPI.
             unsafe { ffi::MPI_Comm_split_type(self.0.raw, ffi::RSMPI_COMM_TYPE_SHARED, key, ffi::RSMPI_INFO_NULL, raw) }
         })
