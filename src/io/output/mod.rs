@@ -1,4 +1,4 @@
-//! Output files that appear whole or not at all, whatever they hold and whatever ends the process.
+//! Output files that appear complete or not at all, even if the process is killed.
 //!
 //! ```text
 //! links        where a path leads
@@ -11,10 +11,10 @@
 //! whole        a file that one process writes at once
 //! ```
 //!
-//! Invariants: the target is the old file or the complete new one; write permission for the directory of the target,
-//! and for the file there, is enough to write it, and nothing is written elsewhere; the new file allows what the old
-//! one did (`access`). Deliberately absent: signal handlers, which belong to programs (they call
-//! [`remove_temporaries`]), and extended attributes.
+//! Invariants: at any time, the target is the old file or the complete new file; write permission for the target and
+//! for its directory suffices, and no other directory is written; the new file has the access rights of the old file
+//! (`access`). Deliberately absent: signal handlers, which programs install and which call [`remove_temporaries`], and
+//! extended attributes.
 
 mod access;
 mod error;
