@@ -1,8 +1,8 @@
 //! Converts the times of all ranks to one clock.
 //!
 //! ```text
-//! a process     an Instant, converted to system time       to less than a microsecond
-//! a host        its processes read the same clock          as above
+//! a process     an Instant is converted to system time     error below a microsecond
+//! a host        its processes read the same clock          same error
 //! hosts         r rounds of a collective call, which no process leaves before all have entered it:
 //!
 //!     entered on 0                    left on 0                 clock of 0

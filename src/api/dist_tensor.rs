@@ -27,7 +27,7 @@ const ZEROED_CHUNK_BYTES: usize = 1 << 20;
 /// let rows = DistTensor::from_fn(&world, &[3, 2], &Distribution::cut(0, 2), |at| (10 * at[0] + at[1]) as f64);
 /// let shapes: Vec<Vec<usize>> = rows.blocks().map(|(_, block)| block.shape().to_vec()).collect();
 /// assert_eq!(shapes, [[2, 2], [1, 2]]);
-/// // What is not there already travels.
+/// // Each rank receives only the elements that it does not have yet.
 /// let columns = rows.redistribute(&world, &Distribution::cut(1, 2))?;
 /// assert_eq!(columns.gather(&world)?, ndarray::array![[0.0, 1.0], [10.0, 11.0], [20.0, 21.0]].into_dyn());
 /// # Ok::<(), einsum_dist::Error>(())

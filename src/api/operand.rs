@@ -13,7 +13,7 @@ use crate::kernel::Element;
 /// use ndarray::{Array1, Array3, Axis, arr1, s};
 ///
 /// let stack = Array3::from_shape_fn((2, 3, 4), |(i, j, k)| (12 * i + 4 * j + k) as f64);
-/// // Every second column of a slice, transposed and backwards: a view, of which nothing is copied.
+/// // A view of every second column of a slice, transposed and in reverse order. No element is copied.
 /// let view = stack.slice(s![1, .., ..;-2]).reversed_axes();
 /// let ones = Array1::from_elem(1, 1.0);
 /// let sums = einsum_dist::einsum("kj,j->k", &[&view, &ones.broadcast(3).unwrap()])?;

@@ -14,7 +14,7 @@ use crate::tree::{Einsums, Tree};
 /// use einsum_dist::{Machine, PlanOptions, Problem};
 /// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![64, 32], vec![32, 48]])?;
 /// assert_eq!(shaped.output_shape(), [64, 48]);
-/// // The same for one rank and for thousands; there is no data yet.
+/// // A plan is made without data, for any number of ranks.
 /// let plan = shaped.plan(&Machine::new(1000, 36), &PlanOptions::default())?;
 /// assert_eq!(plan.ranks(), 1000);
 /// # Ok::<(), einsum_dist::Error>(())

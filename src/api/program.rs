@@ -40,7 +40,7 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// let world = World::in_process(2);
 /// let mut program = world.compile::<f64>(&shaped.plan(&Machine::new(2, 1), &options)?)?;
 ///
-/// // Views in place: the left operand is every second column of an array, the output a part of one.
+/// // Views are used in place: here every second column of one array, and a part of another.
 /// let (wide, right) = (Array2::<f64>::ones((4, 12)), Array2::<f64>::ones((6, 5)));
 /// let mut board = Array2::<f64>::from_elem((8, 8), 10.0);
 /// let left = wide.slice(s![.., ..;2]);
@@ -48,7 +48,7 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// program.run_into(2.0, &[&left, &right], 0.5, &mut board.slice_mut(s![2..6, 1..6]))?;
 /// assert_eq!((board[[2, 1]], board[[5, 5]], board[[2, 0]]), (2.0 * 6.0 + 0.5 * 10.0, 17.0, 10.0));
 ///
-/// // Each rank its own blocks, where the plan wants them.
+/// // With distributed tensors, each rank has its own blocks, in the distributions of the plan.
 /// let plan = program.plan().clone();
 /// let left = DistTensor::from_fn(&world, &[4, 6], &plan.operand(0).distribution, |at| at[0] as f64);
 /// let right = DistTensor::from_fn(&world, &[6, 5], &plan.operand(1).distribution, |_| 1.0);
@@ -256,7 +256,7 @@ impl<T: Element> Program<T> {
     /// ```
     /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
     /// # let world = World::single();
-    /// // The result takes 80,000 bytes, the operands 16,000.
+    /// // The result needs 80,000 bytes, and the operands need 16,000.
     /// let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(50_000).in_parts(true);
     /// let plan = Problem::parse("mk,kn->mn")?.shapes(&[vec![100, 10], vec![10, 100]])?.plan(&Machine::default(), &options)?;
     /// let mut program = world.compile::<f64>(&plan)?;

@@ -4,7 +4,7 @@
 //! ```text
 //! boxes        [0..4) [8..12)      two runs of a strided box
 //! next(3)      0 1 2
-//! next(3)            3 8 9         a step may end anywhere, inside a run too
+//! next(3)            3 8 9         a step may end inside a run
 //! ```
 //!
 //! Invariant: steps are consecutive; all steps together move the same bytes as one call of [`ReadLease::pack`] or

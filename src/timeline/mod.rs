@@ -91,7 +91,7 @@ pub struct Span {
 /// let alone = shaped.plan(&Machine::new(1, 1), &options)?.simulate().unwrap();
 /// let four = shaped.plan(&Machine::new(4, 1), &options)?.simulate().unwrap();
 /// assert!(four.seconds < alone.seconds / 2.0 && four.seconds > alone.seconds / 4.0);
-/// // All receive while they compute, except the part that nothing hides.
+/// // More than half of the receive time is hidden behind computation.
 /// assert!(four.hidden_share().unwrap() > 0.5);
 /// assert!(four.svg("a ring of four").starts_with("<svg"));
 /// assert!(four.trace().starts_with("{"));

@@ -1,14 +1,14 @@
 //! Output files that appear complete or not at all, even if the process is killed.
 //!
 //! ```text
-//! links        where a path leads
-//! Target       the file there, examined
+//! links        follows the symbolic links of an output path
+//! target       examines the file to be replaced
 //! names        the names of temporary files
-//! Temporary    the hidden, locked file beside it, until it is renamed
+//! temporary    the hidden, locked file in the target's directory, until it is renamed
 //! access       mode, owner and access control list of the file that is replaced
-//! registry     the temporary files of this process, to be removed when it ends early
-//! leftovers    temporary files of processes that had no chance to remove them
-//! whole        a file that one process writes at once
+//! registry     the temporary files of this process, which are removed if it ends early
+//! leftovers    temporary files that killed processes have left behind
+//! whole        a file that one process writes in one call
 //! ```
 //!
 //! Invariants: at any time, the target is the old file or the complete new file; write permission for the target and

@@ -67,7 +67,7 @@ impl Removed {
 ///
 /// ```no_run
 /// let removed = einsum_dist::io::output::remove_temporaries();
-/// // Still holding `removed`, so that no other thread writes on:
+/// // `removed` is still alive here, so no other thread can create or rename a file.
 /// std::process::exit(1);
 /// ```
 pub fn remove_temporaries() -> Removed {
