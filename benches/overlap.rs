@@ -13,7 +13,7 @@
 //!
 //! ```text
 //! bound           1.1 max(compute, transfer) + compute / p
-//! most            (compute + transfer) / max(compute, transfer): the slowdown without overlap if everything were hidden
+//! most            (compute + transfer) / max(compute, transfer): the maximum slowdown
 //! ```
 //!
 //! With whole blocks the slowdown without overlap could be at most 2 p / (p + 1): 1.33 on two ranks and 1.6 on four. If

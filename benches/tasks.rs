@@ -3,9 +3,9 @@
 //! Command: `cargo bench --bench tasks -- [steps] [rounds]`.
 //!
 //! ```text
-//! work        a chain of tiny products, cut along c: a task each, which waits for the one before
-//! transfers   the same by ring-mn: two products, a send and a receive for each step, each waiting for another
-//! product     one matrix product on one rank, on two by ring-mn, and as auto has it: what is too small to share stays on one rank
+//! work        a chain of tiny products, cut along c: one task per product, which depends on the previous one
+//! transfers   the same chain by ring-mn: two products, a send and a receive per step, each of which depends on another
+//! product     one matrix product on one rank, on two ranks by ring-mn, and by auto, which keeps small ones on one rank
 //! ```
 //!
 //! Ranks are threads of one process. If `EINSUM_DIST_MPIRUN` names a launcher (and the feature `mpi` is enabled), the

@@ -1,4 +1,4 @@
-//! From text to a tree of einsums, and the message for a mistake.
+//! Parses text into a tree of einsums, and prints the message of a parse error.
 //!
 //! `cargo run --example 00_parse`
 
@@ -7,10 +7,10 @@ use einsum_parser::{NodeKind, parse};
 fn main() -> Result<(), einsum_parser::ParseError> {
     // Every bracket contains an arrow and is contracted first.
     let tree = parse("[ij, jk -> ik], kl -> il")?;
-    // White space is ignored: an expression prints in its canonical form.
+    // White space is ignored. An expression is printed in its canonical form.
     assert_eq!(tree.to_string(), "[ij,jk->ik],kl->il");
 
-    // Nodes come children first, the root last, each with its place in the text.
+    // Children come before their parents, so the root is last. Each node has its place in the text.
     for node in tree.nodes() {
         let written = &tree.text()[node.span.start..node.span.end];
         match &node.kind {
@@ -21,7 +21,7 @@ fn main() -> Result<(), einsum_parser::ParseError> {
     assert_eq!(tree.nodes().len(), 5);
     assert_eq!(tree.names(), ["i", "j", "k", "l"]);
 
-    // The notation of einsum_ir: lists of names, so that `m0` is one dimension.
+    // In the notation of einsum_ir, a term is a list of names, so `m0` is one dimension.
     let named = parse("[m0,c0,k0],[n0,c0,k0]->[m0,n0,c0]")?;
     assert_eq!(named.names(), ["m0", "c0", "k0", "n0"]);
     println!("\ndimensions   {}", named.names().join(" "));

@@ -5,7 +5,7 @@
 use einsum_dist::{Kind, Machine, PlanOptions, Problem, Step};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // The contraction of the thesis: five dimensions in each operand, five in the result.
+    // In the contraction of the thesis, both operands and the result have five dimensions.
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/thesis.einsum"))?;
     let shapes = [vec![8, 4, 12, 7, 6], vec![9, 4, 12, 5, 7]];
     let problem = Problem::parse(text.trim())?.shapes(&shapes)?;
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("  {kind}   {:<8}  {meaning}", labels.collect::<Vec<_>>().join(" "));
     }
 
-    // The diagonal of `ii` and the sum over `l` are not part of the contraction: they come before it.
+    // The diagonal of `ii` and the sum over `l` are unary steps before the contraction.
     let problem = Problem::parse("iij,jkl->ik")?.shapes(&[vec![4, 4, 5], vec![5, 6, 2]])?;
     let tree = problem.tree(&Machine::default(), &PlanOptions::default())?;
     println!("\niij,jkl->ik\n");
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("  {}", steps.join("\n  "));
     assert_eq!(steps, ["diagonal iij->ij", "sum jkl->jk", "contract ij,jk->ik"]);
 
-    // An error about conflicting extents shows every place where they occur.
+    // The error for conflicting extents shows every place where they occur.
     let conflict = Problem::parse("mk,kn->mn")?.shapes(&[vec![2, 3], vec![4, 5]]);
     match conflict {
         Err(einsum_dist::Error::Shape(error)) => println!("\n{}", error.render()),

@@ -29,7 +29,7 @@ fn main() -> einsum_dist::Result<()> {
         let plan = product.plan(&Machine::new(ranks, 1), &options)?;
         let received = (0..ranks).map(|rank| plan.schedule(rank).bytes_received()).max().unwrap_or(0);
         println!("  {:<8} {:>8.3}", algorithm.name(), received as f64 / 1e6);
-        // The closed forms: a rank receives all but one of the p blocks of the tensor that moves.
+        // In closed form: the moving tensor has p blocks on p ranks, and each rank receives p - 1 of them.
         let all_but_own = (ranks - 1) * 4 / ranks;
         match algorithm {
             AlgorithmName::RingMn => assert_eq!(received, (all_but_own * k * n) as u64),
@@ -40,7 +40,7 @@ fn main() -> einsum_dist::Result<()> {
     Ok(())
 }
 
-/// The dimensions to cut, as given by `--cut` on the command line.
+/// The dimensions to cut, as in the flag `--cut` of the command line.
 fn cut(algorithm: AlgorithmName) -> Vec<String> {
     match algorithm {
         AlgorithmName::RingMn => vec!["m".to_owned()],

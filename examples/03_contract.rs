@@ -1,4 +1,4 @@
-//! A contraction in one call in one process, and the same contraction distributed over a world of ranks.
+//! A contraction in one call in one process, and the same contraction distributed over several ranks.
 //!
 //! `cargo run --release --example 03_contract`
 
@@ -14,20 +14,21 @@ fn main() -> einsum_dist::Result<()> {
     let keys = keys.permuted_axes([0, 2, 1, 3]);
     let text = "bqhd,bkhd->bhqk";
 
-    // In this process, on the current rayon pool.
+    // In this process, by the threads of the current rayon pool.
     let scores: ArrayD<f64> = einsum(text, &[&queries, &keys])?;
     assert_eq!(scores.shape(), [2, 4, 48, 64]);
     println!("{text} -> {:?}, first score {}", scores.shape(), scores[[0, 0, 0, 0]]);
 
-    // The same on ranks of this process: planned for a machine, compiled for a world, run. By default, the planner cuts
-    // the heads, and no data move; `ring-mn` moves blocks of the keys from rank to rank.
+    // The same contraction on several ranks of this process: it is planned for a machine, compiled for a world, and
+    // run. By default, the planner cuts the heads, and no data move. The algorithm `ring-mn` moves blocks of the keys
+    // from rank to rank.
     let problem = Problem::parse(text)?.shapes(&[queries.shape().to_vec(), keys.shape().to_vec()])?;
     for (ranks, algorithm) in [(2, None), (4, None), (3, Some(AlgorithmName::RingMn))] {
         let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(algorithm);
         let plan = problem.plan(&Machine::new(ranks, 1), &options)?;
         let mut program = World::in_process(ranks).compile::<f64>(&plan)?;
         let distributed = program.run(&[&queries, &keys])?;
-        // Sums of small integers are exact, so the order of summation does not show.
+        // Sums of small integers are exact, so results are equal in any order of summation.
         assert_eq!(distributed, scores);
         let moved: u64 = program.measured()?.iter().flat_map(|rank| &rank.received).sum();
         println!("{ranks} ranks: the same; the result lies as {}, {moved} bytes moved", plan.placement(plan.output()));

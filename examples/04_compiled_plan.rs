@@ -6,13 +6,13 @@ use einsum_dist::ndarray::Array2;
 use einsum_dist::{Dtype, Machine, PlanOptions, Problem, World};
 
 fn main() -> einsum_dist::Result<()> {
-    // A well-conditioned matrix: a dominant diagonal and some noise.
+    // A well-conditioned matrix: a dominant diagonal plus noise.
     let size = 96;
     let noise = |i: usize, j: usize| ((i * 37 + j * 101) % 23) as f64 / 23.0 - 0.5;
     let matrix =
         Array2::from_shape_fn((size, size), |(i, j)| noise(i, j) + if i == j { size as f64 / 2.0 } else { 0.0 });
 
-    // Kernels are selected and buffers allocated here; each run below only computes and communicates.
+    // Compiling selects kernels and allocates buffers. Each run below only computes and communicates.
     let options = PlanOptions::default().dtype(Dtype::Float64);
     let problem = Problem::parse("ij,jk->ik")?.shapes(&[vec![size, size], vec![size, size]])?;
     let plan = problem.plan(&Machine::new(4, 1), &options)?;

@@ -13,14 +13,15 @@ use einsum_dist::ndarray::Ix2;
 use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // MPI belongs to this program. The library needs MPI_THREAD_FUNNELED: the thread that calls it communicates.
+    // This program initialises MPI. The library needs MPI_THREAD_FUNNELED, because it calls MPI from the thread that
+    // calls the library.
     let (universe, _) = initialize_with_threading(Threading::Funneled).ok_or("MPI runs already")?;
     let everyone = universe.world();
     // Two independent groups: even and odd ranks.
     let group = everyone.rank() % 2;
     let communicator = everyone.split_by_color(Color::with_value(group)).ok_or("no group")?;
 
-    // The communicator is duplicated; its error handler and its messages are left alone.
+    // The library duplicates the communicator and does not change its error handler or receive its messages.
     let world = World::from_communicator(&communicator)?;
     let (m, k, n) = (60, 40, 50);
     let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(AlgorithmName::RingMn);
@@ -28,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let plan = problem.plan(&Machine::new(world.ranks(), 1), &options)?;
     let mut program = world.compile::<f64>(&plan)?;
 
-    // Every rank creates the blocks that it holds, in the distributions of the plan; nothing is gathered.
+    // Every rank creates its own blocks, in the distributions of the plan. No tensor is gathered.
     let distribution = |operand| &plan.operand(operand).distribution;
     let left = DistTensor::from_fn(&world, &[m, k], distribution(0), |at| (at[0] + at[1]) as f64);
     let right = DistTensor::from_fn(&world, &[k, n], distribution(1), |at| (group as usize + at[0] * at[1]) as f64);

@@ -19,7 +19,7 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> Result<(), Failure> {
     let array = |name| -> Result<Array4<f32>, Failure> { Ok(numpy::array(name)?.into_dimensionality::<Ix4>()?) };
     let (queries, keys, values) = (array("query")?, array("key")?, array("value")?);
-    // Models store a key and its value side by side. Both operands are views of that cache, which is not copied.
+    // Models store a key and its value side by side. Both operands are views of this cache, which is not copied.
     let cache = stack(Axis(2), &[keys.view(), values.view()])?;
     let (keys, values) = (cache.index_axis(Axis(2), 0), cache.index_axis(Axis(2), 1));
     let (batches, all, heads, depth) = queries.dim();
@@ -44,7 +44,7 @@ fn main() -> Result<(), Failure> {
             // scores = scale (queries keys), in place of the previous scores.
             score_program.run_into(scale, &[&queries.slice(chunk), &keys], 0.0, &mut scores)?;
             softmax(scores.view_mut());
-            // The output of a chunk is a view of the whole result.
+            // The output is a view of this chunk of the result.
             attend_program.run_into(1.0, &[&scores, &values], 0.0, &mut attended.slice_mut(chunk))?;
         }
         let error = numpy::error(&attended, &want, &magnitude);
@@ -68,8 +68,8 @@ fn softmax(mut scores: ArrayViewMut4<f32>) {
     }
 }
 
-/// Returns NumPy's result, the magnitude that errors are relative to (the sum of |weight value| of each element), and
-/// the bound on relative errors.
+/// Returns NumPy's result, the magnitude of each element, and the bound on errors relative to the magnitude. The
+/// magnitude of an element is the sum of |weight value|.
 fn expected(
     queries: &Array4<f64>,
     keys: &Array4<f64>,
@@ -79,7 +79,8 @@ fn expected(
     let weights = numpy::array::<f64>("attention_weights")?;
     let magnitude = einsum(VALUES, &[&weights, &values.mapv(f64::abs)])?.into_dimensionality::<Ix4>()?;
     // The error of a score is at most `score`; subtracting the largest score rounds once more. The exponential turns
-    // these absolute errors into relative ones and adds its own; the sum and the division add theirs.
+    // these absolute errors into relative errors. The exponential, the sum and the division then add their own rounding
+    // errors.
     let depth = keys.dim().3;
     let products = einsum(SCORES, &[&queries.mapv(f64::abs), &keys.mapv(f64::abs)])?;
     let largest = products.iter().copied().fold(0.0, f64::max) / (depth as f64).sqrt();

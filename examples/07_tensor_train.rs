@@ -1,4 +1,4 @@
-//! A tensor train as a tree from a file: its contraction order, its peak memory, and slices if memory is limited.
+//! A tensor train from a file: its contraction order, its peak memory, and slicing under a memory limit.
 //!
 //! `cargo run --release --example 07_tensor_train`
 
@@ -8,7 +8,7 @@ use einsum_dist::ndarray::{ArrayD, Slice};
 use einsum_dist::{Error, Machine, PlanOptions, Problem, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Four cores; p, q and r connect neighbours. The brackets prescribe contraction from left to right.
+    // Four cores. The dimensions p, q and r connect neighbours. The brackets prescribe contraction from left to right.
     let tree = numpy::text("tensor_train.einsum")?;
     let cores = (0..4).map(|core| numpy::array::<f32>(&format!("train_{core}"))).collect::<Result<Vec<_>, _>>()?;
     let operands = numpy::borrowed(&cores);
@@ -16,12 +16,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let whole = problem.plan(&Machine::new(1, 1), &PlanOptions::default())?;
     println!("{}\n", whole.explain());
 
-    // Without brackets, the planner searches for the order: contracting both halves first halves the operations.
+    // Without brackets, the planner searches for the order. It contracts each half of the train first, and then the two
+    // halves, which needs less than half of the operations.
     let free = Problem::parse("ap,pbq,qcr,rd->abcd")?.shapes(&numpy::shapes(&cores))?;
     let halves = free.plan(&Machine::new(1, 1), &PlanOptions::default())?;
     assert!(halves.total_gflop() < 0.5 * whole.total_gflop());
 
-    // NumPy has computed every fourth element of each dimension, and the norm of all elements.
+    // The files contain NumPy's results: every fourth element along each dimension, and the norm of all elements.
     let want = numpy::array::<f64>("tensor_train_sample")?;
     let norm = numpy::array::<f64>("tensor_train_norm")?.sum();
     let magnitude = every_fourth(&World::single().compile(&whole)?.run(&numpy::borrowed(&numpy::absolute(&cores)))?);
@@ -31,8 +32,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let machine = Machine::new(ranks, 1);
         let peak = busiest(&problem.plan(&machine, &PlanOptions::default())?);
         for limit in [None, Some(peak * 4 / 5), Some(peak * 3 / 5)] {
-            // A plan that does not fit runs in slices: for pieces of some dimensions, one after the other. Each slice
-            // writes its part of the result, or adds to it.
+            // A plan that exceeds the limit runs in slices: some dimensions are cut into pieces, and the schedule runs
+            // once for each piece. Each slice writes its part of the result, or adds to it.
             let options = PlanOptions::default().memory_limit(limit);
             let plan = problem.plan(&machine, &options)?;
             plan.verify()?;

@@ -1,8 +1,8 @@
-//! A network of fifteen tensors in one einsum: the order of contractions decides whether it can be contracted at all.
+//! A network of fifteen tensors in one einsum. It is feasible only in a good contraction order.
 //!
-//! Two layers of a ternary MERA, a state of a chain of sites: isometries map one site to three, disentanglers act on
-//! neighbours. Labels of the state are lower-case letters, those of its conjugate are capitals. Tensors outside the
-//! light cone of the operators cancel to identities and are not in the expression.
+//! Two layers of a ternary MERA, which is a state of a chain of sites. Isometries map one site to three; disentanglers
+//! act on neighbouring sites. Labels of the state are lower-case letters, and labels of its conjugate are capitals.
+//! Tensors outside the light cone of the operators cancel to identities and are not in the expression.
 //!
 //! `cargo run --release --example 08_mera`
 
@@ -18,8 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let problem = Problem::parse(&text)?.shapes(&numpy::shapes(&tensors))?;
     println!("{text}\n");
 
-    // The contraction order is an option, and a plan reports its cost without data. From left to right, the whole state
-    // is computed before it is contracted with its conjugate.
+    // The contraction order is an option, and a plan reports its cost without data. The order from left to right
+    // computes the whole state before contracting it with its conjugate.
     println!("path            operations  dimensions  largest intermediate");
     let plan = |path: PathChoice, ranks| {
         let options = PlanOptions::default().dtype(Dtype::Float64).path(path);
@@ -38,14 +38,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     assert!(operations[2] <= operations[1] && operations[2] < operations[0] - 10.0);
 
-    // A path need not be searched for again: as positions, it is text that opt_einsum reads, too.
+    // The path can be given to later plans, which then do not search. Written as positions, it is text that opt_einsum
+    // also reads.
     let found = plan(PathChoice::Auto, 1)?;
     let positions: Vec<String> = found.path.iter().map(|[left, right]| format!("({left},{right})")).collect();
     let given: PathChoice = positions.join(",").parse()?;
     assert_eq!(plan(given.clone(), 1)?, found);
     println!("\npath {}\n", positions.join(","));
 
-    // NumPy's numbers come from density matrices of two sites, one layer after the other.
+    // NumPy computed its result in another way: from density matrices of two sites, one layer after the other.
     let want = numpy::array::<f64>("mera_result")?;
     let magnitude = World::single().compile(&found)?.run(&numpy::borrowed(&numpy::absolute(&tensors)))?;
     for ranks in [1, 2, 4] {

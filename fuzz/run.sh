@@ -1,24 +1,27 @@
 #!/usr/bin/env bash
-# Builds and runs the fuzz targets on a stable compiler: fuzz/run.sh [TARGET]...; without names all of them. --build builds only.
+# Builds and runs fuzz targets on a stable compiler: fuzz/run.sh [TARGET]... Without names, it runs all targets. With
+# --build, it only builds them.
 #
-#     FUZZ_SECONDS=60   how long each target runs (the default), or
-#     FUZZ_RUNS=100000  how many inputs each target executes; 0 replays the corpus alone. `arguments`, which plans, executes a
-#                       twentieth
-#     FUZZ_JOBS=2       how many targets run at the same time (default: as many as there are cores)
-#     FUZZ_SEED=1       of the random inputs (default: another one each time)
+#     FUZZ_SECONDS=60   run time of each target in seconds (default: 60), or
+#     FUZZ_RUNS=100000  number of inputs that each target executes; 0 only replays the corpus. The target `arguments`,
+#                       which is slower because it makes plans, executes a twentieth of this number
+#     FUZZ_JOBS=2       number of targets that run at the same time (default: the number of cores)
+#     FUZZ_SEED=1       seed of the random inputs (default: a new seed for each run)
 #
-# fuzz/corpus/TARGET is read only; what a run finds is kept in target/fuzz/corpus/TARGET, and an input that crashes, hangs or
-# allocates too much in target/fuzz/artifacts. Ends with the line `N passed, 0 failed`, N being the number of targets.
+# fuzz/corpus/TARGET is only read. New inputs are stored in target/fuzz/corpus/TARGET; inputs that crash, hang or
+# allocate too much are stored in target/fuzz/artifacts. The last line is `N passed, 0 failed`, where N is the number of
+# targets.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-# One target works in a folder of its own.
+# Absolute paths, because one target changes its working directory.
 out=$PWD/target/fuzz corpora=$PWD/fuzz/corpus dictionary=$PWD/fuzz/dictionary.txt
 host=$(rustc -vV | sed -n 's/^host: //p')
 programs=$out/$host/release
 mkdir -p $out/corpus $out/artifacts $out/logs
 
-# Coverage as cargo-fuzz asks for it; these flags are stable, unlike sanitizers. With --target they do not reach build scripts.
+# The coverage flags of cargo-fuzz, which are stable, unlike sanitizers. With --target, they do not apply to build
+# scripts.
 coverage="--cfg fuzzing -Cpasses=sancov-module"
 for option in level=4 inline-8bit-counters pc-table trace-compares; do
     coverage+=" -Cllvm-args=-sanitizer-coverage-$option"
@@ -30,7 +33,7 @@ CARGO_TARGET_DIR=$out RUSTFLAGS="$coverage" cargo build --quiet --release --mani
 targets=("$@")
 [ $# -gt 0 ] || mapfile -t targets < <(basename -s .rs fuzz/targets/*.rs)
 
-# one TARGET: its log ends with what libFuzzer has to say at the end.
+# one TARGET: runs a target, and prints its speed or, if it fails, the end of its log.
 one() {
     local target=$1 limit
     mkdir -p "$out/corpus/$target" "$corpora/$target"

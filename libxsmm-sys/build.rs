@@ -1,9 +1,9 @@
-//! Finds LIBXSMM, tells which interface it has, and links it.
+//! Finds LIBXSMM, determines its interface, and links it.
 //!
-//! `LIBXSMM_DIR` is the prefix of an installation or a source tree it was built in, and decides if it is set; otherwise
-//! pkg-config is asked. The version in the headers tells the interfaces apart, as that is what the library was built with.
-//! Crates that depend on this one get `DEP_XSMM_API` ("1" or "2") and `DEP_XSMM_VERSION`. Nothing is compiled, and the
-//! library is never built here.
+//! If `LIBXSMM_DIR` is set, LIBXSMM must be there: it is the prefix of an installation, or a source tree in which
+//! LIBXSMM was built. Otherwise pkg-config finds the library. The version in the headers determines the interface,
+//! because the library was built with these headers. The build scripts of dependent crates receive `DEP_XSMM_API` ("1"
+//! or "2") and `DEP_XSMM_VERSION`. Nothing is compiled, and the library is never built here.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
@@ -15,13 +15,13 @@ To go on, do one of these:
                                and set LIBXSMM_DIR=/some/place
   without LIBXSMM              leave out the cargo feature `libxsmm`";
 
-/// Where an installation's parts are.
+/// The folders of an installation.
 struct Installation {
     headers: PathBuf,
     libraries: PathBuf,
 }
 
-/// What the headers say.
+/// The interface of the library, as read from its headers.
 struct Interface {
     api: u32,
     version: String,
@@ -36,7 +36,7 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(xsmm_api, values(\"1\", \"2\"))");
     println!("cargo::rustc-check-cfg=cfg(xsmm_ilp64)");
     if env::var_os("DOCS_RS").is_some() {
-        // Documentation is of both interfaces and links neither.
+        // Documentation covers both interfaces and links no library.
         println!("cargo::rustc-cfg=xsmm_api=\"1\"");
         println!("cargo::rustc-cfg=xsmm_api=\"2\"");
         return;
@@ -52,7 +52,7 @@ fn find() -> Result<Installation, String> {
         return below(Path::new(&prefix));
     }
     let package = "libxsmm";
-    // System folders are left out of pkg-config's flags, so its variables are asked.
+    // pkg-config omits system folders from its flags, so its variables are read instead.
     let probed = pkg_config::Config::new().cargo_metadata(false).env_metadata(true).probe(package);
     let variable = |name| pkg_config::get_variable(package, name).map(PathBuf::from);
     let found = probed.and_then(|_| Ok((variable("includedir")?, variable("libdir")?)));
@@ -77,7 +77,7 @@ fn below(prefix: &Path) -> Result<Installation, String> {
     Ok(Installation { headers, libraries: libraries.clone() })
 }
 
-/// The folder that has the headers: newer installations put them one level deeper.
+/// The folder that contains the headers: newer installations put them one level deeper.
 fn with_headers(include: &Path) -> Result<PathBuf, String> {
     let folders = [include.to_owned(), include.join("libxsmm")];
     let found = folders.iter().find(|folder| folder.join("libxsmm_version.h").is_file());
@@ -86,7 +86,7 @@ fn with_headers(include: &Path) -> Result<PathBuf, String> {
         .ok_or_else(|| folders.map(|folder| format!("  {}: no libxsmm_version.h", folder.display())).join("\n"))
 }
 
-/// How the library of a folder is linked.
+/// The kind of the library in a folder, for the linker; `None` if there is no library.
 fn library(folder: &Path) -> Option<&'static str> {
     let has = |name: &str| folder.join(name).exists();
     if has("libxsmm.a") {
@@ -109,7 +109,7 @@ fn interface(headers: &Path) -> Result<Interface, String> {
     let name = defined(&version, "LIBXSMM_CONFIG_VERSION").unwrap_or_default().trim_matches('"').to_owned();
     let wide = defined(&config, "LIBXSMM_CONFIG_ILP64").is_some_and(|value| value != "0");
     let major: Option<u32> = defined(&version, "LIBXSMM_CONFIG_VERSION_MAJOR").and_then(|value| value.parse().ok());
-    // Snapshots between the two have a version of 1 and functions like those of 2, with other values of flags.
+    // Snapshots between the two have a version of 1 and functions like those of 2, but other values of flags.
     let between = functions.contains("libxsmm_dispatch_gemm");
     let api = match major {
         Some(1) if !between && functions.contains("libxsmm_smmdispatch_reducebatch_strd(") => 1,

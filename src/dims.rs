@@ -1,6 +1,7 @@
-//! Kinds of dimensions: the set algebra that everything else rests on.
+//! Kinds of dimensions, derived by set algebra from the labels of the three tensors of a contraction.
 //!
-//! In a binary contraction `left, right -> out` every dimension is one of four kinds, by where its label occurs:
+//! In a binary contraction `left, right -> out` every dimension has one of four kinds, given by the tensors that
+//! contain its label:
 //!
 //! | kind | left | right | out |
 //! |---|---|---|---|
@@ -9,8 +10,8 @@
 //! | `n` | no | yes | yes |
 //! | `k` | yes | yes | no |
 //!
-//! Invariant: the labels of one tensor are distinct here. Repeated labels, and labels of only one tensor, become unary
-//! steps before a contraction is formed ([`crate::tree`]), so they are an error in this module, not a fifth kind.
+//! Invariant: the labels of one tensor are distinct. Repeated labels, and labels of only one tensor, are removed by
+//! unary steps before a contraction is formed ([`crate::tree`]). In this module they are errors.
 
 pub use einsum_parser::Label;
 use serde::{Deserialize, Serialize};
@@ -47,21 +48,22 @@ impl std::fmt::Display for Kind {
     }
 }
 
-/// The dimensions of a binary contraction, by kind; each list in the order of `out` (c, m, n) or of `left` (k).
+/// The dimensions of a binary contraction, grouped by kind. The lists c, m and n are in the order of `out`; k is in the
+/// order of `left`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Kinds {
-    /// [`Kind::C`].
+    /// Labels of kind [`Kind::C`].
     pub c: Vec<Label>,
-    /// [`Kind::M`].
+    /// Labels of kind [`Kind::M`].
     pub m: Vec<Label>,
-    /// [`Kind::N`].
+    /// Labels of kind [`Kind::N`].
     pub n: Vec<Label>,
-    /// [`Kind::K`].
+    /// Labels of kind [`Kind::K`].
     pub k: Vec<Label>,
 }
 
 impl Kinds {
-    /// The kind of a label, if the contraction has it.
+    /// The kind of a label; `None` if the contraction does not have the label.
     pub fn of(&self, label: Label) -> Option<Kind> {
         [(&self.c, Kind::C), (&self.m, Kind::M), (&self.n, Kind::N), (&self.k, Kind::K)]
             .into_iter()
@@ -77,7 +79,7 @@ impl Kinds {
     }
 }
 
-/// Why three label lists are not a binary contraction.
+/// The reason why three lists of labels are not a binary contraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ClassifyError {
     #[error("a label occurs twice in one tensor")]
@@ -91,7 +93,7 @@ pub enum ClassifyError {
 /// Sorts the labels of `left, right -> out` into kinds by set algebra.
 ///
 /// # Errors
-/// A label twice in one tensor, in one operand only, or in `out` only.
+/// Fails if a label occurs twice in one tensor, in one operand and no other tensor, or in `out` only.
 ///
 /// ```
 /// use einsum_dist::dims::{classify, Kind, Label};

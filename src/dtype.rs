@@ -1,7 +1,7 @@
-//! The element types known at run time.
+//! The element type as a run-time value.
 //!
-//! Everything between the parser and the executor counts elements and moves bytes; only [`crate::kernel`] and the thin
-//! public wrappers know a Rust element type. [`Dtype`] is the bridge. Deliberately absent: integers, half precision.
+//! Planning and scheduling count elements and bytes, so they use a [`Dtype`]. Only [`crate::kernel`] and the public
+//! wrappers are generic over the Rust element type. Deliberately absent: integers, half precision.
 
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ impl Dtype {
         if self.is_complex() { 8 } else { 2 }
     }
 
-    /// The type that holds both without loss, as NumPy promotes.
+    /// The smallest type that represents the values of both types without loss, as in NumPy.
     pub fn promote(self, other: Dtype) -> Dtype {
         let complex = self.is_complex() || other.is_complex();
         let double = |d: Dtype| matches!(d, Dtype::Float64 | Dtype::Complex128);

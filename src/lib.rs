@@ -7,8 +7,8 @@
 //!      --verify--> Verified --compile--> Program --run--> tensors, metrics
 //! ```
 //!
-//! Data flows one way and every stage is a value. An algorithm is a function that returns a schedule; one executor runs
-//! schedules and one verifier proves them.
+//! Data flows one way and every stage is a value. An algorithm is a function that returns a schedule. One executor runs
+//! all schedules, and one verifier proves them correct.
 //!
 //! | to | start at |
 //! |---|---|
@@ -50,13 +50,13 @@
 //! [`Error`].
 //!
 //! Features, none by default: `mpi` runs on MPI ranks, `libxsmm` uses LIBXSMM for small products, `hwloc` reads the
-//! machine's topology from hwloc, `full` enables all of them. The program is the package `einsum-dist-cli`. The items
-//! listed here are the public interface. Modules that the hidden feature `internals` makes public, for the program,
-//! tests and benchmarks, may change in any version.
+//! machine's topology from hwloc, `full` enables all of them. The program is the package `einsum-dist-cli`. This page
+//! lists the public interface. The hidden feature `internals` makes more modules public for the program, tests and
+//! benchmarks; they may change in any version.
 
 #![deny(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// In a build of the facade alone, much of what only tests and the command line use is unused.
+// Without `internals`, items that only the tests and the command line use are dead code.
 #![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports, unused_macros))]
 
 #[cfg(not(feature = "internals"))]

@@ -4,12 +4,14 @@
 //! Expression --shapes--> Einsums (any number of inputs each) --an order for each--> Tree
 //! ```
 //!
-//! Labels are resolved first: the summed labels of a bracket are its own (the two `j` of `[ij->i],jk->ik` are two
-//! dimensions), ellipses become dimensions aligned at the right, implicit outputs are spelled out, extents of 1 are
-//! broadcast. A unary step first reduces every operand of a contraction to labels that occur once in it and elsewhere.
+//! Labels are resolved first. The summed labels of a bracket are local to it: the two `j` of `[ij->i],jk->ik` are two
+//! dimensions. Ellipses become dimensions aligned at the right, implicit outputs are spelled out, and extents of 1 are
+//! broadcast. If an operand of a contraction has repeated labels, or labels that no other tensor has, a unary step
+//! first removes them.
 //!
 //! Invariants: nodes come after their inputs, and the last node is the root; the labels of every node except leaves are
-//! distinct; a contraction's labels are all c, m, n or k. Nothing here recurses, so memory alone limits the depth.
+//! distinct; a contraction's labels are all c, m, n or k. No function here is recursive, so the depth of a tree is
+//! limited by memory only.
 //!
 //! Deliberately absent: searching for an order, which [`crate::plan`] does.
 
@@ -27,18 +29,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::dims::{Kinds, Label};
 
-/// A node of a [`Tree`], by its index.
+/// The index of a node in a [`Tree`].
 pub type NodeId = usize;
 
-/// What a unary step does beyond ordering dimensions.
+/// The operation of a unary step. Every operation may also reorder dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnaryOp {
-    /// Nothing: only reorders dimensions, or copies the tensor.
+    /// Only reorders dimensions, or copies the tensor.
     Permute,
     /// Sums over the labels that the result lacks.
     Sum,
-    /// Takes the elements whose indices of a repeated label are equal.
+    /// Keeps the elements whose indices of a repeated label are equal, and sums over the labels that the result lacks.
     Diagonal,
 }
 
@@ -57,7 +59,7 @@ pub enum Step {
 /// One einsum whose contraction order is still open.
 #[derive(Debug)]
 pub struct Network<'a> {
-    /// Labels of the inputs; a label may occur twice in an input, or in no other input.
+    /// Labels of each input. A label may be repeated within an input, and need not occur in more than one input.
     pub tensors: Vec<&'a [Label]>,
     /// Labels of the result.
     pub output: &'a [Label],
@@ -65,12 +67,12 @@ pub struct Network<'a> {
     pub extents: &'a [usize],
 }
 
-/// The order in which the tensors of an einsum are contracted: groups of tensors that become one. The inputs are
-/// numbered 0 to n - 1, and results follow in order. Each number occurs once, except for the last one, which is the
-/// final result.
+/// The order in which the tensors of an einsum are contracted. Each group lists the tensors that are contracted into
+/// one. Tensors are numbered: first the inputs from 0 to n - 1, then the result of each group. Each number occurs in
+/// exactly one group, except the last number, which is the final result.
 pub type Order = Vec<Vec<usize>>;
 
-/// Contracts tensors in the order in which they are written.
+/// The order that contracts tensors from left to right, as they are written.
 pub fn left_to_right(tensors: usize) -> Order {
     let left = |step: usize| if step == 0 { 0 } else { tensors + step - 1 };
     (1..tensors).map(|right| vec![left(right - 1), right]).collect()
@@ -79,24 +81,25 @@ pub fn left_to_right(tensors: usize) -> Order {
 /// A tensor of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Its dimensions, the slowest first.
+    /// Its dimensions, the slowest-varying one first.
     pub labels: Vec<Label>,
     /// How it is computed.
     pub step: Step,
-    /// The place in the expression that it comes from.
+    /// The part of the expression that defines it.
     pub span: Span,
 }
 
-/// An expression with its extents, in which every step is known.
+/// An expression with its extents, as a tree of unary steps and contractions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
-    /// Distinct names of dimensions; a bracket's own dimension that shares its letter with another gets primes.
+    /// Distinct names of dimensions. If several dimensions have the same letter, all but the first get primes or
+    /// numbers.
     pub names: Vec<String>,
     /// Extents of dimensions, by label.
     pub extents: Vec<usize>,
-    /// Nodes, each after its inputs; the last one is the result.
+    /// Nodes, each after its inputs. The last node is the result.
     pub nodes: Vec<Node>,
-    /// How many operands there are.
+    /// Number of operands.
     pub operands: usize,
 }
 
@@ -104,7 +107,7 @@ impl Tree {
     /// Contracts every einsum in the order that `order` returns for it.
     ///
     /// # Errors
-    /// The errors of `order`.
+    /// Returns the errors of `order`.
     pub fn new<E>(einsums: &Einsums, order: impl FnMut(&Network) -> Result<Order, E>) -> Result<Tree, E> {
         build::build(einsums, order)
     }
@@ -116,7 +119,7 @@ impl Tree {
         tree
     }
 
-    /// The result.
+    /// The node of the result, which is the last node.
     pub fn root(&self) -> NodeId {
         self.nodes.len() - 1
     }
@@ -136,7 +139,7 @@ impl Tree {
         labels.iter().map(|&label| self.extent(label)).collect()
     }
 
-    /// Labels as a term: `mk`, or `[m0,k0]` where names have several characters.
+    /// Labels written as a term: `mk`, or `[m0,k0]` if a name has several characters.
     pub fn term(&self, labels: &[Label]) -> String {
         term(&self.names, labels)
     }
@@ -151,7 +154,7 @@ impl Tree {
         }
     }
 
-    /// Multiply-adds of a contraction: the product of all its extents.
+    /// Multiply-adds of a contraction: the product of all its extents. 0 for other steps.
     pub fn products(&self, node: NodeId) -> f64 {
         match &self.nodes[node].step {
             Step::Contract { kinds, .. } => kinds.iter().map(|(label, _)| self.extent(label) as f64).product(),
@@ -160,7 +163,7 @@ impl Tree {
     }
 }
 
-/// Labels as a term, by the names of all labels: `mk`, or `[m0,k0]` where one of them has several characters.
+/// Labels written as a term: `mk`, or `[m0,k0]` if a name has several characters. `names` is indexed by label.
 pub fn term(names: &[String], labels: &[Label]) -> String {
     let names: Vec<&str> = labels.iter().map(|label| names[label.0 as usize].as_str()).collect();
     if names.iter().any(|name| name.chars().count() != 1) { format!("[{}]", names.join(",")) } else { names.concat() }

@@ -12,12 +12,12 @@
 //! streams. The medians over all rounds are printed as CSV.
 //!
 //! ```text
-//! plain           computing while plain streams carry as many bytes as the product's transfers, each way: what is left of a
-//!                 processor next to TCP, for any program
-//! exposed         what has nothing to hide behind, if everything else is hidden: the plan played at the measured rates, less
-//!                 the longer of computing and transfers. The first block or the last one, or a piece of it
+//! plain           computing while plain streams transfer the bytes of the product in each direction: the speed that TCP
+//!                 leaves to any program
+//! exposed         time of transfers that no computing can hide, such as (a piece of) the first or the last block: time
+//!                 of the plan simulated at the measured rates - max(compute, transfer)
 //! bound           1.15 max(compute, transfer) + exposed
-//! slowdown        without overlap; at least 1.5
+//! slowdown        time without overlap / time with overlap; required: at least 1.5
 //! ```
 //!
 //! | file | content |

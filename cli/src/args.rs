@@ -1,7 +1,7 @@
 //! The flags as typed.
 //!
-//! Invariant: apart from the conflicts that clap detects, each flag is handled by itself. Deliberately absent: options
-//! of algorithms, kernels and transports that this build lacks; every listed option works.
+//! Invariant: apart from the conflicts that clap detects, each flag is parsed independently of the others. Deliberately
+//! absent: checks that depend on several flags, on the expression or on files, which are in `validate`.
 
 use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -14,7 +14,8 @@ use einsum_dist::plan::AlgorithmName;
 
 use super::values;
 
-/// Contracts an einsum expression, or a tree of them, on one core, all sockets of a machine, or many machines.
+/// Contracts an einsum expression, or a tree of such expressions, on one core, all sockets of a machine, or many
+/// machines.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -23,8 +24,8 @@ use super::values;
     override_usage = "einsum-dist [OPTIONS] EXPRESSION [OPERAND.npy]...\n       mpirun -n 4 einsum-dist [OPTIONS] EXPRESSION [OPERAND.npy]..."
 )]
 pub struct Args {
-    /// What to contract: an einsum `mk,kn->mn`, a tree `[ij,jk->ik],kl->il`, an einsum_ir tree
-    /// `[m0,k0],[k0,n0]->[m0,n0]`, `@FILE` to read one from a file, or `-` to read it from standard input
+    /// The expression to contract: an einsum `mk,kn->mn`, a tree `[ij,jk->ik],kl->il`, an einsum_ir tree
+    /// `[m0,k0],[k0,n0]->[m0,n0]`, `@FILE` to read one from a file, or `-` to read one from standard input
     #[arg(required_unless_present_any = ["completions", "man_page"])]
     pub expression: Option<String>,
 
@@ -36,9 +37,9 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE.npy", allow_hyphen_values = true, value_parser = values::file())]
     pub output: Option<PathBuf>,
 
-    /// Extents for random operands: `m=4096,k=512` by name, one number for all dimensions, `8,k=512` for both, or a
-    /// list in ascending order of the names of an einsum_ir tree [default: the largest power of two, at most 2048, with
-    /// which no tensor has more than four million elements]
+    /// Extents for random operands: `m=4096,k=512` by name, one number for all dimensions, `8,k=512` for one number
+    /// with exceptions, or a list in ascending order of the names of an einsum_ir tree [default: the largest power of
+    /// two, at most 2048, with which no tensor has more than four million elements]
     #[arg(short, long, value_name = "EXTENTS", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Operands")]
     pub size: Vec<String>,
@@ -54,13 +55,13 @@ pub struct Args {
     #[arg(help_heading = "Operands")]
     pub seed: u64,
 
-    /// Number of ranks in this process; under mpirun, the launcher sets it [default: one for each NUMA domain whose
-    /// cores this process may use, fewer if many cores would then be idle]
+    /// Number of ranks in this process; under mpirun, the launcher sets it [default: one per NUMA domain whose cores
+    /// this process may use, or fewer if that would leave many cores idle]
     #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true, value_parser = values::count())]
     #[arg(help_heading = "Ranks")]
     pub ranks: Option<NonZeroUsize>,
 
-    /// Fail if ranks have no task and hold no block; by default they stay idle, with a warning
+    /// Fail if any rank has no task and stores no block; by default such ranks stay idle, with a warning
     #[arg(long)]
     #[arg(help_heading = "Ranks")]
     pub strict_ranks: bool,
@@ -76,25 +77,25 @@ pub struct Args {
     pub algorithm: String,
 
     /// Distributions of the operands and the result, separated by `;`: `m:2 k:3; k:cyclic(64,2) n:3; x6`. Each is a
-    /// grid of ranks whose axes are even tiles (`m:2`), blocks dealt out in turn (`m:cyclic(64,2)`), cuts at given
-    /// indices (`m:at(10,30)`) or replicas (`x2`); `one` is a single rank, `@4` or `@(2,0)` at the end names the ranks,
-    /// and `*` leaves the choice to the planner
+    /// grid of ranks whose axes are even tiles (`m:2`), block-cyclic tiles (`m:cyclic(64,2)`), tiles cut at given
+    /// indices (`m:at(10,30)`) or replicas (`x2`). `one` is a single rank, `@4` or `@(2,0)` at the end selects the
+    /// ranks, and `*` leaves the choice to the planner
     #[arg(long, value_name = "SPEC", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub distribution: Option<String>,
 
-    /// The dimension that algorithms cut, or two of them: `m,n`
+    /// The dimension that algorithms cut, or two dimensions separated by a comma: `m,n`
     #[arg(long, value_name = "LABEL", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub cut: Option<String>,
 
-    /// Contraction order outside brackets: auto, greedy, optimal, anneal, left-to-right, or positions in the list of
-    /// operands in the format of opt_einsum: "(0,1),(0,1)"
+    /// Order of the contractions that brackets leave open: auto, greedy, optimal, anneal, left-to-right, or positions
+    /// in the list of operands in the format of opt_einsum: "(0,1),(0,1)"
     #[arg(long, value_name = "PATH", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub path: String,
 
-    /// Time budget of the search for the contraction order, for a core of about 3 GHz; it is counted in steps, so that
+    /// Time budget of the search for the contraction order, on a core of about 3 GHz. The search counts steps, so that
     /// all ranks find the same order [default: 10 for optimal; for auto a tenth of the predicted run time, at most 2]
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = values::seconds())]
     #[arg(help_heading = "Plan")]
@@ -102,7 +103,8 @@ pub struct Args {
 
     /// Kernel of local contractions: auto, xsmm (LIBXSMM), portable (our own, with the widest instructions of this
     /// processor), avx2, avx512, neon, or reference (one product after another, slow, for comparison); a kernel that is
-    /// not available is an error. auto is portable, and xsmm for batches of small products if this build has it
+    /// not available is an error. auto chooses portable, or xsmm for batches of small products if this build includes
+    /// it
     #[arg(long, value_name = "KERNEL", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub kernel: String,
@@ -112,13 +114,12 @@ pub struct Args {
     #[arg(help_heading = "Plan")]
     pub no_layout: bool,
 
-    /// Do not overlap transfers with computation, in runs and with --simulate; predicted times assume overlap all the
-    /// same
+    /// Do not overlap transfers with computation, in runs and with --simulate; predicted times still assume overlap
     #[arg(long)]
     #[arg(help_heading = "Plan")]
     pub no_overlap: bool,
 
-    /// Let cannon run on any number of ranks; those beyond the largest square are idle
+    /// Let cannon run on any number of ranks; ranks beyond the largest square number stay idle
     #[arg(long)]
     #[arg(help_heading = "Plan")]
     pub idle: bool,
@@ -133,19 +134,19 @@ pub struct Args {
     #[arg(help_heading = "Plan")]
     pub forbid_redistribution: bool,
 
-    /// Most bytes that each rank may use: `4GiB`, `500MB`; larger contractions are sliced
+    /// Maximum number of bytes that each rank may use: `4GiB`, `500MB`; larger contractions are sliced
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub memory_limit: Option<String>,
 
-    /// How blocks travel: auto (the fastest in a short measurement), shared (memory of one process, or of the processes
-    /// of a node under mpirun, with messages between nodes), message or rma (under mpirun), or
-    /// throttled:BYTES_PER_SECOND (ranks of one process)
+    /// Transport of blocks between ranks: auto (the fastest in a short measurement), shared (memory shared within one
+    /// process or, under mpirun, within a node, with messages between nodes), message or rma (MPI messages or one-sided
+    /// calls, under mpirun), or throttled:BYTES_PER_SECOND (ranks of one process)
     #[arg(long, value_name = "TRANSPORT", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Ranks")]
     pub transport: String,
 
-    /// Add the result to this array
+    /// Add the array in this file to the result
     #[arg(long, value_name = "FILE.npy", allow_hyphen_values = true, value_parser = values::file())]
     #[arg(help_heading = "Operands")]
     pub accumulate: Option<PathBuf>,
@@ -155,13 +156,13 @@ pub struct Args {
     #[arg(help_heading = "Run")]
     pub repeat: NonZeroU32,
 
-    /// Number of runs before the timed ones
+    /// Number of untimed runs before the timed runs
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true, value_parser = values::warmup())]
     #[arg(help_heading = "Run")]
     pub warmup: u32,
 
-    /// Recompute elements of the result in double precision and compare: all of them if that is quick, a sample
-    /// otherwise
+    /// Recompute elements of the result in double precision and compare: all elements if that is quick, otherwise a
+    /// sample
     #[arg(long)]
     #[arg(help_heading = "Run")]
     pub check: bool,
@@ -171,18 +172,18 @@ pub struct Args {
     #[arg(help_heading = "Reports")]
     pub explain: bool,
 
-    /// As --explain, and simulate the schedules of all ranks: who computes, sends and receives when
+    /// As --explain, and simulate the schedules of all ranks: when each rank computes, sends and receives
     #[arg(long)]
     #[arg(help_heading = "Reports")]
     pub simulate: bool,
 
-    /// Write a trace for chrome://tracing and Perfetto: the tasks of every rank's workers, and its transfers, in the
-    /// last run or in the simulation
+    /// Write a trace for chrome://tracing and Perfetto: the tasks of every rank's workers and the transfers of every
+    /// rank, from the last run or from the simulation
     #[arg(long, value_name = "FILE.json", allow_hyphen_values = true, value_parser = values::file())]
     #[arg(help_heading = "Reports")]
     pub trace: Option<PathBuf>,
 
-    /// Draw the same for at most 64 ranks
+    /// Draw the tasks and transfers of up to 64 ranks over time, as a picture in SVG
     #[arg(long, value_name = "FILE.svg", allow_hyphen_values = true, value_parser = values::file())]
     #[arg(help_heading = "Reports")]
     pub timeline: Option<PathBuf>,
@@ -192,9 +193,9 @@ pub struct Args {
     #[arg(help_heading = "Plan")]
     pub machine: Option<PathBuf>,
 
-    /// Fail if a peer does not answer for this long while this rank has nothing to compute. Choose it longer than any
-    /// rank takes without communicating, to read, check, write or run consecutive tasks. Between ranks of one process
-    /// it takes effect when the silent rank returns
+    /// Fail if a peer does not respond for this long while this rank has nothing to compute. The time must exceed the
+    /// longest period in which any rank does not communicate because it reads, checks, writes or runs consecutive
+    /// tasks. Between ranks of one process, the timeout takes effect when the silent rank returns
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = values::seconds())]
     #[arg(help_heading = "Ranks")]
     pub timeout: Option<f64>,
@@ -233,13 +234,13 @@ impl Args {
     }
 }
 
-/// Whether `--json` was given; works even if the arguments are wrong.
+/// Whether `--json` was given. Works even if other arguments are invalid.
 pub fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }
 
-/// Puts a space before expressions such as `->`, which clap would parse as flags. Leaves everything else unchanged: it
-/// may be the name of a file.
+/// Puts a space before expressions such as `->`, which clap would parse as flags. Leaves all other arguments unchanged,
+/// because they may be file names.
 fn readable(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
     let mut only_positional = false;
     arguments.map(move |argument| {
@@ -253,7 +254,8 @@ fn readable(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = O
     })
 }
 
-/// Removes the space of [`readable`] from operands, which are files. Flags refuse such file names.
+/// Removes the space that [`readable`] added to operands, because operands are file names. Flags refuse such file
+/// names.
 fn as_typed(mut args: Args) -> Args {
     for operand in &mut args.operands {
         if let Some(typed) =
@@ -272,7 +274,7 @@ fn algorithms_in_a_line() -> String {
     format!("{} or {last}, for every contraction of the expression", others.join(", "))
 }
 
-/// What each algorithm cuts, and what travels between ranks.
+/// A table of the algorithms: the dimensions that each cuts, and the tensors that it moves between ranks.
 fn algorithms_in_a_table() -> String {
     let rows = AlgorithmName::ALL.map(|algorithm| [algorithm.name(), algorithm.cuts(), algorithm.moves()]);
     let rows: Vec<[&str; 3]> = [["Algorithm", "cuts", "moves"]].into_iter().chain(rows).collect();

@@ -1,8 +1,9 @@
-//! Sums as accurate as in twice the precision: the reference for a result in double precision has to be better than
-//! the result.
+//! Compensated sums, as accurate as sums in twice the precision. The reference for a result in double precision must be
+//! more accurate than the result itself.
 //!
 //! T. Ogita, S. M. Rump and S. Oishi, Accurate Sum and Dot Product, SIAM J. Sci. Comput. 26 (2005), algorithm 4.1: the
-//! errors of all additions are summed too. Invariant: infinities and NaN come out as in a plain sum.
+//! rounding errors of all additions are summed separately and added to the total. Invariant: infinities and NaN give
+//! the same total as a plain sum.
 
 use num_complex::Complex;
 
@@ -22,7 +23,7 @@ impl Compensated {
     }
 
     pub fn total(&self) -> f64 {
-        // When a sum leaves the range, its errors are infinite or NaN.
+        // If the sum overflows, the errors are infinite or NaN.
         if self.sum.is_finite() && self.errors.is_finite() { self.sum + self.errors } else { self.sum }
     }
 }

@@ -1,4 +1,4 @@
-//! A run as its flags describe it, once they have been checked together.
+//! The validated description of a run, made from its flags.
 //!
 //! Invariant: every rank of the world has the same [`RunConfig`], or none has one. Deliberately absent: the checks,
 //! which are in `validate`.
@@ -15,7 +15,7 @@ use einsum_dist::tree::Tree;
 pub struct RunConfig {
     pub tree: Tree,
     pub plan: Plan,
-    /// The plan for a single rank, to compare with, where the machine describes its topology.
+    /// The plan for a single rank, for comparison; only if the machine describes its topology.
     pub by_one: Option<Plan>,
     /// Seconds spent on planning.
     pub plan_seconds: f64,
@@ -34,7 +34,7 @@ pub struct RunConfig {
     pub check_bytes: u64,
     pub explain: bool,
     pub simulate: bool,
-    /// Whether transfers run while workers compute, as predicted times assume.
+    /// Whether transfers overlap with computation. Predicted times always assume that they do.
     pub overlap: bool,
     pub trace: Option<PathBuf>,
     pub timeline: Option<PathBuf>,
@@ -44,13 +44,13 @@ pub struct RunConfig {
 }
 
 impl RunConfig {
-    /// The name of the kernel that multiplies, from the schedules of the sampled ranks.
+    /// The name of the kernel that multiplies, as found in the schedules of the sampled ranks.
     pub fn kernel(&self) -> &'static str {
         let ranks = self.plan.sampled_ranks();
         kernel_name(self.contractor, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))
     }
 
-    /// Simulates the plan as it runs, with or without overlap; `None` for very many ranks.
+    /// Simulates the plan with or without overlap, as it runs. `None` if there are too many ranks to simulate.
     pub fn played(&self) -> Option<Timeline> {
         if self.overlap { self.plan.simulate() } else { self.plan.simulate_in_turns() }
     }

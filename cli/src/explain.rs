@@ -1,5 +1,5 @@
-//! `--explain` and `--simulate`: the plan, its proof and its simulation, for any number of ranks that can be planned
-//! for. Touches no data.
+//! `--explain` and `--simulate`: the plan, its proof and its simulation, for any number of ranks that the planner
+//! supports. Reads no operand data.
 
 use einsum_dist::machine::{Placement, RankPlacement, Topology, listed};
 use einsum_dist::plan::{Classes, MAX_FULL_PROOF_RANKS, Step};
@@ -12,11 +12,11 @@ use super::print::json;
 use super::units::{counted, seconds};
 use super::{Result, trace_files};
 
-/// Maximum placement warnings printed: with many ranks they are alike.
+/// Maximum number of placement warnings that are printed. With many ranks, the warnings are similar.
 const MAX_WARNINGS: usize = 8;
 
-/// Verifies the plan and returns its description on the process of rank 0. Also returns the error of a trace or
-/// timeline file that could not be written.
+/// Verifies the plan. Returns its description on the process of rank 0, and the error of a trace or timeline file that
+/// could not be written.
 ///
 /// # Errors
 /// The plan does not verify: a bug in the engine.
@@ -61,14 +61,14 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     Ok((Some(text), unshown))
 }
 
-/// A line for the host and one for each of its ranks; only the first ranks if there are many.
+/// One line for the host and one for each of its ranks; if there are many ranks, only the first ones.
 pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
     let heads = std::iter::once("placement ").chain(std::iter::repeat("          "));
     let ranks = heads.zip(listed(places)).map(|(head, line)| format!("{head}{line}\n"));
     format!("topology  {host}\n{}", ranks.collect::<String>())
 }
 
-/// The predicted speed-up of all ranks over a single rank, which needs no core for communication.
+/// The predicted speed-up of all ranks over a single rank. A single rank needs no core for communication.
 fn speed_up(plan: &Plan, one: &Plan) -> String {
     let times = one.seconds() / plan.seconds().max(f64::MIN_POSITIVE);
     let workers = counted(one.machine.workers, "worker");

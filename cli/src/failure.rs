@@ -1,7 +1,7 @@
 //! The failures that end the program early: their messages and exit codes.
 //!
-//! Invariant: one message, in whatever form it is shown; carets only where a text has places. Deliberately absent: the
-//! choice of the rank that prints.
+//! Invariants: the message is the same in every output format. Carets appear only if the error has positions in a text.
+//! Deliberately absent: the choice of the rank that prints.
 
 use std::io::IsTerminal;
 
@@ -16,7 +16,7 @@ use einsum_parser::{Span, render_carets};
 use super::say::{self, say};
 use super::{Result, write_out};
 
-/// Maximum bytes of a text that is shown whole; a longer one is clipped around its places.
+/// Maximum bytes of a text that is shown in full. A longer text is clipped around the positions of the error.
 const WHOLE_LINES: usize = 400;
 
 /// Maximum bytes of a message, not counting carets and their text.
@@ -31,9 +31,9 @@ pub enum Failure {
     Library(Error),
     /// The result could not be printed.
     Print(std::io::Error),
-    /// The result is wrong; everything has been printed.
+    /// The result is wrong. The report has already been printed.
     Check,
-    /// A trace or timeline file cannot be written; everything has been printed.
+    /// A trace or timeline file cannot be written. The result has already been printed.
     Shown(Error),
 }
 
@@ -46,7 +46,7 @@ impl<E: Into<Error>> From<E> for Failure {
 /// Adds this rank to the error of an allocation.
 ///
 /// # Errors
-/// The given one.
+/// The given error.
 pub fn memory<V>(had: std::result::Result<V, OutOfMemory>) -> Result<V> {
     let rank = || Rank { number: launcher().map_or(0, |launcher| launcher.rank), host: host::name() };
     Ok(had.map_err(|cause| Error::Memory { rank: rank(), cause })?)
@@ -62,8 +62,8 @@ impl Failure {
         }
     }
 
-    /// Prints the failure on standard error and, with `json`, on standard output too, unless a result is already there.
-    /// Prints nothing for [`Failure::Check`], which was reported with its result.
+    /// Prints the failure on standard error. With `json`, also prints it on standard output, unless a result was
+    /// printed there. Prints nothing for [`Failure::Check`], which was reported with its result.
     pub fn print(&self, json: bool) {
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         match self {
@@ -72,7 +72,7 @@ impl Failure {
                 if text.len() > MAX_MESSAGE_BYTES {
                     say!("{}", clipped(text.trim_end()));
                 } else {
-                    // When standard error is gone, there is nowhere left to report.
+                    // If standard error is closed, there is nowhere to report the failure.
                     let _ = error.print();
                     if !text.ends_with('\n') {
                         say::write(format_args!("\n"));
@@ -99,12 +99,12 @@ impl Failure {
         if json {
             let (kind, message) = (self.kind(), self.message());
             let error = serde_json::json!({ "schema": 1, "error": { "kind": kind, "message": message } });
-            // As above, standard output may be gone.
+            // Standard output may be closed too.
             let _ = write_out(&format!("{error}\n"));
         }
     }
 
-    /// The kind of mistake, for scripts.
+    /// The category of the failure, for scripts.
     fn kind(&self) -> &'static str {
         match self {
             Failure::Arguments(_) => "usage",
@@ -125,7 +125,7 @@ impl Failure {
         }
     }
 
-    /// The message on one line; only both ends of one that quotes very much.
+    /// The message on one line. A message longer than `MAX_MESSAGE_BYTES` is clipped to its two ends.
     pub fn message(&self) -> String {
         clipped(&self.whole_message())
     }
@@ -144,7 +144,8 @@ impl Failure {
     }
 }
 
-/// Clips a text longer than any message to both of its ends: it quotes user input or the contents of a file.
+/// Clips a text longer than `MAX_MESSAGE_BYTES` to its two ends. Such a text quotes user input or the contents of a
+/// file.
 fn clipped(text: &str) -> String {
     if text.len() <= MAX_MESSAGE_BYTES {
         return text.to_owned();
@@ -159,7 +160,7 @@ fn clipped(text: &str) -> String {
     format!("{}[..]{}", &text[..head], &text[tail..])
 }
 
-/// The message with carets under its places.
+/// The message, with carets under the positions of the error in `text`.
 fn pointed(text: &str, message: &str, places: &[(Span, String)], help: Option<&str>, colour: bool) -> String {
     let text = text.trim_end();
     if text.is_empty() || text.len() > WHOLE_LINES {

@@ -1,6 +1,6 @@
-//! Numbers of all processes.
+//! Gathers numbers from all processes.
 //!
-//! Invariant: every process gets the same lists, in order of processes, and no number is rounded.
+//! Invariant: every process receives the same lists, in the order of the processes, and no number is rounded.
 
 use einsum_dist::World;
 

@@ -1,11 +1,11 @@
-//! A guard process that outlives rank 0, for launchers that may kill it without a signal that could be caught.
+//! A guard process that outlives rank 0 and removes its temporary files, for launchers that may kill rank 0 by SIGKILL.
 //!
-//! When MPICH's launcher ends by SIGHUP, as at the end of a session, or loses a rank, it kills the other ranks by
-//! SIGKILL at once. So rank 0 starts this program once more, in a process group that the launcher does not know. This
-//! guard reads until its standard input ends, which happens when rank 0 has ended, for whatever reason. Then it removes
-//! the temporary files that are left. Invariant: it removes no file that a process has locked. Deliberately absent:
-//! launchers that give ranks time after a first signal, and schedulers that kill all processes of a job, after which
-//! the next run removes the leftovers.
+//! MPICH's launcher kills its ranks by SIGKILL, without warning, when it loses a rank or is itself ended by SIGHUP, as
+//! at the end of a session. So rank 0 starts this program once more, in a process group of its own, which the launcher
+//! does not kill. This guard process reads its standard input to the end, which it reaches when rank 0 has ended for
+//! any reason. Then it removes the temporary files that are left. Invariant: it removes no file that a process has
+//! locked. Deliberately absent: guards for launchers that give ranks time after a first signal, and for schedulers that
+//! kill all processes of a job. After such a kill, the next run removes the leftovers.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -22,18 +22,18 @@ const VARIABLE: &str = "EINSUM_DIST_GUARD";
 /// Environment variable that MPICH's launcher sets.
 const HYDRA: &str = "HYDI_CONTROL_FD";
 
-/// Attempts to remove the files. A rank that is being killed closes its files one by one, so it may release its locks
-/// after its pipe.
+/// Maximum number of attempts to remove the files. A killed rank closes its files one by one, so it may release its
+/// locks after it has closed its pipe.
 const MAX_ATTEMPTS: usize = 40;
 const RETRY_INTERVAL: Duration = Duration::from_millis(25);
 
-/// If this process is a guard, does its work; returns whether it is one.
+/// Returns whether this process is a guard. If it is, first waits for rank 0 to end and removes the leftovers.
 pub fn guards() -> bool {
     if std::env::var_os(VARIABLE).is_none() {
         return false;
     }
     let mut ignored = Vec::new();
-    // However the input ends, rank 0 has ended.
+    // The input ends, with or without an error, only when rank 0 has ended.
     let _ = std::io::stdin().lock().read_to_end(&mut ignored);
     let outputs: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     for _ in 0..MAX_ATTEMPTS {
@@ -46,7 +46,7 @@ pub fn guards() -> bool {
     true
 }
 
-/// Starts a guard of these outputs on rank 0, if the launcher calls for one. Without a guard, the next run removes the
+/// Starts a guard for these outputs on rank 0 if the launcher is MPICH's. Without a guard, the next run removes the
 /// leftovers.
 pub fn start<'a>(world: &World, outputs: impl Iterator<Item = &'a Path>) {
     let outputs: Vec<&Path> = outputs.collect();

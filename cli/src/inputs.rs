@@ -44,15 +44,15 @@ fn read_text(typed: &str) -> Result<String> {
     Ok(text.trim_end().to_owned())
 }
 
-/// Reads a text file of at most `most` MiB. Waits for the data of a pipe, whose writer may come later.
+/// Reads a text file of at most `most` MiB. Blocks if the file is a pipe whose writer has not finished.
 ///
 /// # Errors
-/// Says why the file cannot be read, in words that follow its name.
+/// The reason why the file cannot be read, worded to follow its name.
 pub fn text_of(path: &Path, most: u64) -> std::result::Result<String, String> {
     text_from(File::open(path).map_err(|error| without_code(&error))?, most)
 }
 
-/// Reads text of at most `most` MiB, and no more than one byte beyond: the input may be endless.
+/// Reads text of at most `most` MiB. Reads at most one byte beyond that limit, because the input may be endless.
 fn text_from(file: impl Read, most: u64) -> std::result::Result<String, String> {
     let mut bytes = Vec::new();
     file.take((most << 20) + 1).read_to_end(&mut bytes).map_err(|error| without_code(&error))?;
@@ -89,7 +89,7 @@ pub fn headers(args: &Args) -> Result<Headers> {
 /// `--dtype` (float32 by default).
 ///
 /// # Errors
-/// An unknown type, or an array to accumulate onto that would lose digits in this type.
+/// An unknown type, or an array of `--accumulate` that would lose digits in this type.
 pub fn dtype(args: &Args, headers: &Headers) -> Result<Dtype> {
     let asked = args.dtype.as_deref().map(parse_dtype).transpose()?;
     let promoted = headers.operands.iter().map(|header| header.dtype).reduce(Dtype::promote);

@@ -9,11 +9,11 @@
 //! |---|---|
 //! | `args`, `values`, `sizes`, `units` | flags as typed, their values, and the small languages inside them |
 //! | `start` | the world: a single rank, ranks in this process, or the processes of mpirun |
-//! | `config`, `validate`, `inputs` | a run; all flags together, checked; headers of files |
+//! | `config`, `validate`, `inputs` | a validated run; the checks of all flags together; headers of files |
 //! | `paths` | checks that outputs can be written and overwrite no file that is read |
-//! | `run`, `outcome` | the run, and what it leaves to be printed |
-//! | `result_sink`, `check` | the consumers of its result, its comparison with double precision |
-//! | `gather` | numbers of all processes |
+//! | `run`, `outcome` | the run, and the values that it prints at its end |
+//! | `result_sink`, `check` | the consumers of the result; its comparison with double precision |
+//! | `gather` | gathers numbers from all processes |
 //! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
 //! | `explain`, `print` | standard output |
 //! | `trace_files` | the files of `--trace` and `--timeline` |
@@ -21,8 +21,8 @@
 //! | `signals`, `guard` | clean-up of temporary files when a signal ends the program |
 //!
 //! Invariants: only the public API of the library is used. After the world has started, all ranks agree on the outcome
-//! of every step that can fail on one rank, so all exit alike and none keeps waiting. Standard output carries results
-//! only.
+//! of every step that can fail on one rank, so all ranks exit with the same code and none waits for a failed one.
+//! Standard output carries results only.
 
 pub mod args;
 mod check;
@@ -65,7 +65,7 @@ use say::say;
 
 type Result<T> = std::result::Result<T, Failure>;
 
-/// Longer than rank 0 needs to start and print its message.
+/// How long other ranks wait before they exit with an error: longer than rank 0 needs to start and print its message.
 const SPEAKER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Runs the program.
@@ -75,7 +75,7 @@ pub fn main() -> ExitCode {
     }
     panics::install();
     let json = args::wants_json();
-    // Before the thread that waits for signals, the first thread to start: every thread reserves address space.
+    // Must precede the first thread, which waits for signals, because every thread reserves address space.
     panics::report_missing_memory(json);
     signals::install();
     let arguments = Args::parse_process();
@@ -95,7 +95,7 @@ pub fn main() -> ExitCode {
             if start::speaks() {
                 failure.print(json);
             } else {
-                // A launcher ends the other ranks when one exits with an error, and rank 0 has a message to print.
+                // A launcher ends all ranks when one exits with an error, so wait until rank 0 has printed its message.
                 std::thread::sleep(SPEAKER_TIMEOUT);
             }
             ExitCode::from(failure.code())
@@ -103,7 +103,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Help, version, completions and the manual page: printed without a world.
+/// The text of help, version, completions or the manual page, which are printed without a world.
 fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<String> {
     match arguments {
         Err(error) if !error.use_stderr() => Some(error.to_string()),
@@ -144,7 +144,7 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
             failure.print(json);
         }
         if let Failure::Library(Error::Comm(CommError::Mpi { .. })) = failure {
-            // The other ranks may not know of the failure, and rank 0 may never get to report it.
+            // The failure may be unknown to the other ranks, and rank 0 may be unable to report it.
             let message = if world.is_root() { format!("ends the run with code {code}") } else { failure.message() };
             world.abort(&message);
         }

@@ -1,21 +1,22 @@
 //! The Frobenius norm of a result of any size and scale.
 //!
-//! Squares of large and of small numbers are summed with scales of their own, so that no square leaves the range of
-//! double precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean Norm of a Vector, ACM TOMS 4 (1978);
-//! BLAS's dnrm2 does the same). Each of the three sums adds up blocks, and also sums the errors of these additions.
+//! Squares of large, ordinary and small numbers are summed separately, and large and small numbers are scaled first, so
+//! that no square leaves the range of double precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean
+//! Norm of a Vector, ACM TOMS 4 (1978); BLAS's dnrm2 does the same). Each of the three sums is a compensated sum of
+//! blocks.
 //!
 //! Invariants: scales are powers of two; a NaN makes the norm NaN, otherwise an infinity makes it infinite; the same
 //! blocks in the same order give the same bits.
 
 use super::compensated::Compensated;
 
-/// Numbers outside these two limits are scaled: 2^60 squares of numbers between them sum to less than the largest
-/// number.
+/// Numbers outside these two limits are scaled. The squares of 2^60 numbers within the limits sum to less than the
+/// largest double.
 const MAX_UNSCALED: f64 = power(480);
 const MIN_UNSCALED: f64 = power(-480);
 /// Factor that multiplies large numbers and divides small ones.
 const SCALE: f64 = power(-600);
-/// Numbers that are summed plainly before they join the compensated sums.
+/// Numbers in a block, whose squares are summed plainly before they are added to the compensated sums.
 const BLOCK: usize = 1 << 12;
 
 /// 2^exponent, as a normal number.
@@ -26,9 +27,9 @@ const fn power(exponent: i64) -> f64 {
 /// Sums of squares.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Norm {
-    /// Of large numbers, of the others, and of small ones.
+    /// Sums of the squares of large, ordinary and small numbers.
     sums: [Compensated; 3],
-    /// Of the current block.
+    /// The same sums for the current block.
     block: [f64; 3],
     added: usize,
     nan: bool,
@@ -68,7 +69,7 @@ impl Norm {
         [large, others, small, f64::from(u8::from(self.nan)), f64::from(u8::from(self.infinite))]
     }
 
-    /// The norm of everything that several processes have added, combined in their order.
+    /// The norm of the numbers that several processes have added, combined in the order of the processes.
     pub fn of<'a>(processes: impl Iterator<Item = &'a [f64]>) -> f64 {
         let (mut sums, mut nan, mut infinite) = ([Compensated::default(); 3], false, false);
         for numbers in processes {
@@ -95,7 +96,7 @@ impl Norm {
 mod tests {
     use super::*;
 
-    /// The norm of numbers that are spread over `processes`.
+    /// The norm of numbers that are distributed over `processes`.
     fn norm(numbers: &[f64], processes: usize) -> f64 {
         let parts = numbers.chunks(numbers.len().div_ceil(processes).max(1)).map(|part| {
             let mut norm = Norm::default();
@@ -124,7 +125,7 @@ mod tests {
     fn scales_are_mixed() {
         assert!((norm(&[3e200, 1.0, 4e200, 1e-200], 2) / 5e200 - 1.0).abs() < 1e-15);
         assert!((norm(&[3.0, 1e-200, 4.0], 3) - 5.0).abs() < 1e-15);
-        // Squares on both sides of a border count alike.
+        // Numbers on both sides of a limit have the same weight.
         let around: Vec<f64> = (0..1000).map(|i| MIN_UNSCALED * (0.5 + f64::from(i) / 1000.0)).collect();
         let plain = around.iter().map(|x| (x / MIN_UNSCALED).powi(2)).sum::<f64>().sqrt();
         assert!((norm(&around, 2) / MIN_UNSCALED - plain).abs() < 1e-12 * plain);

@@ -1,14 +1,14 @@
-//! What a run leaves to be printed.
+//! The values of a run that are printed at its end.
 //!
-//! Invariant: it is the same on every rank, except for the name of the kernel, which is that of the process.
-//! Deliberately absent: the result itself.
+//! Invariant: the values are the same on every rank, except for the name of the kernel, which each process determines
+//! for itself. Deliberately absent: the result itself.
 
 use einsum_dist::Error;
 use einsum_dist::report::{CheckReport, Measured, Seconds};
 
 use super::check::Overflow;
 
-/// The outcome of a run, the same on every rank.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Outcome {
     pub measured: Vec<Measured>,
@@ -16,7 +16,7 @@ pub struct Outcome {
     pub seconds: Seconds,
     pub norm: f64,
     pub check: Option<CheckReport>,
-    /// Elements that the type cannot hold, if the check found some.
+    /// Elements that overflow the type, if the check found any.
     pub overflow: Option<Overflow>,
     /// The kernel that contracted in this process.
     pub kernel: &'static str,

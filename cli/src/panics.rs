@@ -1,7 +1,7 @@
-//! Panics and exhausted memory: one line each, and no rank leaves the others waiting.
+//! Handles panics and exhausted memory: prints one line for each, and leaves no other rank waiting.
 //!
-//! The library handles panics during a run: it reports the task and ends all ranks. This module handles the rest, where
-//! a panic is a bug in this program.
+//! The library handles panics during a run: it reports the task and ends all ranks. This module handles all other
+//! panics, which are bugs in this program.
 
 use std::fmt::Arguments;
 use std::io::Write;
@@ -17,11 +17,11 @@ use einsum_dist::memory::{end_at_once, report_with, share_few_addresses};
 
 use super::say::say;
 
-/// Bytes of stack that the main thread touches at its start: where address space is limited, none may be left when the
-/// stack grows later, and that is a signal.
+/// Bytes of stack that the main thread touches at its start. If address space is limited, a later growth of the stack
+/// could fail, which would end the program by a signal.
 const STACK: usize = 1 << 20;
 
-/// Whether an error goes to standard output too, as one JSON object.
+/// Whether an error is also printed to standard output, as one JSON object.
 static JSON: AtomicBool = AtomicBool::new(false);
 
 /// The rank that a launcher assigned to this process.
@@ -30,14 +30,14 @@ static RANK: AtomicUsize = AtomicUsize::new(0);
 /// Bytes for a line of the report, more than the longest one.
 const LINE_BYTES: usize = 256;
 
-/// From now on, exhausted memory ends the program with a message. Must run before any thread starts.
+/// Makes a failed allocation end the program with a message. Must run before any thread starts.
 pub fn report_missing_memory(json: bool) {
     std::hint::black_box([0u8; STACK]);
     share_few_addresses();
     let rank = launcher().map_or(0, |launcher| launcher.rank);
     JSON.store(json && rank == 0, Ordering::Relaxed);
     RANK.store(rank, Ordering::Relaxed);
-    // Standard output allocates its buffer on first use.
+    // Standard output allocates its buffer on first use, so use it while there is memory.
     let _ = std::io::stdout();
     report_with(|bytes| {
         let rank = RANK.load(Ordering::Relaxed);
@@ -52,7 +52,7 @@ pub fn report_missing_memory(json: bool) {
     });
 }
 
-/// Writes a line without allocating and without locks, which another thread may hold for ever.
+/// Writes a line without allocating and without locks, because another thread may never release its lock.
 fn write_line(stream: impl AsFd, line: Arguments<'_>) {
     let mut text = [0; LINE_BYTES];
     let mut left = &mut text[..];
@@ -63,13 +63,13 @@ fn write_line(stream: impl AsFd, line: Arguments<'_>) {
         match rustix::io::write(&stream, rest) {
             Ok(bytes) if bytes > 0 => rest = &rest[bytes..],
             Err(rustix::io::Errno::INTR) => {}
-            // The stream is gone, so there is nowhere left to report.
+            // The stream is closed, so there is nowhere to report.
             _ => return,
         }
     }
 }
 
-/// Installs a hook that reports where a thread panicked, in one line. `RUST_BACKTRACE=full` keeps the long message.
+/// Installs a hook that reports where a thread panicked, in one line. `RUST_BACKTRACE=full` keeps the standard message.
 pub fn install() {
     if std::env::var("RUST_BACKTRACE").is_ok_and(|value| value == "full") {
         return;
@@ -86,6 +86,6 @@ pub fn install() {
 
 /// Calls `body`; a panic ends all ranks.
 pub fn contained<T>(world: &World, body: impl FnOnce() -> T) -> T {
-    // Nothing that the body touched is used after a panic.
+    // `AssertUnwindSafe` is correct because nothing that the body modified is used after a panic.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| world.abort(&panic_message(panic.as_ref())))
 }

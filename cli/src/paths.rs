@@ -1,8 +1,8 @@
-//! Checks all paths of a command together: each output can be written, and is no other file of the command.
+//! Checks all paths of a command together: each output can be written, and differs from all other files of the command.
 //!
-//! Invariants, checked before anything runs: a file that is written is neither read nor written elsewhere in the
-//! command, however the paths are spelt, with one exception: `--accumulate FILE --output FILE` reads the whole file
-//! before it is replaced. No file of the command is one of the temporary files that are removed.
+//! Invariants, checked before anything runs: a file that the command writes is not read or written under another flag,
+//! even if the paths are spelt differently. The only exception is `--accumulate FILE --output FILE`, which reads all of
+//! the file before replacing it. No file of the command has the name of a temporary file that would be removed.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ struct Named<'a> {
     writes: bool,
 }
 
-/// Checks the paths, as far as one rank can.
+/// Checks the paths on this rank.
 ///
 /// # Errors
 /// A path that cannot be a file, an output that cannot be written, or two paths to the same file.
@@ -37,7 +37,7 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
             return Err(usage(format!("{flag} -: {why}; a file that has this name is ./-")));
         }
     }
-    // Rank 0 alone writes the trace and the timeline; other hosts may not have such a directory.
+    // Rank 0 alone writes the trace and the timeline; on other hosts their directory may not exist.
     for (_, path) in written(args).into_iter().filter(|(flag, _)| *flag == "--output" || world.is_root()) {
         examine(path).map_err(Error::from)?;
     }
@@ -45,8 +45,8 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
     if world.is_root() { none_is_temporary(&named) } else { Ok(()) }
 }
 
-/// Starts the guard of the outputs and removes temporary files that killed runs left behind. Warns about an owner that
-/// is lost, and about temporary files that stay. Does nothing on other ranks than rank 0.
+/// Starts the guard of the outputs and removes temporary files that killed runs left behind. Warns if an output file
+/// would lose its owner, and about temporary files that remain. Does nothing on ranks other than rank 0.
 pub fn tidy(world: &World, args: &Args) {
     if !world.is_root() {
         return;
@@ -79,7 +79,7 @@ fn written(args: &Args) -> Vec<(&'static str, &PathBuf)> {
     paths.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect()
 }
 
-/// All paths, those that are written first.
+/// All paths of the command; paths that are written come first.
 fn named(args: &Args) -> Vec<Named<'_>> {
     let expression = args.expression.as_deref().and_then(|text| text.strip_prefix('@')).map(Path::new);
     let flags = [
@@ -105,8 +105,8 @@ fn streams() -> [(&'static str, Option<Identity>); 3] {
     ]
 }
 
-/// Refuses a file that would be mistaken for the temporary file that a killed run left of an output. It would be
-/// removed before it is read, or after it is written.
+/// Refuses a file of the command that has the name of a temporary file of an output. It would be removed as the
+/// leftover of a killed run, before it is read or after it is written.
 fn none_is_temporary(named: &[Named<'_>]) -> Result<()> {
     for output in named.iter().filter(|named| named.writes) {
         let path = named.iter().find(|named| would_be_removed(output.path, named.path));
@@ -125,7 +125,7 @@ fn none_is_temporary(named: &[Named<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses an output that is also named elsewhere, or is one of the program's own streams.
+/// Refuses an output that is also another file of the command, or the file of a standard stream.
 fn different(named: &[Named<'_>]) -> Result<()> {
     let files: Vec<(&Named<'_>, Identity)> =
         named.iter().filter_map(|named| Some((named, Identity::of(named.path)?))).collect();

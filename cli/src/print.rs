@@ -1,7 +1,7 @@
 //! The results of a run, as text or as one JSON object.
 //!
-//! Invariant: both are made from one [`Report`]. Lines of the text appear in a fixed order, each only where it applies;
-//! their number does not grow with the expression.
+//! Invariants: text and JSON are made from the same [`Report`]. The lines of the text have a fixed order, and lines
+//! that do not apply are left out. The number of lines does not grow with the expression.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ use super::say::say;
 use super::units::{bytes, counted, digits, seconds};
 use super::{Result, write_out};
 
-/// Maximum steps in the summary: a larger plan lists those with the most operations.
+/// Maximum number of steps in the summary. For a larger plan, it lists the steps with the most operations.
 const MAX_STEPS: usize = 24;
 
 /// Maximum characters of a text in the summary, such as the expression or its extents.
@@ -26,13 +26,14 @@ const MAX_TEXT_CHARACTERS: usize = 400;
 /// Maximum ranks for which the summary compares the run with a simulation.
 const MAX_COMPARED_RANKS: usize = 64;
 
-/// Maximum characters of a step that counts towards the width of its column.
+/// Maximum characters of a step that can widen its column.
 const MAX_ALIGNED_CHARACTERS: usize = 60;
 
-/// Returns the text for standard output, on the process of rank 0; when quiet, JSON only.
+/// Returns the text for standard output on the process of rank 0, and `None` on all others. With `--quiet`, returns
+/// only JSON.
 ///
 /// # Errors
-/// The result is outside the error bound, or the type cannot hold it. Everything has been printed by then.
+/// The result is outside the error bound, or the type cannot represent it. The text has been printed in both cases.
 pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Option<String>> {
     let text = match (world.is_root(), config.json, config.quiet) {
         (true, true, _) => Some(json(world, config, Some(outcome))),
@@ -63,7 +64,7 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
 /// The report as a JSON object on one line.
 pub fn json(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> String {
     let report = report(world, config, outcome);
-    // A report holds numbers, strings and maps with text as keys; serialising those into memory cannot fail.
+    // A report consists of numbers, strings and maps with string keys; serialising these into memory cannot fail.
     serde_json::to_string(&report).unwrap_or_default() + "\n"
 }
 
@@ -125,7 +126,7 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     text
 }
 
-/// The lines of the steps: expression, algorithm, and on several ranks the time.
+/// The lines of the steps: expression, algorithm and, with several ranks, the time.
 fn steps(config: &RunConfig, report: &Report) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let steps = listed(report);
@@ -156,7 +157,7 @@ fn steps(config: &RunConfig, report: &Report) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// The lines on what several ranks exchange, and on their waiting.
+/// The lines about the communication between several ranks and their idle time.
 fn communication(config: &RunConfig, outcome: &Outcome, report: &Report) -> Vec<(&'static str, String)> {
     let played = (report.ranks <= MAX_COMPARED_RANKS).then(|| config.played()).flatten();
     let sum = |bytes: fn(&ByLink) -> u64| outcome.measured.iter().map(|rank| bytes(&rank.by_link)).sum::<u64>();
@@ -203,7 +204,7 @@ fn how(node: &NodeReport) -> String {
     }
 }
 
-/// The text, or only its beginning if it is very long.
+/// The text, or only its first `MAX_TEXT_CHARACTERS` characters if it is longer.
 fn beginning(text: String) -> String {
     match text.char_indices().nth(MAX_TEXT_CHARACTERS) {
         Some((end, _)) => format!("{}.. ({} characters)", &text[..end], text.chars().count()),
@@ -211,7 +212,7 @@ fn beginning(text: String) -> String {
     }
 }
 
-/// The measured time, and the predicted one.
+/// The measured and the predicted time.
 fn time(config: &RunConfig, outcome: &Outcome) -> String {
     let times = &outcome.seconds;
     let measured = match times.runs {
@@ -226,12 +227,12 @@ fn time(config: &RunConfig, outcome: &Outcome) -> String {
     measured + &predicted(config, config.plan.seconds())
 }
 
-/// The predicted time, which assumes overlap; empty for runs without.
+/// The predicted time. Empty for runs without overlap, because predictions assume overlap.
 fn predicted(config: &RunConfig, predicted: f64) -> String {
     if config.overlap { format!(", {} predicted", seconds(predicted)) } else { String::new() }
 }
 
-/// The idle time of workers: of the average rank, of the longest idle one, and in the simulation.
+/// The idle time of workers: on average over the ranks, on the rank that is idle longest, and in the simulation.
 fn idle(plan: &Plan, outcome: &Outcome, played: Option<&Timeline>) -> String {
     let all: Vec<f64> = outcome.measured.iter().map(|rank| rank.idle_seconds).collect();
     let longest = (0..all.len()).max_by(|&one, &other| all[one].total_cmp(&all[other])).unwrap_or(0);
@@ -243,7 +244,7 @@ fn idle(plan: &Plan, outcome: &Outcome, played: Option<&Timeline>) -> String {
     format!("{mean} the workers of an average rank, {} those of rank {longest}{predicted}", seconds(all[longest]))
 }
 
-/// The fraction of the receiving time of all ranks during which they computed, as [`Timeline::hidden_share`].
+/// The fraction of the receiving time of all ranks during which they computed, defined as [`Timeline::hidden_share`].
 fn hidden_share(measured: &[Measured]) -> Option<f64> {
     let receiving: f64 = measured.iter().map(|rank| rank.receiving_seconds).sum();
     let hidden = measured.iter().filter_map(|rank| Some(rank.hidden_share? * rank.receiving_seconds)).sum::<f64>();
@@ -252,7 +253,7 @@ fn hidden_share(measured: &[Measured]) -> Option<f64> {
 
 /// The bytes received on the busiest rank, their lower bound, and the fraction of the transfer time that was hidden.
 fn received(report: &Report, outcome: &Outcome, played: Option<&Timeline>) -> String {
-    // With very many ranks, the report lists only some.
+    // If there are very many ranks, the report lists only some of them.
     let listed = report.per_rank.len();
     let planned = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
     let ranks = outcome.measured.iter().take(listed);
@@ -262,7 +263,7 @@ fn received(report: &Report, outcome: &Outcome, played: Option<&Timeline>) -> St
         let predicted = predicted.map_or(String::new(), |share| format!(", {:.0} % simulated", 100.0 * share));
         format!(", {:.0} % of the transfer time hidden{predicted}", 100.0 * share)
     });
-    // With several steps, each may have a different busiest rank.
+    // With several steps, each step may have a different busiest rank.
     let bounds: Vec<f64> = report.nodes.iter().filter_map(|node| node.lower_bound_bytes).collect();
     let bound = match bounds[..] {
         [bound] if report.nodes.len() == 1 => format!(", no algorithm less than {}", bytes(bound)),

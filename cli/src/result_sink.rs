@@ -1,4 +1,4 @@
-//! The consumers of the result, part by part: its norm, the check, the file.
+//! Consumes the result part by part: computes its norm, checks it and writes it to the output file.
 
 use einsum_dist::report::CheckReport;
 use einsum_dist::{DistTensor, Element, NpyOutput, World};
@@ -21,7 +21,7 @@ pub struct Finished<'a> {
 }
 
 impl<'a> Finished<'a> {
-    /// Prepares the check, if there is one. Collective.
+    /// Prepares the check, if one is requested. Collective.
     ///
     /// # Errors
     /// The check cannot read a file, or has too little memory.
@@ -56,8 +56,8 @@ impl<'a> Finished<'a> {
         Ok(self.output.insert(output).write(part, corner)?)
     }
 
-    /// Returns the Frobenius norm, summed in double precision, and the verdict. The output gets its final name if the
-    /// result has no errors. Collective.
+    /// Returns the Frobenius norm, summed in double precision, the report of the check and any overflow. Renames the
+    /// output file to its final name if the check found no errors. Collective.
     ///
     /// # Errors
     /// The output cannot be written.

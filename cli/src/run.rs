@@ -1,7 +1,7 @@
 //! The run: distributes the operands, compiles the program once and runs it as often as requested.
 //!
-//! The plan defines the parts in which a result is produced, usually one. Only the contractions are timed, of all parts
-//! together; the parts of the last run are checked and written.
+//! The plan defines the parts in which a result is produced, usually one. The time of a run is the time of the
+//! contractions of all parts. The parts of the last run are checked and written.
 
 use std::time::Instant;
 

@@ -1,15 +1,15 @@
 //! Messages on standard error.
 //!
-//! Invariant: a message that cannot be written, as on a full disk or after its reader has gone, is dropped and the
-//! program continues. `eprintln!` would panic there, the report of that panic would panic again, and the result would
-//! be lost.
+//! Invariant: if a message cannot be written because the disk is full or the pipe is closed, it is dropped and the
+//! program continues. In this case `eprintln!` would panic, the report of that panic would panic again, and the result
+//! would be lost.
 
 use std::fmt::Arguments;
 use std::io::Write;
 
-/// Writes a text unchanged, in one system call, because other ranks write too.
+/// Writes a text in one system call, so that it is not mixed with the text of other ranks.
 pub fn write(text: Arguments<'_>) {
-    // Without standard error there is nowhere left to report.
+    // If standard error is closed, there is nowhere to report.
     let _ = std::io::stderr().write_all(text.to_string().as_bytes());
 }
 

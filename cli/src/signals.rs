@@ -1,10 +1,11 @@
-//! Signals that end the program: it removes its temporary files, then ends by the same signal, as its parent expects.
+//! Handles signals that end the program: removes its temporary files, then ends by the same signal, as its parent
+//! expects.
 //!
-//! From before the first file is created, a thread waits for the signals by which people and batch systems end a
-//! program. Invariants: a signal that the parent made this program ignore, as `nohup` does, stays ignored. From the
-//! removal to the end, no other thread creates or renames a file. Exceeding the limit on file sizes is an error of the
-//! call that writes, not a signal. Deliberately absent: SIGKILL, which cannot be caught (the next run that writes the
-//! same file removes the leftovers), signals of faults in the program, and SIGPIPE.
+//! A thread that starts before the first file is created waits for the signals by which users and batch systems end a
+//! program. Invariants: a signal that the parent made this program ignore, as `nohup` does, stays ignored. After the
+//! temporary files have been removed, no other thread creates or renames a file. Exceeding the limit on file sizes
+//! makes the write call fail and raises no signal. Deliberately absent: SIGKILL, which cannot be caught (the next run
+//! that writes the same file removes the leftovers), signals of faults in the program, and SIGPIPE.
 
 use std::ffi::c_int;
 use std::sync::atomic::AtomicBool;
@@ -20,11 +21,11 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// How long other ranks wait for rank 0, which has the most files to remove: launchers kill all ranks when the first
-/// one has ended.
+/// How long other ranks wait before they end. Launchers kill all ranks when the first rank ends, and rank 0 has the
+/// most files to remove.
 const AFTER_RANK_0: Duration = Duration::from_millis(100);
 
-/// Signals that end a program by default. Batch systems send SIGXCPU, SIGUSR1 and SIGUSR2 some time before they kill.
+/// Signals that end a program by default. Batch systems send SIGXCPU, SIGUSR1 or SIGUSR2 some time before SIGKILL.
 const ENDING: [c_int; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM];
 
 /// Starts the thread that waits for signals. If it cannot start, signals keep their default actions.
@@ -34,10 +35,10 @@ pub fn install() {
     let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let wanted = ENDING.into_iter().filter(|&signal| !is_ignored(signal)).collect::<Vec<_>>();
     let (ready, waits) = mpsc::channel();
-    // The thread starts before signals are caught: one that is caught while no thread waits for it would be lost.
+    // The thread starts before signals are caught, because a signal that no thread waits for would be lost.
     let started = Builder::new().name("signals".to_owned()).spawn(move || {
         let signals = Signals::new(&wanted);
-        // The receiver lives until this arrives.
+        // The receiver exists until this message arrives, so the call cannot fail.
         let _ = ready.send(());
         if let Some(signal) = signals.ok().and_then(|mut signals| signals.forever().next()) {
             end_by(signal);

@@ -1,6 +1,7 @@
-//! `--size`, and the extents of labels that it leaves open.
+//! The extents of `--size`, and the default extents of all other labels.
 //!
-//! Invariant: a label has one extent wherever it occurs. Deliberately absent: files, which have their own extents.
+//! Invariant: a label has one extent wherever it occurs. Deliberately absent: the extents of files, which are in their
+//! headers.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,11 +9,11 @@ use einsum_dist::plan::PathChoice;
 use einsum_dist::{Error, Machine, PlanOptions, Problem, Result};
 use einsum_parser::{Expression, Form, IndexKind, Term};
 
-/// Maximum elements of any tensor with random operands, unless `--size` makes it larger.
+/// Maximum elements of any tensor if extents are defaults. Extents given by `--size` may exceed it.
 const MAX_ELEMENTS: usize = 4_000_000;
 const MAX_EXTENT: usize = 2048;
 
-/// The extents that `--size` gives.
+/// The extents given by `--size`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sizes {
     named: BTreeMap<String, usize>,
@@ -93,7 +94,7 @@ impl Sizes {
         if expression.names().iter().all(|name| self.of(name).is_some()) {
             return Ok((shapes(1), false));
         }
-        // The loop searches for a tree several times, so each search has to be quick.
+        // The loop searches for a contraction order several times, so each search has to be quick.
         let quick = PlanOptions::default().path(PathChoice::Greedy);
         let mut default = MAX_EXTENT;
         while default > 1 {
@@ -137,7 +138,7 @@ fn names<'a>(expression: &'a Expression, term: &'a Term) -> impl Iterator<Item =
     })
 }
 
-/// The labels of a term with their extents, in a shape of the right rank; labels after an ellipsis count from the end.
+/// The labels of a term with their extents in `shape`. Labels after an ellipsis are matched from the end of the shape.
 fn placed<'a>(expression: &'a Expression, term: &'a Term, shape: &[usize]) -> Vec<(&'a str, usize)> {
     let before = term.indices.iter().take_while(|index| index.kind != IndexKind::Ellipsis).count();
     let names: Vec<&str> = names(expression, term).collect();
@@ -190,7 +191,7 @@ mod tests {
         assert_eq!(shapes("i,i->", "")?, [[2048], [2048]]);
         // The output is the largest tensor.
         assert_eq!(shapes("a,b,c->abc", "")?, [[128], [128], [128]]);
-        // Here an intermediate is the largest.
+        // Here the largest tensor is an intermediate.
         assert_eq!(shapes("[ab,cd->abcd],bd->ac", "")?, [[32, 32], [32, 32], [32, 32]]);
         // A better order avoids such a large intermediate.
         assert_eq!(shapes("ab,cd,bd->ac", "")?, [[1024, 1024], [1024, 1024], [1024, 1024]]);

@@ -1,7 +1,8 @@
 //! Creates the world of a run, from the flags and from the launcher that started the process.
 //!
-//! MPI is initialised before anything else is checked, so that all ranks agree on whatever is wrong on one of them.
-//! `EINSUM_DIST_INJECT=worker@RANK` makes a worker of that rank panic; other faults exist too: a hook for tests.
+//! MPI is initialised before anything else is checked, so that all ranks agree on an error of any rank. The environment
+//! variable `EINSUM_DIST_INJECT` injects faults for tests; `worker@RANK`, for example, makes a worker of that rank
+//! panic.
 
 use std::time::Duration;
 
@@ -18,21 +19,21 @@ use super::{Result, units};
 
 type Arguments = std::result::Result<Args, clap::Error>;
 
-/// Maximum ranks inside one process, where each is a thread; more cannot be intended.
+/// Maximum ranks in one process, where each rank is a thread. A larger number is assumed to be a mistake.
 const MAX_RANKS: usize = 4096;
 
-/// Maximum threads of a rank; more cannot be intended.
+/// Maximum threads of a rank. A larger number is assumed to be a mistake.
 pub const MAX_WORKERS: usize = 4096;
 
-/// Whether this process prints errors that occur before there is a world.
+/// Whether this process prints errors that occur before the world exists.
 pub fn speaks() -> bool {
     launcher().is_none_or(|launcher| launcher.rank == 0)
 }
 
-/// Joins the world of mpirun, or creates one in this process. Returns the arguments with it.
+/// Joins the world of mpirun, or creates one in this process. Returns the world and the arguments.
 ///
 /// # Errors
-/// The world cannot be joined or created. Every process of it finds the same error.
+/// The world cannot be joined or created. Every process returns the same error.
 pub fn world(arguments: Arguments) -> Result<(World, Arguments)> {
     let (world, inject) = match (launcher(), &arguments) {
         (Some(_), Ok(args)) => (under_mpirun(&args.transport)?, true),
@@ -73,7 +74,7 @@ fn under_mpirun(_transport: &str) -> Result<World> {
 fn in_process(args: &Args) -> Result<World> {
     let ranks = match (args.ranks, &args.machine) {
         (Some(ranks), _) => ranks.into(),
-        // The plan is for another machine.
+        // The plan is for the machine in the file, so one rank is enough here.
         (None, Some(_)) => 1,
         (None, None) => host::allowed()?.ranks_within(host::processors()),
     };
@@ -168,7 +169,7 @@ pub fn transport(text: &str) -> Result<Link> {
 /// Makes all ranks agree on whether one has failed, for failures outside the library. Collective.
 ///
 /// # Errors
-/// This rank's own failure, or else the first one of another rank.
+/// This rank's own failure, or else the first failure of another rank.
 pub fn agree<V>(world: &World, mine: Result<V>) -> Result<V> {
     let outcome = match &mine {
         Ok(_) => Ok(()),
@@ -180,7 +181,7 @@ pub fn agree<V>(world: &World, mine: Result<V>) -> Result<V> {
     Ok(value)
 }
 
-/// A user error that has no place in the expression.
+/// A user error without a position in the expression.
 pub fn usage(message: impl Into<String>) -> Failure {
     Failure::Library(Error::Usage(message.into()))
 }

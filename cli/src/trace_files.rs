@@ -1,6 +1,6 @@
 //! Writes the files of `--trace` and `--timeline`, which show a run or a simulated plan.
 //!
-//! Invariants: rank 0 writes them, and all ranks learn the outcome; a file appears whole or not at all.
+//! Invariants: rank 0 writes the files, and all ranks learn the outcome. A file appears complete or not at all.
 
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Error, World};

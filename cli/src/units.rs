@@ -3,7 +3,7 @@
 /// Parses a number of bytes: `512`, `4GiB`, `1.5 GB`, `100k`.
 ///
 /// # Errors
-/// Says what is wrong with the text.
+/// A message that describes the mistake in the text.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     // An exponent is part of the number, so the unit starts after it.
@@ -51,7 +51,7 @@ pub fn bytes(bytes: f64) -> String {
 
 /// Formats seconds with a unit and four digits.
 pub fn seconds(seconds: f64) -> String {
-    // Too small for the digits shown.
+    // Would be shown as 0.000 ns.
     if seconds < 5e-13 {
         return "0 s".to_owned();
     }

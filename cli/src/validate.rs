@@ -1,6 +1,6 @@
 //! Checks all flags together, against each other, the files and the world, and makes the plan of the run.
 //!
-//! Invariant: all ranks find the same error, or none finds one.
+//! Invariant: all ranks return the same error, or none returns one.
 
 use std::path::Path;
 use std::time::Instant;
@@ -50,7 +50,7 @@ impl RunConfig {
         let target = shared_target(world, &args, workers)?;
         let machine = if runs_here(world, &args, workers) {
             world.place(workers)?;
-            // Random operands are computed in the global pool, and so is everything on a rank without peers.
+            // The global pool generates random operands, and runs all tasks of a rank without peers.
             world.agree(start_threads(workers))?;
             world.machine(workers)?
         } else {
@@ -64,7 +64,7 @@ impl RunConfig {
         Ok(config)
     }
 
-    /// Checks everything that one rank can check by itself. `target`: the target of the kernels of rank 0.
+    /// Checks everything that one rank can check by itself. `target` is the target of the kernels on rank 0.
     ///
     /// # Errors
     /// The first error found.
@@ -137,7 +137,7 @@ impl RunConfig {
     }
 }
 
-/// The problem with the shapes of its files, or of random operands; and whether their extents are the default ones.
+/// The problem with the shapes of its files or random operands, and whether any extent is a default.
 fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, bool)> {
     let sizes = Sizes::parse(&args.size, problem.expression())?;
     let (shapes, default_sizes) = if args.operands.is_empty() {
@@ -159,7 +159,7 @@ fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, 
     }
 }
 
-/// Warns of flags that change nothing here.
+/// Warns of flags that have no effect in this run.
 fn warn_of_no_effect(args: &Args, dtype: Dtype) {
     if args.dtype.is_some() && !args.operands.is_empty() {
         say!("warning: --dtype is for random operands; these files make it {dtype}");
@@ -179,7 +179,7 @@ fn of_flag(error: Error) -> Failure {
     })
 }
 
-/// Whether the plan is for this world, whose machine can be measured. A plan with more workers than may run is not.
+/// Whether the plan is for this world, whose machine can be measured. False for more workers than a rank may run.
 fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
     args.machine.is_none()
         && workers <= MAX_WORKERS
@@ -193,7 +193,7 @@ fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
     Machine::from_toml_with(&text, ranks).map_err(invalid)
 }
 
-/// The plan for a single rank on the cores of one of several, including the core that is spare for communication.
+/// The plan for a single rank on the cores of one planned rank, including the core that is spare for communication.
 fn by_one(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Option<Plan> {
     let (_, placement) = machine.placement()?;
     let spare = usize::from(placement.places.first()?.spare);
@@ -202,7 +202,7 @@ fn by_one(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &PlanOptions
     if machine.ranks > 1 { shaped.plan_tree(tree, &one, &options).ok() } else { None }
 }
 
-/// The target of local plans, from rank 0: one plan serves all ranks. Collective.
+/// The target of local plans, as determined by rank 0, because all ranks share one plan. Collective.
 fn shared_target(world: &World, args: &Args, workers: usize) -> Result<Option<Target>> {
     // An unavailable kernel is refused later, when the element type is known.
     let kernel = args.kernel.parse().unwrap_or_default();
@@ -247,12 +247,12 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOpti
         .kernel(args.kernel.parse().map_err(|error: String| usage(format!("--kernel: {error}")))?))
 }
 
-/// Refuses tensors that no address space can hold. Returns the elements of the largest operand or result.
+/// Refuses tensors larger than the address space. Returns the number of elements of the largest operand or result.
 fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
     let mut largest = 0;
     for (id, node) in tree.nodes.iter().enumerate() {
         let shape = tree.shape(&node.labels);
-        // As for arrays in memory, an extent of 0 does not hide an overflow of the others.
+        // An extent of 0 does not hide an overflow of the other extents, as for arrays in memory.
         let fits = shape.iter().filter(|&&n| n > 0).try_fold(dtype.size(), |bytes, &n| bytes.checked_mul(n));
         if fits.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
             let term = tree.term(&node.labels);
@@ -267,13 +267,13 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
 }
 
 /// Warns on rank 0 about idle ranks if there are more ranks than work, or refuses idle ranks with `--strict-ranks`.
-/// Ranks that are idle because the plan is quicker without them appear in the text of `--explain`. `largest`: elements
-/// of the largest operand or result.
+/// Ranks that are idle because the plan is faster without them are reported by `--explain` only. `largest` is the
+/// number of elements of the largest operand or result.
 fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usize) -> Result<()> {
     let ranks = plan.ranks();
-    // Ranks that the user did not ask for may be idle.
+    // Ranks that the user did not request may be idle.
     let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
-    // The text of `--explain` says so too.
+    // No warning with `--explain`, whose text reports idle ranks.
     let too_many = ranks > largest || ranks as f64 > most_work(tree);
     let warns = too_many && world.is_root() && !args.quiet && !args.explain && !args.simulate;
     if ranks == 1 || !asked || !(warns || args.strict_ranks) {
@@ -301,7 +301,7 @@ fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usi
     Ok(())
 }
 
-/// The work of the largest step: products of a contraction, or elements of the input of another step.
+/// The work of the largest step: the products of a contraction, or the elements of the input of another step.
 fn most_work(tree: &Tree) -> f64 {
     let work = |id: usize| match &tree.nodes[id].step {
         Step::Leaf { .. } => 0.0,

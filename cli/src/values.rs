@@ -1,8 +1,9 @@
-//! Parsers for the values of flags. One message refuses a value: it names the flag, the value and what is allowed.
+//! Parsers for the values of flags. A value is refused by one message, which names the flag, the value and what is
+//! allowed.
 //!
-//! A flag consumes the argument after it whatever it begins with, so that `-5` is refused as a value and not parsed as
-//! a flag. A value that looks like a flag is refused too, so that a forgotten value does not swallow the next flag.
-//! Deliberately absent: values whose meaning depends on the expression or the files.
+//! A flag consumes the next argument even if that argument begins with a hyphen, so that `-5` is refused as a value and
+//! not parsed as a flag. A value that looks like a flag is refused too, so that a flag without a value does not consume
+//! the next flag. Deliberately absent: values whose meaning depends on the expression or the files.
 
 use std::ffi::OsStr;
 use std::num::NonZero;
@@ -14,7 +15,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
 
-/// Maximum timed or untimed runs: more cannot be intended, and each run stores its time.
+/// Maximum timed or untimed runs. Each run stores its time, and a larger number is assumed to be a mistake.
 const MAX_RUNS: u32 = 1_000_000_000;
 
 /// Characters of a long value that messages show at each end.
@@ -65,7 +66,7 @@ pub fn text() -> Reader<String> {
 /// The name of a file.
 pub fn file() -> Reader<PathBuf> {
     reader(|value| match value.as_encoded_bytes() {
-        // `paths` refuses it, with a message that depends on the purpose of the file.
+        // `paths` refuses `-` later, with a message that depends on the purpose of the file.
         [b'-'] => Ok(PathBuf::from(value)),
         // `args` puts a space before an argument that begins with an arrow, as an expression may.
         [b'-', ..] | [b' ', b'-', b'>', ..] => {
@@ -75,7 +76,8 @@ pub fn file() -> Reader<PathBuf> {
     })
 }
 
-/// A number of ranks or workers. Its upper limit depends on whether they run, and is checked later.
+/// A number of ranks or workers. Its upper limit is checked later, because it depends on whether the ranks run or are
+/// only planned.
 pub fn count() -> Reader<NonZero<usize>> {
     reader(|value| {
         let count = usize::try_from(whole(value, 1..=u64::MAX)?).ok().and_then(NonZero::new);
@@ -129,7 +131,7 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     let text = utf8(value)?;
     let (least, most) = (range.start(), range.end());
     match text.parse::<u64>() {
-        // As everywhere else, a count has no sign.
+        // A count has no sign, as elsewhere on the command line.
         Ok(_) if text.starts_with('+') => Err(format!("expected a whole number from {least} to {most}")),
         Ok(number) if range.contains(&number) => Ok(number),
         Ok(number) if number < *least => Err(format!("number too small, it may be {least} to {most}")),
@@ -141,7 +143,7 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     }
 }
 
-/// The text on one line; only both ends of a long one.
+/// The text on one line. A long text is shortened to its two ends.
 pub fn shortened(text: &str) -> String {
     let shown = |part: &mut dyn Iterator<Item = char>| -> String {
         part.map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()

@@ -1,4 +1,5 @@
-//! Shared by the examples with data: operands and results from NumPy, and the error of a result relative to NumPy's.
+//! Helpers of the examples that read data: operands and results from NumPy, and the error of a result relative to
+//! NumPy's result.
 #![allow(dead_code, reason = "every example uses a part")]
 
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ pub fn text(name: &str) -> std::io::Result<String> {
     Ok(std::fs::read_to_string(path(name))?.trim().to_owned())
 }
 
-/// An array of `data/`, as elements of at least its own precision.
+/// Reads an array of `data/`. `T` must have at least the precision of the file.
 pub fn array<T: Element>(name: &str) -> Result<ArrayD<T>> {
     let world = World::single();
     DistTensor::from_npy(&world, path(&format!("{name}.npy")), &Distribution::single())?.gather(&world)
@@ -34,18 +35,18 @@ pub fn shapes<T: Element>(arrays: &[ArrayD<T>]) -> Vec<Vec<usize>> {
     arrays.iter().map(|array| array.shape().to_vec()).collect()
 }
 
-/// Absolute values of all elements. A program computes from these the sum of absolute products of each element, which
-/// errors are relative to.
+/// Absolute values of all elements. With these operands, a program computes for each output element the sum of absolute
+/// products, to which errors are relative.
 pub fn absolute<T: Element>(arrays: &[ArrayD<T>]) -> Vec<ArrayD<T>> {
     arrays.iter().map(|array| array.mapv(|x| T::from_f64(x.to_c64().norm(), 0.0))).collect()
 }
 
-/// The largest error that rounding can explain, relative to the sum of absolute products.
+/// Bound on the rounding error of an element, relative to its sum of absolute products.
 pub fn bound(plan: &Plan) -> f64 {
     error_bound(plan.dtype, plan.roundings(), plan.operands as u32)
 }
 
-/// The largest |got - want| / magnitude.
+/// The maximum of |got - want| / magnitude over all elements.
 pub fn error<T: Element, W: Element, M: Element, D: Dimension>(
     got: &ArrayBase<impl Data<Elem = T>, D>,
     want: &ArrayBase<impl Data<Elem = W>, D>,

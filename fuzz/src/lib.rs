@@ -1,26 +1,26 @@
-//! What all fuzz targets share: a limit on memory that follows the length of the input, and the reading of texts.
+//! Shared code of all fuzz targets: a memory limit that depends on the length of the input, and conversion to text.
 //!
-//! A target is a file of `targets/` that calls [`check`] on every input. Panics end the process, as do broken
-//! properties, so libFuzzer keeps the input. Deliberately absent: sanitizers, which need a nightly compiler; `make
-//! test-asan` has them.
+//! A target is a file of `targets/` that calls [`check`] on every input. A panic or a violated property ends the
+//! process, so that libFuzzer stores the input. Deliberately absent: sanitizers, which need a nightly compiler; `make
+//! test-asan` uses them.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// Bytes that any input may allocate, whatever its length.
+/// Bytes that any input may allocate, independent of its length.
 pub const FREE_BYTES: usize = 64 << 10;
 
-/// Bytes that each byte of the input may allocate on top.
+/// Additional bytes that each byte of the input may allocate.
 pub const PER_BYTE: usize = 1000;
 
 /// The system's allocator, which counts the bytes of this thread that are in use and ends the process above the limit.
 struct Limited;
 
 thread_local! {
-    /// Bytes in use; below 0 where another thread allocated what this one frees.
+    /// Bytes in use; negative if this thread frees memory that another thread allocated.
     static BYTES_IN_USE: Cell<isize> = const { Cell::new(0) };
-    /// The most that may be in use.
+    /// Maximum bytes that may be in use.
     static LIMIT: Cell<isize> = const { Cell::new(isize::MAX) };
 }
 
@@ -30,7 +30,7 @@ static ALLOCATOR: Limited = Limited;
 fn grow(by: isize) {
     let used = BYTES_IN_USE.get().saturating_add(by);
     BYTES_IN_USE.set(used);
-    // The message of a panic has a backtrace, which takes memory of its own.
+    // A panic may exceed the limit, because the backtrace in its message needs memory.
     if used > LIMIT.get() && !std::thread::panicking() {
         let limit = LIMIT.replace(isize::MAX);
         eprintln!("an allocation of {by} bytes makes {used}, above the limit of {limit} for this input");
@@ -42,11 +42,11 @@ fn signed(bytes: usize) -> isize {
     isize::try_from(bytes).unwrap_or(isize::MAX)
 }
 
-// SAFETY: every call goes to the system's allocator as it came; counting touches no memory of the caller's.
+// SAFETY: every call is passed unchanged to the system's allocator; counting accesses no memory of the caller.
 unsafe impl GlobalAlloc for Limited {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grow(signed(layout.size()));
-        // SAFETY: the caller's promises are those that the system's allocator asks for.
+        // SAFETY: the caller's contract is that of the system's allocator.
         unsafe { System.alloc(layout) }
     }
 
@@ -69,12 +69,12 @@ unsafe impl GlobalAlloc for Limited {
     }
 }
 
-/// Calls `body` on the input, which may have [`FREE_BYTES`] bytes in use and [`PER_BYTE`] more for each of its own.
+/// Calls `body`, which may have [`FREE_BYTES`] bytes in use, and [`PER_BYTE`] more for each byte of the input.
 pub fn check(input: &[u8], body: impl FnOnce()) {
     check_beyond(input, 0, body);
 }
 
-/// As [`check`], with so many bytes more: for values that are as large as a number in the input says, up to a limit.
+/// As [`check`], with `more` additional bytes: for values whose size is a number in the input, up to a limit.
 pub fn check_beyond(input: &[u8], more: usize, body: impl FnOnce()) {
     let allowed = signed(FREE_BYTES.saturating_add(PER_BYTE.saturating_mul(input.len())).saturating_add(more));
     LIMIT.set(BYTES_IN_USE.get().saturating_add(allowed));
@@ -82,7 +82,7 @@ pub fn check_beyond(input: &[u8], more: usize, body: impl FnOnce()) {
     LIMIT.set(isize::MAX);
 }
 
-/// The input as a text; what is no UTF-8 becomes replacement characters, as in a lossy conversion of arguments.
+/// The input as text. Invalid UTF-8 becomes replacement characters, as in a lossy conversion of arguments.
 pub fn text(input: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(input)
 }

@@ -1,7 +1,8 @@
-//! Whole command lines, one argument a line, to a plan that is proved; no data.
+//! Complete command lines, with one argument per line of the input, up to a proved plan; no data.
 //!
-//! Files are those of a folder that is made at the start. Extents and ranks are small, as the time of planning and of
-//! the proof grows with ranks and operands. Memory has a limit of its own: plans are larger than their texts by far.
+//! The files are in a folder that is created at the start. Extents and ranks are small, because the time of planning
+//! and of the proof grows with ranks and operands. The memory limit is larger than usual, because plans are far larger
+//! than their texts.
 #![no_main]
 
 use std::ffi::OsString;
@@ -18,10 +19,10 @@ use libfuzzer_sys::fuzz_target;
 /// Bytes that a plan and its proof may have in use.
 const MAX_PLAN_BYTES: usize = 64 << 20;
 
-/// Ranks that a plan may be for, here.
+/// Maximum ranks of a plan.
 const MAX_RANKS: usize = 6;
 
-/// Operands and the longest expression, in bytes: the search for a path has a budget, which is long beside an
+/// Maximum operands, and maximum bytes of an expression: the budget of a path search is long compared with an
 /// execution.
 const MAX_OPERANDS: usize = 4;
 const EXPRESSION: usize = 100;
@@ -48,7 +49,7 @@ fuzz_target!(init: folder(), |input: &[u8]| check_beyond(input, MAX_PLAN_BYTES, 
     }
 }));
 
-/// Whether the run is one that is quick to plan, of files in the folder.
+/// Whether the run can be planned quickly and uses only files in the folder.
 fn small(args: &Args) -> bool {
     let paths = args
         .operands

@@ -1,7 +1,6 @@
 //! `--distribution` of two operands and a result.
 //!
-//! What is accepted says of each tensor which ranks hold it; a grid of few ranks covers a small tensor, each element
-//! once.
+//! Accepted text assigns ranks to each tensor. A grid of few ranks covers a small tensor, with each element once.
 #![no_main]
 
 use einsum_dist::distribution::Distribution;

@@ -1,14 +1,14 @@
-//! Files of `--machine`: what is read is written as a file that reads as the same.
+//! Files of `--machine`: an accepted machine is written as a file that reads as the same machine.
 #![no_main]
 
 use einsum_dist::Machine;
 use einsum_dist_fuzz::{check_beyond, text};
 use libfuzzer_sys::fuzz_target;
 
-/// Of the largest host that a file may describe, which has a list for each of its cores.
+/// Bytes of the largest host that a file may describe, which has a list for each of its cores.
 const MAX_HOST_BYTES: usize = (1 << 16) * 160;
 
-/// The maximum number of ranks, and of workers, for which the machine is placed in full.
+/// Maximum number of ranks, and of workers, for which the ranks are placed.
 const MAX_COMPUTED_SIZE: usize = 64;
 
 fuzz_target!(|input: &[u8]| check_beyond(input, MAX_HOST_BYTES, || {

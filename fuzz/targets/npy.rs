@@ -1,4 +1,4 @@
-//! Headers of `.npy` files, of a file that ends with the input and of one that goes on beyond it.
+//! Headers of `.npy` files, for a file that ends with the input and for longer files.
 #![no_main]
 
 use std::path::Path;

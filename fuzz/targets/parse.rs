@@ -1,7 +1,7 @@
 //! The parser: all three notations.
 //!
-//! Either an expression whose spans lie in the text and whose canonical text has the same structure, or an error whose
-//! places lie in the text and which renders.
+//! The result is either an expression whose spans are inside the text and whose canonical text has the same structure,
+//! or an error whose places are inside the text and which can be rendered.
 #![no_main]
 
 use einsum_dist_fuzz::{check, one_line, text};

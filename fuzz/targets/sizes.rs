@@ -1,6 +1,7 @@
 //! `--size` for expressions of all three notations; each line of the input is a flag.
 //!
-//! What is accepted gives every label that it names one extent, and reads the same when every label is named.
+//! Accepted flags give every label that they name one extent. Flags that name every label with its extent read the
+//! same.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -30,7 +31,7 @@ fuzz_target!(init: { problems(); }, |input: &[u8]| check(input, || {
         };
         let named: Option<Vec<String>> =
             expression.names().iter().map(|name| Some(format!("{name}={}", sizes.of(name)?))).collect();
-        // A label left open gets the default, which takes a search for the path.
+        // A label without an extent would get the default, which needs a search for the path.
         let Some(named) = named.filter(|named| !named.is_empty()) else { continue };
         let again = Sizes::parse(&[named.join(",")], expression).expect("all labels with their extents are sizes");
         assert!(expression.names().iter().all(|name| again.of(name) == sizes.of(name)), "{named:?}");

@@ -1,11 +1,12 @@
-//! Topologies as text: what is read prints as a text that reads as the same; small ones become hosts.
+//! Topologies as text: an accepted topology prints as text that reads as the same topology. Small topologies become
+//! hosts.
 #![no_main]
 
 use einsum_dist::machine::Synthetic;
 use einsum_dist_fuzz::{check_beyond, text};
 use libfuzzer_sys::fuzz_target;
 
-/// A host has a list for each of its cores: the number of cores in the hosts that are made here.
+/// Maximum number of processing units of the hosts that are created here. A host has a list for each of its cores.
 const MAX_CORES: usize = 2000;
 
 fuzz_target!(|input: &[u8]| check_beyond(input, MAX_CORES * 300, || {

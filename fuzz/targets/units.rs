@@ -1,4 +1,4 @@
-//! Numbers of bytes with their units, as in `--memory-limit`: read, and written again to four digits.
+//! Numbers of bytes with their units, as in `--memory-limit`: read, written with four digits, and read again.
 #![no_main]
 
 use einsum_dist_cli::units;

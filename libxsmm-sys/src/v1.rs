@@ -1,7 +1,7 @@
 //! The interface of LIBXSMM 1.16 and 1.17.
 //!
-//! A null pointer for a leading dimension, alpha, beta, flags or prefetch asks for the library's default. The default of
-//! prefetch may be one that makes the generated code read more arguments than are declared here: pass
+//! A null pointer for a leading dimension, alpha, beta, flags or prefetch selects the library's default. The default
+//! prefetch may make the generated code read more arguments than are declared here, so pass
 //! [`LIBXSMM_GEMM_PREFETCH_NONE`]. Alpha must be 1, beta 0 or 1.
 
 use core::ffi::{c_int, c_ulonglong};
@@ -9,10 +9,10 @@ use core::ffi::{c_int, c_ulonglong};
 use crate::libxsmm_blasint;
 
 pub const LIBXSMM_GEMM_FLAG_NONE: c_int = 0;
-/// Never generated: dispatching returns null.
+/// Code with this flag is never generated: dispatching returns null.
 pub const LIBXSMM_GEMM_FLAG_TRANS_A: c_int = 1;
 pub const LIBXSMM_GEMM_FLAG_TRANS_B: c_int = 2;
-/// Set by the library where beta is 0.
+/// The library sets this flag if beta is 0.
 pub const LIBXSMM_GEMM_FLAG_BETA_0: c_int = 16;
 
 pub const LIBXSMM_GEMM_PREFETCH_NONE: c_int = 0;
@@ -27,7 +27,7 @@ macro_rules! real {
             unsafe extern "C" fn(a: *const $real, b: *const $real, c: *mut $real, count: *const c_ulonglong);
 
         unsafe extern "C" {
-            /// Null if it cannot be generated.
+            /// Returns null if the code cannot be generated.
             pub fn $dispatch(
                 m: libxsmm_blasint,
                 n: libxsmm_blasint,
@@ -41,7 +41,8 @@ macro_rules! real {
                 prefetch: *const c_int,
             ) -> Option<$function>;
 
-            /// Null if it cannot be generated. Strides, between one a_i or b_i and the next, are in bytes.
+            /// Returns null if the code cannot be generated. Strides, between one a_i or b_i and the next, are in
+            /// bytes.
             pub fn $dispatch_strided(
                 m: libxsmm_blasint,
                 n: libxsmm_blasint,
@@ -76,9 +77,9 @@ real!(
 );
 
 unsafe extern "C" {
-    /// Optional: the first dispatch does it.
+    /// Optional, because the first dispatch initialises the library.
     pub fn libxsmm_init();
 
-    /// The instruction set that code is generated for.
+    /// The instruction set for which code is generated.
     pub fn libxsmm_get_target_arch() -> *const core::ffi::c_char;
 }

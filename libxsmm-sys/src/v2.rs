@@ -1,7 +1,7 @@
 //! The interface of LIBXSMM 2.x.
 //!
-//! Generated code takes one structure. Of it a product of real matrices reads the primary pointers of a, b and c, and
-//! with batch reduction by stride the number of products behind `op.tertiary`.
+//! Generated code has one argument, a structure. A product of real matrices reads the primary pointers of a, b and c.
+//! With batch reduction by stride, it also reads the number of products, to which `op.tertiary` points.
 
 use core::ffi::{c_uchar, c_uint, c_void};
 
@@ -15,10 +15,10 @@ pub const LIBXSMM_DATATYPE_F64: libxsmm_datatype = 0;
 pub const LIBXSMM_DATATYPE_F32: libxsmm_datatype = 1;
 
 pub const LIBXSMM_GEMM_FLAG_NONE: libxsmm_bitfield = 0;
-/// Generated with a transposition of a into memory of the code's own at every call.
+/// The generated code transposes a into its own memory at every call.
 pub const LIBXSMM_GEMM_FLAG_TRANS_A: libxsmm_bitfield = 1;
 pub const LIBXSMM_GEMM_FLAG_TRANS_B: libxsmm_bitfield = 2;
-/// c is not read; without it, it is added to.
+/// The product overwrites c, which is not read. Without this flag, the product is added to c.
 pub const LIBXSMM_GEMM_FLAG_BETA_0: libxsmm_bitfield = 4;
 
 pub const LIBXSMM_GEMM_PREFETCH_NONE: libxsmm_bitfield = 0;
@@ -75,21 +75,21 @@ pub struct libxsmm_gemm_shape {
 #[derive(Debug, Clone, Copy)]
 pub struct libxsmm_gemm_batch_reduce_config {
     pub br_type: libxsmm_gemm_batch_reduce_type,
-    /// In bytes, from one a to the next.
+    /// Distance in bytes from one a to the next.
     pub br_stride_a_hint: libxsmm_blasint,
-    /// In bytes, from one b to the next.
+    /// Distance in bytes from one b to the next.
     pub br_stride_b_hint: libxsmm_blasint,
-    /// How many products, or 0.
+    /// Number of products, or 0 for no hint.
     pub br_unroll_hint: c_uchar,
 }
 
 pub type libxsmm_gemmfunction = unsafe extern "C" fn(parameters: *const libxsmm_gemm_param);
 
 unsafe extern "C" {
-    /// Optional: the first dispatch does it.
+    /// Optional, because the first dispatch initialises the library.
     pub fn libxsmm_init();
 
-    /// The instruction set that code is generated for.
+    /// The instruction set for which code is generated.
     pub fn libxsmm_get_target_arch() -> *const core::ffi::c_char;
 
     pub fn libxsmm_create_gemm_shape(
@@ -105,14 +105,14 @@ unsafe extern "C" {
         comp_type: libxsmm_datatype,
     ) -> libxsmm_gemm_shape;
 
-    /// Null if it cannot be generated.
+    /// Returns null if the code cannot be generated.
     pub fn libxsmm_dispatch_gemm(
         gemm_shape: libxsmm_gemm_shape,
         gemm_flags: libxsmm_bitfield,
         prefetch_flags: libxsmm_bitfield,
     ) -> Option<libxsmm_gemmfunction>;
 
-    /// Null if it cannot be generated.
+    /// Returns null if the code cannot be generated.
     pub fn libxsmm_dispatch_brgemm(
         gemm_shape: libxsmm_gemm_shape,
         gemm_flags: libxsmm_bitfield,

@@ -1,4 +1,4 @@
-//! The declarations agree with the library that was found: products and sums of products come out right.
+//! Tests that the declarations agree with the library that was found: products and sums of products are correct.
 
 use libxsmm_sys::libxsmm_blasint as Int;
 
@@ -35,7 +35,7 @@ macro_rules! product {
             let mut sum = vec![<$real>::NAN; SIDE * SIDE];
 
             #[cfg(xsmm_api = "1")]
-            // SAFETY: pointers to values and to matrices of the extents given.
+            // SAFETY: all pointers are to live values, and to matrices of the given extents.
             unsafe {
                 use libxsmm_sys::v1::*;
                 let (flags, prefetch, one, zero) = (LIBXSMM_GEMM_FLAG_NONE, LIBXSMM_GEMM_PREFETCH_NONE, 1.0, 0.0);
@@ -51,7 +51,7 @@ macro_rules! product {
             }
 
             #[cfg(xsmm_api = "2")]
-            // SAFETY: pointers to values and to matrices of the extents given.
+            // SAFETY: all pointers are to live values, and to matrices of the given extents.
             unsafe {
                 use libxsmm_sys::v2::*;
                 let types = [$datatype; 4];

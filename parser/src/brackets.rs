@@ -1,22 +1,22 @@
 //! Determines the form of the text, by one rule: if an innermost bracket contains no arrow, the whole text is
 //! an einsum_ir tree.
 //!
-//! Afterwards, brackets are known to be balanced, and the parsers rely on it. A bracket that is never closed is
-//! reported here, before the parsers stumble over the text that it swallows.
+//! Also checks that brackets are balanced, on which the parsers rely. A bracket that is never closed is reported here,
+//! before the parsers report other mistakes in the text after it.
 //!
-//! Deliberately absent: what may stand inside a bracket.
+//! Deliberately absent: the rules for the contents of a bracket.
 
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Form, ParseError, Span};
 
 pub(crate) enum Shape {
-    /// Every label is one character.
+    /// An einsum or a tree, in which every label is one character.
     Terms { form: Form },
     /// An einsum_ir tree, because the bracket `list` contains no arrow.
     Ir { list: Span },
 }
 
-/// Returns the form of the text, whose brackets are then known to be balanced.
+/// Returns the form of the text, after checking that its brackets are balanced.
 pub(crate) fn shape(text: &str, tokens: &[Token]) -> Result<Shape, ParseError> {
     let mut open = Vec::new();
     let mut list = None;

@@ -1,7 +1,7 @@
 //! Checks of outputs that need no extents: each output label is in an input and occurs once.
 //!
-//! Deliberately absent: whether an ellipsis of the inputs is missing from the output. That is a mistake only
-//! if it stands for at least one dimension, which only the shapes tell.
+//! Deliberately absent: the check that an ellipsis of the inputs is also in the output. A missing ellipsis is a mistake
+//! only if it stands for at least one dimension, which depends on the shapes.
 
 use crate::message::{labels_list, quoted};
 use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, ParseError, Span, Term};
@@ -11,8 +11,8 @@ const MAX_SPLIT_NAME: usize = 12;
 
 /// Checks the output of every einsum, in time linear in the expression.
 pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
-    // Per label: the last einsum (its position, plus one) that has it in an input; the last that has it in its output,
-    // and where.
+    // For each label: the last einsum (its position, plus one) with the label in an input; the last einsum with the
+    // label in its output, and the place of the label there.
     let mut in_inputs = vec![0; expression.names().len()];
     let mut in_output = vec![(0, Span::default()); expression.names().len()];
     for (position, node) in expression.nodes().iter().enumerate() {
@@ -43,7 +43,8 @@ pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// The mistake of an output label that no input of `node` has: it is summed away below the node, or nowhere below it.
+/// The error for an output label that no input of `node` has: it is summed away below the node, or does not occur
+/// there.
 fn unknown(expression: &Expression, node: &Node, label: Label, place: Span) -> ParseError {
     let name = expression.name(label);
     let below = expression.nodes().iter().filter(|inner| *inner != node && node.span.contains(inner.span));

@@ -1,6 +1,6 @@
-//! The canonical text of an expression: without white space, in the form it was typed in.
+//! The canonical text of an expression: without white space, in the notation of the typed text.
 //!
-//! Invariant: parsing it gives the same structure again. Uses an explicit stack, for any depth.
+//! Invariant: parsing the canonical text gives the same structure again. An explicit stack allows any depth.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -8,7 +8,7 @@ use crate::{Expression, Form, IndexKind, NodeId, NodeKind, Term};
 
 impl Display for Expression {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        // An einsum that is being written, and how many of its inputs have been.
+        // The einsums that are being written, each with the number of its inputs that have been written.
         let mut stack: Vec<(NodeId, usize)> = vec![(self.root(), 0)];
         while let Some((id, done)) = stack.pop() {
             match &self.node(id).kind {

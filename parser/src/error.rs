@@ -1,4 +1,4 @@
-//! The mistakes that a text can contain: one kind each, with its places.
+//! The mistakes that a text can contain: the kind of each, and its places in the text.
 //!
 //! Invariant: the span and all related spans are on character boundaries of the text, which the error owns,
 //! so that it can be rendered anywhere. Deliberately absent: the wording, see `message`.
@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use crate::{Span, message, render_carets};
 
-/// A text that is no expression: what is wrong, and where.
+/// The error for a text that is not an expression: the mistake and its place.
 ///
-/// `to_string()` is the message, one line; [`ParseError::render`] shows the place too.
+/// `to_string()` returns the message on one line; [`ParseError::render`] also shows the place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", message::message(self))]
 pub struct ParseError {
-    /// What is wrong.
+    /// The kind of the mistake.
     pub kind: ErrorKind,
-    /// Where; empty for something missing between two characters.
+    /// The place of the mistake; empty if something is missing between two characters.
     pub span: Span,
-    /// Other places that explain the mistake, each with a few words.
+    /// Other places that explain the mistake, each with a short explanation.
     pub related: Vec<(Span, String)>,
     /// The whole text as typed.
     pub text: Arc<str>,
@@ -25,16 +25,16 @@ pub struct ParseError {
     pub(crate) advice: Option<String>,
 }
 
-/// The mistakes that [`parse`](crate::parse) tells apart.
+/// The mistakes that [`parse`](crate::parse) distinguishes.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// More than 2 GiB of text.
     TooLong,
     /// No text at all.
     Empty,
-    /// Nothing but white space.
+    /// Only white space.
     OnlyWhiteSpace,
-    /// The text ends in `-`: the shell took the `>` for a redirection.
+    /// The text ends in `-`: the shell interpreted the `>` after it as a redirection.
     UnquotedArrow,
     /// `- >`.
     SpaceInArrow,
@@ -70,7 +70,7 @@ pub enum ErrorKind {
     SecondArrow,
     /// A comma after the arrow.
     SecondOutput,
-    /// A bracket after the arrow, where none (or, in an einsum_ir tree, no subtree) may stand.
+    /// A bracket after the arrow (in an einsum_ir tree, a bracket with a subtree).
     BracketInOutput,
     /// More text after the output of an einsum_ir tree.
     TextAfterOutput,
@@ -90,7 +90,7 @@ pub enum ErrorKind {
     MissingCommaAfterBracket,
     /// An output label that none of the inputs has.
     UnknownOutputLabel,
-    /// An output label that only inputs further inside have.
+    /// An output label that occurs only inside inner brackets, which sum it away.
     SummedAwayLabel,
     /// A label twice in one output.
     RepeatedOutputLabel,
@@ -142,25 +142,25 @@ impl ParseError {
         self
     }
 
-    /// What is wrong, in one sentence.
+    /// The message: one sentence that describes the mistake.
     #[must_use]
     pub fn message(&self) -> String {
         message::message(self)
     }
 
-    /// A few words to stand beside the caret.
+    /// A short text to display beside the caret.
     #[must_use]
     pub fn label(&self) -> String {
         message::label(self.kind).to_owned()
     }
 
-    /// What to do about it, where that is likely to be clear.
+    /// Advice on how to correct the mistake; `None` if no correction is likely.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         self.advice.clone().or_else(|| message::help(self.kind).map(str::to_owned))
     }
 
-    /// The names of the labels concerned.
+    /// The names of the labels that the mistake concerns.
     #[must_use]
     pub fn labels(&self) -> &[String] {
         &self.labels

@@ -17,7 +17,7 @@ pub struct Label(pub u32);
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
-/// Which of the three notations the text is written in.
+/// The notation of a text, one of three.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// One einsum without brackets; every label is one character: `mk,kn->mn`.
@@ -30,7 +30,7 @@ pub enum Form {
 
 /// A parsed expression; see [`parse`](crate::parse).
 ///
-/// `==` compares the text and all places too; [`Expression::same_structure`] does not.
+/// `==` also compares the text and all spans; [`Expression::same_structure`] does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression {
     pub(crate) text: String,
@@ -39,38 +39,38 @@ pub struct Expression {
     pub(crate) nodes: Vec<Node>,
 }
 
-/// A node of the tree and where it is written, its brackets included.
+/// A node of the tree, and its span in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Where the node is written.
+    /// The span of the node in the text, including its brackets.
     pub span: Span,
-    /// What it is.
+    /// The kind of the node.
     pub kind: NodeKind,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// A leaf.
     Operand {
         /// Position among the operands, in written order.
         index: usize,
-        /// Its indices.
+        /// The indices of the operand.
         term: Term,
     },
     /// An einsum of one or more inputs.
     Einsum {
         /// The inputs, in written order.
         inputs: Vec<NodeId>,
-        /// `None`: implicit, which only the root of [`Form::Einsum`] can be.
+        /// `None` if the output is implicit, which is possible only at the root of [`Form::Einsum`].
         output: Option<Term>,
     },
 }
 
-/// The indices of one operand or output; none for a 0-dimensional one.
+/// The indices of one operand or output; empty for a 0-dimensional tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// Where the term is written (with its brackets in an einsum_ir tree); empty for an empty term.
+    /// The span of the term in the text (with its brackets in an einsum_ir tree); empty for an empty term.
     pub span: Span,
     /// The indices, in written order.
     pub indices: Vec<Index>,
@@ -79,13 +79,13 @@ pub struct Term {
 /// One index of a term.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Index {
-    /// Where the index is written.
+    /// The span of the index in the text.
     pub span: Span,
-    /// What it is.
+    /// The kind of the index.
     pub kind: IndexKind,
 }
 
-/// What an index of a term is.
+/// The kind of an index of a term.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum IndexKind {
     /// One dimension.
@@ -107,7 +107,7 @@ impl Expression {
         self.form
     }
 
-    /// The names of all labels; [`Label`] is an index into this.
+    /// The names of all labels; a [`Label`] is an index into this list.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
@@ -117,7 +117,7 @@ impl Expression {
     ///
     /// # Panics
     ///
-    /// If `label` is of another expression, with more labels than this one.
+    /// If `label` belongs to another expression that has more labels than this one.
     #[must_use]
     pub fn name(&self, label: Label) -> &str {
         &self.names[label.0 as usize]
@@ -140,7 +140,7 @@ impl Expression {
     ///
     /// # Panics
     ///
-    /// If `id` is of another expression, with more nodes than this one.
+    /// If `id` belongs to another expression that has more nodes than this one.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
@@ -154,7 +154,7 @@ impl Expression {
         })
     }
 
-    /// Whether both are the same tree with the same names, however they were typed.
+    /// Whether both expressions are the same tree with the same names, regardless of how they were typed.
     ///
     /// ```
     /// use einsum_parser::parse;
@@ -171,8 +171,7 @@ impl Expression {
 }
 
 impl Node {
-    /// The indices of the node's result: an operand's own or an einsum's output; `None` where the output is
-    /// implicit.
+    /// The indices of the node's result: an operand's own or an einsum's output; `None` if the output is implicit.
     #[must_use]
     pub fn term(&self) -> Option<&Term> {
         match &self.kind {
@@ -203,7 +202,7 @@ impl Term {
         })
     }
 
-    /// Where the ellipsis is written, if there is one.
+    /// The span of the ellipsis, if there is one.
     #[must_use]
     pub fn ellipsis(&self) -> Option<Span> {
         self.indices.iter().find(|index| index.kind == IndexKind::Ellipsis).map(|index| index.span)

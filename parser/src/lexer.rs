@@ -1,9 +1,9 @@
 //! Splits a text into tokens, in the same way for all three forms.
 //!
-//! A [`TokenKind::Word`] is a run of label characters without white space: in an einsum_ir tree one name, in
-//! the other forms one label per character. `stray` explains a character that cannot start a token.
+//! A [`TokenKind::Word`] is a run of label characters without white space: one name in an einsum_ir tree, and one label
+//! per character in the other forms. `stray` explains a character that cannot start a token.
 //!
-//! Deliberately absent: any knowledge of where a token may stand.
+//! Deliberately absent: the rules for the order of tokens.
 
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while, take_while1};
@@ -45,7 +45,7 @@ fn space(input: &str) -> IResult<&str, &str> {
 }
 
 fn token(input: &str) -> IResult<&str, TokenKind> {
-    // All dots at once, so that a fourth one is not read as the start of the next token.
+    // Read all consecutive dots together, so that a fourth dot is not read as the start of the next token.
     let dots = verify(take_while1(|c| c == '.'), |dots: &str| dots.len() == 3);
     alt((
         value(TokenKind::Word, take_while1(is_label)),
@@ -58,7 +58,7 @@ fn token(input: &str) -> IResult<&str, TokenKind> {
     .parse(input)
 }
 
-/// Returns all tokens of the text, or the mistake at the first character that starts none.
+/// Returns all tokens of the text, or the error for the first character that does not start a token.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
     let text_end = text.trim_end().len();
     let mut rest = &text[..text_end];

@@ -1,4 +1,5 @@
-//! Parses text into an [`Expression`]: einsum expressions, trees of them in square brackets, and einsum_ir trees.
+//! Parses text into an [`Expression`]: einsum expressions, trees of einsum expressions in square brackets, and
+//! einsum_ir trees.
 //!
 //! ```text
 //! text --lexer--> tokens --brackets--> form --parse_terms | parse_ir--> arena --check--> Expression
@@ -10,12 +11,12 @@
 //! | [`Form::Tree`]: every bracket contains an arrow | `[ij,jk->ik],kl->il` |
 //! | [`Form::EinsumIr`]: brackets without an arrow list names | `[m0,c0,k0],[n0,c0,k0]->[m0,n0,c0]` |
 //!
-//! Invariants: an [`Expression`] passed every check that needs no extents; every [`Span`] is on character
-//! boundaries of the text; parsing costs time linear in the text and never recurses, so neither 100,000 terms
-//! nor 100,000 levels of brackets are a problem.
+//! Invariants: an [`Expression`] has passed every check that needs no extents; every [`Span`] is on character
+//! boundaries of the text; parsing is linear in the length of the text and never recurses, so neither 100,000 terms nor
+//! 100,000 levels of brackets are a problem.
 //!
-//! Deliberately absent: extents, shapes, the implicit output's labels (they depend on what an ellipsis stands
-//! for), contraction order, files and the command line.
+//! Deliberately absent: extents, shapes, the labels of an implicit output (they depend on the dimensions that an
+//! ellipsis stands for), contraction order, files and the command line.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -39,11 +40,11 @@ pub use expression::{Expression, Form, Index, IndexKind, Label, Node, NodeId, No
 pub use render::render_carets;
 pub use span::Span;
 
-/// Longest text accepted, in bytes. Each node, label and operand needs at least one byte of the text (or is
-/// one of three at its ends), so that all of their numbers fit `u32`.
+/// Maximum bytes of a text. Each node, label and operand needs at least one byte of the text, except for three at the
+/// ends of the text, so that all of their numbers fit `u32`.
 const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 
-/// Parses an expression in any of the three forms and checks all that can be checked without extents.
+/// Parses an expression in any of the three forms and makes all checks that need no extents.
 ///
 /// ```
 /// use einsum_parser::{Form, parse};

@@ -1,7 +1,7 @@
 //! The wording of every mistake: the message, the words beside the caret, and the help.
 //!
-//! Invariants: one line each, in plain words; no two kinds share a message; characters that cannot be seen
-//! are written as escapes, and long names are shortened.
+//! Invariants: each text is one line in plain words; no two kinds share a message; invisible characters are written as
+//! escapes, and long names are shortened.
 //!
 //! Deliberately absent: help that depends on the rest of the expression, which the code that finds the
 //! mistake provides instead.
@@ -29,7 +29,7 @@ pub(crate) fn quoted(name: &str) -> String {
     shown
 }
 
-/// The first names of a list, in backquotes.
+/// The first 12 names of a list, in backquotes.
 pub(crate) fn labels_list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut shown: Vec<String> = names.take(13).map(quoted).collect();
     if shown.len() > 12 {

@@ -1,19 +1,19 @@
 //! Parses tokens into the arena of an einsum_ir tree, where brackets without an arrow are lists of names.
 //!
-//! A `[` followed by another `[` (or by an arrow) opens a subtree, any other opens a list. An explicit stack holds
+//! A `[` followed by another `[` (or by an arrow) opens a subtree; any other `[` opens a list. An explicit stack has
 //! one frame per open subtree. Relies on balanced brackets (see `brackets`).
 //!
-//! Deliberately absent: which labels an output may have (see `check`).
+//! Deliberately absent: the check of output labels (see `check`).
 
 use crate::builder::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, NodeId, ParseError, Span, Term, lexer, stray};
 
-/// The einsum inside one bracket, or of the whole text, as far as it has been read.
+/// The part of an einsum that has been read; the einsum is that of one bracket or of the whole text.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
-    /// The current input, once it has been read.
+    /// The span of the current input, once it has been read.
     input: Option<Span>,
     arrow: Option<Span>,
     output: Option<Term>,
@@ -94,7 +94,7 @@ impl Parser<'_> {
                 TokenKind::Close => {
                     let span = frame.open.to(token.span);
                     let node = self.einsum(&mut frame, span, token.span)?;
-                    // Brackets are balanced, so there is an outer frame; without one the text would end here.
+                    // Brackets are balanced, so there is an outer frame.
                     let Some(parent) = outer.pop() else { break };
                     frame = parent;
                     frame.inputs.push(node);
@@ -115,7 +115,7 @@ impl Parser<'_> {
         Ok(self.builder.finish(Form::EinsumIr))
     }
 
-    /// Ends the einsum of `frame`; `end` is the bracket or the end of the text that ends it.
+    /// Ends the einsum of `frame`. `end` is its closing bracket, or the end of the text.
     fn einsum(&mut self, frame: &mut Frame, span: Span, end: Span) -> Result<NodeId, ParseError> {
         let Some(arrow) = frame.arrow else {
             let error = self.mistake(ErrorKind::MissingArrowInBracket, end);
@@ -130,7 +130,7 @@ impl Parser<'_> {
     /// Reads the names after `open`, up to and including the closing bracket.
     fn list(&mut self, open: Span) -> Result<Term, ParseError> {
         let mut indices: Vec<Index> = Vec::new();
-        // Where a name must follow: after the opening bracket (unless the list is empty) and after a comma.
+        // A name is due after the opening bracket (unless the list is empty) and after a comma.
         let mut comma: Option<Span> = None;
         let mut due = true;
         while let Some(token) = self.take() {
@@ -191,7 +191,7 @@ impl Parser<'_> {
         self.because(kind, place)
     }
 
-    /// A mistake, with help in this notation where the usual help is in the other.
+    /// The error for a mistake. Replaces the usual help if that help is in another notation.
     fn mistake(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = ParseError::new(self.text, kind, place);
         let advice = match kind {
@@ -208,7 +208,8 @@ impl Parser<'_> {
         error.advise(advice.to_owned())
     }
 
-    /// The error for something that is wrong only in an einsum_ir tree; it also marks the bracket that makes the text one.
+    /// The error for a mistake that exists only in einsum_ir trees; it also marks the bracket that makes the text such
+    /// a tree.
     fn because(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = self.mistake(kind, place);
         if self.witness.contains(place) {

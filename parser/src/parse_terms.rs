@@ -1,22 +1,22 @@
-//! Parses tokens into an arena where every label is one character: one einsum, or a tree of them in brackets.
+//! Parses tokens into an arena where every label is one character: one einsum, or a tree of einsums in brackets.
 //!
-//! An explicit stack holds one frame per open bracket; depth costs heap, never stack. Relies on balanced
+//! An explicit stack has one frame per open bracket, so depth needs heap memory but no stack. Relies on balanced
 //! brackets (see `brackets`).
 //!
-//! Deliberately absent: which labels an output may have (see `check`).
+//! Deliberately absent: the check of output labels (see `check`).
 
 use crate::builder::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, IndexKind, NodeId, ParseError, Span, Term, lexer, stray};
 
-/// The einsum inside one bracket, or of the whole text, as far as it has been read.
+/// The part of an einsum that has been read; the einsum is that of one bracket or of the whole text.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
     arrow: Option<Span>,
-    /// The bracket that is the current input, if it is one.
+    /// The span of the current input, if that input is a bracket.
     bracket: Option<Span>,
-    /// The current term, and its place if it stays empty.
+    /// The indices of the current term, and the place of the term if it stays empty.
     indices: Vec<Index>,
     empty: Span,
 }
@@ -95,7 +95,7 @@ pub(crate) fn parse(text: &str, tokens: &[Token], form: Form) -> Result<Expressi
                 let output = frame.take_term();
                 let span = frame.open.to(token.span);
                 let node = builder.einsum(span, std::mem::take(&mut frame.inputs), Some(output));
-                // Brackets are balanced, so there is an outer frame; without one the text would end here.
+                // Brackets are balanced, so there is an outer frame.
                 let Some(parent) = outer.pop() else { break };
                 frame = parent;
                 frame.inputs.push(node);

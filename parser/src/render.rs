@@ -1,10 +1,10 @@
-//! A text with carets under its places, for a terminal.
+//! Renders a text with carets under places in it, for a terminal.
 //!
-//! The text is shown on one line (a line break in it becomes a space). Places far apart in a long text get a
-//! line each, clipped around them. The first place is marked `^`, the others `-`.
+//! The text is shown on one line (a line break in it becomes a space). If places are far apart in a long text, each is
+//! shown on a line of its own, clipped around the place. The first place is marked `^`, the others `-`.
 //!
-//! Invariant: any spans, in any order, inside the text or not, are rendered without a panic. Columns are
-//! counted in characters, where combining ones count as none and East Asian wide ones as two.
+//! Invariant: any spans, in any order, inside the text or not, are rendered without a panic. Columns are counted in
+//! characters; combining characters count as none and wide East Asian characters as two.
 //!
 //! Deliberately absent: colour and the terminal's width.
 
@@ -13,14 +13,14 @@ use std::ops::Range;
 
 use crate::Span;
 
-/// Maximum columns of text shown at once.
+/// Maximum columns of text on one line.
 const MAX_COLUMNS: usize = 100;
 /// Columns of text before the first place of a clipped line.
 const COLUMNS_BEFORE: usize = 30;
-/// A clipped line shows a marked place whole, or at least this many columns of it.
+/// A clipped line shows a marked place completely, or at least this many columns of it.
 const MIN_MARK_COLUMNS: usize = 40;
 
-/// The text as columns.
+/// The text, with the column of each character.
 struct Line {
     shown: Vec<char>,
     /// Byte offset and first column of each character, and of the end.
@@ -28,7 +28,7 @@ struct Line {
     columns: Vec<usize>,
 }
 
-/// A place in characters, and the words about it.
+/// A place, as a range of characters, and its explanation.
 struct Mark<'a> {
     start: usize,
     end: usize,
@@ -36,8 +36,8 @@ struct Mark<'a> {
     words: &'a str,
 }
 
-/// The message, the text with carets under all places (the first is the main one), each with its own words,
-/// and the help.
+/// The message, the text with carets under all places (the first is the main one), each with its explanation, and the
+/// help.
 ///
 /// ```
 /// use einsum_parser::{Span, render_carets};
@@ -110,7 +110,7 @@ impl Line {
         Mark { start, end: end.max(start), primary, words }
     }
 
-    /// The characters to show when the first of the places is at character `first`.
+    /// The characters to show if the first place is at character `first`.
     fn window(&self, first: usize) -> Range<usize> {
         let last = self.shown.len();
         let all = self.columns[last];
@@ -156,7 +156,7 @@ fn visible(c: char) -> char {
     if seen { c } else { char::REPLACEMENT_CHARACTER }
 }
 
-/// The columns of a character in a terminal. Only the large blocks are distinguished.
+/// The columns of a character in a terminal. Only large blocks of Unicode are distinguished.
 fn width(c: char) -> usize {
     match u32::from(c) {
         0x0300..=0x036F | 0x1AB0..=0x1AFF | 0x1DC0..=0x1DFF | 0x20D0..=0x20FF | 0xFE00..=0xFE0F | 0xFE20..=0xFE2F => 0,

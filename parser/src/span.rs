@@ -24,7 +24,7 @@ impl Span {
         Self { start: at, end: at }
     }
 
-    /// The smallest span that contains both.
+    /// The smallest span that contains both spans.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }

@@ -1,6 +1,6 @@
 //! Explains a character that starts no token.
 //!
-//! Each such character has its own usual cause (a shell, a flag, another notation) and so its own mistake.
+//! Each such character has its own usual cause (a shell, a flag, another notation), and so its own kind of mistake.
 //!
 //! Deliberately absent: characters that are legal labels but suspicious. The one exception is an arrow of
 //! another notation: the parsers look for it where an arrow is missing.
@@ -10,7 +10,7 @@ use crate::{ErrorKind, ParseError, Span};
 /// Dashes that word processors and other alphabets use in place of `-`.
 const DASHES: &[char] = &['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}'];
 
-/// Single characters that mean `->` elsewhere. They are legal labels as long as there is a real arrow.
+/// Single characters that mean `->` in other notations. They are legal labels if the text also has a real arrow.
 const ARROWS: &[char] = &['→', '⇒', '⟶', '⟹', '⟼', '↦', '➔', '➙', '➛', '➜', '➝', '➞', '⇨', '➡'];
 
 /// The first arrow of another notation inside `place`.

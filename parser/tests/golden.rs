@@ -1,5 +1,5 @@
-//! What bad texts are told and what good ones become, compared with `errors.golden` and `structure.golden`.
-//! `UPDATE_GOLDEN=1 cargo test -p einsum-parser --test golden` rewrites both.
+//! Compares the errors of invalid texts and the structures of valid texts with `errors.golden` and `structure.golden`.
+//! `UPDATE_GOLDEN=1 cargo test -p einsum-parser --test golden` rewrites both files.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use std::fmt::Write;
 use einsum_parser::ErrorKind as K;
 use einsum_parser::{Expression, IndexKind, NodeKind, Term, parse};
 
-/// The first text of each kind is the most usual way to make the mistake.
+/// The first text of each kind is the most common form of the mistake.
 const BAD: &[(K, &[&str])] = &[
     (K::Empty, &[""]),
     (K::OnlyWhiteSpace, &[" \t\n "]),
@@ -67,7 +67,7 @@ const BAD: &[(K, &[&str])] = &[
     (K::MissingOutput, &["[a,b]->", "[[a,b]->],[b]->[b]"]),
 ];
 
-/// Its two arrows are too far apart to be shown together.
+/// A text whose two arrows are too far apart to be shown together.
 const LONG: &str = "[abcdefghijklmnopqrstuvwxyz,zyxwvutsrqponmlkjihgfedcba->abcdefghijklmnopqrstuvwxyzabcdefghijklm\
     nopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz->ab],bc->ac";
 
@@ -144,7 +144,7 @@ fn every_mistake_has_its_own_message() {
             assert!(other.is_none_or(|other| other == *kind), "{kind:?} and {other:?} both say: {message}");
         }
     }
-    // Every kind but `TooLong`, whose example would take 2 GiB.
+    // All kinds except `TooLong`, whose example would need 2 GiB.
     assert_eq!(kinds.len(), K::MissingOutput as usize);
 }
 

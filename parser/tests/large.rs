@@ -1,5 +1,5 @@
-//! Depth and length: nothing recurses and nothing is quadratic. Times are asserted only as a bound that a
-//! quadratic algorithm cannot meet even on a fast machine.
+//! Tests deep and long texts: nothing recurses, and no algorithm is quadratic. A quadratic algorithm would exceed the
+//! asserted times even on a fast machine.
 
 use std::time::{Duration, Instant};
 

@@ -1,19 +1,19 @@
-//! Random expressions of all forms survive Display and parse, with white space between any two tokens; random
-//! text never panics, in the parser or the renderer.
+//! Random expressions of all forms survive Display and parse, with white space between any two tokens. Random text
+//! causes no panic in the parser or the renderer.
 
 use einsum_parser::{Form, Span, parse, render_carets};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
-/// A step of a random tree: how its output is chosen and what its inputs are.
+/// A random tree: a leaf with its labels, or a step with its inputs and the choice of its output labels.
 #[derive(Clone, Debug)]
 enum Tree {
     Leaf(Vec<usize>),
     Step(Vec<Tree>, Vec<Index>),
 }
 
-/// The labels that a tree yields, `None` being the ellipsis, and its tokens.
+/// The output labels of a tree, where `None` is the ellipsis, and its tokens.
 type Written = (Vec<Option<usize>>, Vec<String>);
 
 const LETTERS: &[&str] = &["a", "b", "Z", "7", "_", "é", "日", "😀", "→", "'", "{", "\u{200b}", "\u{301}"];
@@ -46,7 +46,7 @@ fn term(labels: &[Option<usize>], ir: bool) -> Vec<String> {
 fn write(tree: &Tree, ir: bool) -> Written {
     match tree {
         Tree::Leaf(labels) => {
-            // In the other forms 7 is an ellipsis, once.
+            // In the other forms, the first 7 becomes an ellipsis.
             let mut labels: Vec<Option<usize>> = labels.iter().map(|label| Some(*label)).collect();
             if !ir && let Some(dots) = labels.iter().position(|label| *label == Some(7)) {
                 labels[dots] = None;

@@ -1,8 +1,8 @@
-//! Small files that cache the measurements of a host: in the directory `EINSUM_DIST_CACHE`, else in `einsum-dist` of
-//! the user's cache directory.
+//! Small files that cache the measurements of a host. They are in the directory `EINSUM_DIST_CACHE` or, if this
+//! variable is not set, in `einsum-dist` in the user's cache directory.
 //!
-//! Invariant: a process that reads while another one writes finds the whole file or none. A host without a writable
-//! directory measures every time.
+//! Invariant: a process that reads a file while another process writes it finds a complete file or no file. Without a
+//! writable directory, every run measures again.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ pub(super) fn file(name: &str) -> Option<PathBuf> {
     folder(|variable| std::env::var_os(variable)).map(|folder| folder.join(name))
 }
 
-/// The cache directory. The XDG base directory rules ignore variables that are empty or not absolute;
-/// `EINSUM_DIST_CACHE` may be relative.
+/// The cache directory. As the XDG Base Directory Specification requires, its variables are ignored if they are empty
+/// or not absolute. `EINSUM_DIST_CACHE` may be relative.
 fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let absolute = |name: &str| set(name).filter(|path| path.is_absolute());
@@ -23,7 +23,7 @@ fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     set("EINSUM_DIST_CACHE").or_else(|| Some(user()?.join("einsum-dist")))
 }
 
-/// Whether `EINSUM_DIST_RATES=default` disables measuring and caching, so that plans are the same on every host.
+/// Whether `EINSUM_DIST_RATES=default` disables measuring and caching. Plans are then the same on every host.
 pub(super) fn is_off() -> bool {
     std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default")
 }

@@ -1,26 +1,27 @@
-//! Measures the rates of the machine that a world runs on, with the engine itself, and caches them per host.
+//! Measures the rates of the machine on which a world runs, by running plans, and caches the rates per host.
 //!
 //! | rate | from |
 //! |---|---|
 //! | `startup_seconds` | a run with almost no work, on rank 0; median |
 //! | `sync_overhead` | extra time if all ranks share a little work, compared to rank 0 alone; medians |
-//! | `flops`, `block_rates` | cubes on all ranks at once; small ones on one rank, divided by `solo_speedup` |
-//! | `solo_speedup` | a cube on one rank alone, compared to all ranks at once |
+//! | `flops`, `block_rates` | cubes on all ranks at the same time; small cubes on one rank, divided by `solo_speedup` |
+//! | `solo_speedup` | a cube on one rank alone, compared to all ranks at the same time |
 //! | `speeds` | the time of each rank for its cube, if ranks differ by more than noise |
 //! | `memory_bandwidth` | a copy on each rank |
-//! | `link_latency`, `link_bandwidth` | blocks from each rank to the next; with several nodes, to its peer on the next |
-//! | `node_latency`, `node_bandwidth` | blocks from each rank to the next on its node |
-//! | `interference` | a ring that computes for longer than it receives, compared to an equal product; median of rounds |
+//! | `link_latency`, `link_bandwidth` | blocks from each rank to the next; with several nodes, to the next node |
+//! | `node_latency`, `node_bandwidth` | blocks from each rank to the next rank of its node |
+//! | `interference` | a ring algorithm, compared to the same product without transfers; median of rounds |
 //!
-//! Latencies are lower quartiles of many runs. Rates of products are medians of rounds that measure all sizes in turn;
-//! a large cube counts as no slower than a smaller large one. All others come from the fastest of a few runs, as other
-//! load only slows runs down. Each host, number of ranks, of workers and of ranks per node, transport, and placement
-//! (whether ranks have cores of their own) has its own file (`cache`). With `EINSUM_DIST_RATES=default`, nothing is
-//! measured or read: plans are then the same on every host.
+//! Latencies are lower quartiles of many runs. Rates of products are medians of rounds, each of which measures all
+//! sizes; the rate of a large cube is at least that of a smaller large cube. All other values without a median in the
+//! table are from the fastest of a few runs, because other load only slows runs down. Rates are cached separately for
+//! each host, number of ranks, of workers and of ranks per node, transport, and placement, which is whether ranks have
+//! cores of their own (`cache`). With `EINSUM_DIST_RATES=default`, no rates are measured or read, so plans are the same
+//! on every host.
 //!
-//! Invariant: all processes have the same numbers, those of rank 0. Deliberately absent: nodes with different numbers
-//! of ranks (all links then count as the slowest), element types other than f32 (their rates are derived from it), and
-//! the load of other programs.
+//! Invariant: all processes use the rates of rank 0. Deliberately absent: nodes with different numbers of ranks (all
+//! links then get the rates of the slowest link), element types other than f32 (their rates are derived from those of
+//! f32), and the load of other programs.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -32,26 +33,27 @@ use crate::machine::{Link, Machine};
 use crate::memory::probe;
 use crate::plan::{AlgorithmName, FixedDistributions, Plan, PlanOptions};
 
-/// Sides of small cubes: in a run of several ranks, their threads cost more time than the products.
+/// Sides of small cubes; a cube is a product with m = n = k. They are measured on one rank, because waking the threads
+/// of several ranks costs more time than these products.
 const SMALL_SIDES: [usize; 4] = [16, 32, 64, 128];
-/// Sides of large cubes, up to where rates no longer change.
+/// Sides of large cubes. Rates of even larger cubes no longer change.
 const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
 /// Number of runs that move large blocks.
 const MOVE_RUNS: usize = 10;
-/// Number of elements that each rank copies, and receives.
+/// Number of elements that each rank copies or receives.
 const COPIED_ELEMENTS: usize = 1 << 22;
 /// Version of the cache format.
 const FORMAT: u32 = 8;
-/// Ranks count as alike if all their speeds differ from the mean by less than this fraction.
+/// Ranks are treated as equally fast if all their speeds differ from the mean by less than this fraction.
 const MAX_SPEED_DEVIATION: f64 = 0.02;
 /// Maximum workers per core for which measurements are meaningful.
 const MAX_WORKERS_PER_CORE: usize = 4;
 
 impl World {
-    /// Returns the machine that this world runs on, with measured rates: cached ones if there are any. Collective.
-    /// Cost: once per host, about two seconds for two ranks on two cores, more on slow links. To give ranks cores of
-    /// their own, call [`World::place`] first. With more than 4 workers per core, or without memory for the
-    /// measurements, the rates are the defaults.
+    /// Returns the machine on which this world runs, with measured rates. Cached rates are used if they exist.
+    /// Collective. Cost: measuring takes about two seconds for two ranks on two cores, and more on slow links, but only
+    /// once per host. To give ranks cores of their own, call [`World::place`] first. With more than 4 workers per core,
+    /// or without memory for the measurements, the rates are the defaults.
     ///
     /// ```
     /// use einsum_dist::{PlanOptions, Problem, World};
@@ -64,7 +66,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// There are more ranks or workers than can be planned for ([`Machine::check`]), or a measuring run fails.
+    /// Fails if there are more ranks or workers than [`Machine::check`] allows, or if a measuring run fails.
     pub fn machine(&self, workers: usize) -> Result<Machine> {
         self.expect_size(workers)?;
         let plain = Machine::new(self.ranks(), workers);
@@ -89,8 +91,8 @@ impl World {
         Machine::from_toml(&measured).map_err(Error::Usage)
     }
 
-    /// Checks that this process has memory for the largest measuring runs: two tensors that are copied, their
-    /// transfers, and three cubes.
+    /// Checks that this process has memory for the largest measuring runs: source, destination and transfer buffers of
+    /// a copy, and the three tensors of a cube.
     fn has_room_to_measure(&self) -> Result<()> {
         const BYTES_PER_RANK: usize =
             3 * COPIED_ELEMENTS * size_of::<f32>() + 3 * LARGE_SIDES[2] * LARGE_SIDES[2] * size_of::<f32>();
@@ -113,10 +115,10 @@ impl World {
         Ok(cache::file(&format!("{name}-{ranks}x{workers}-{per_node}-{link}{placed}-{FORMAT}.toml")))
     }
 
-    /// Measures the rates even if cached ones exist. Collective.
+    /// Measures the rates even if cached rates exist. Collective.
     ///
     /// # Errors
-    /// As [`World::machine`].
+    /// The same as for [`World::machine`].
     pub fn calibrate(&self, workers: usize) -> Result<Machine> {
         self.expect_size(workers)?;
         let machine = Machine::new(self.ranks(), workers);
@@ -154,10 +156,10 @@ impl World {
         Ok(Machine { startup_seconds, sync_overhead, interference, ..measured })
     }
 
-    /// Measures the rate of one worker in products of cubes, by their sides, and the speedup if no other rank computes.
+    /// Measures the rate of one worker for cubes of each side, and the speedup of a rank if no other rank computes.
     ///
-    /// Every round measures all sides, and the medians of rounds count, so that varying clock frequencies affect all
-    /// sides alike.
+    /// Every round measures all sides, and the results are medians over rounds, so varying clock frequencies affect all
+    /// sides equally.
     fn block_rates(&self, machine: &Machine, startup_seconds: f64) -> Result<(Vec<[f64; 2]>, f64)> {
         const ROUNDS: usize = 5;
         const RUNS: usize = 3;
@@ -184,7 +186,8 @@ impl World {
         for at in 1..large.len() {
             large[at] = large[at].max(large[at - 1]);
         }
-        // Small products are so short that the start may cost more; no rate may exceed that of a larger cube.
+        // Small products may take less time than the start of a run, so their rates are uncertain. The rate of a small
+        // cube is limited to that of the next larger cube.
         let mut most = large[0];
         for rate in small.iter_mut().rev() {
             most = most.min(*rate / solo_speedup);
@@ -194,7 +197,7 @@ impl World {
         Ok((sides.zip(small.into_iter().chain(large)).map(|(side, rate)| [side, rate]).collect(), solo_speedup))
     }
 
-    /// Seconds of a cube on rank 0 while all others wait. Collective.
+    /// Seconds of a cube on rank 0 while all other ranks wait. Collective.
     fn solo_seconds(&self, side: usize, workers: usize, runs: usize) -> Result<f64> {
         let mine = if self.is_root() { by_itself(side, workers, runs) } else { Ok(0.0) };
         let answer = self.of_root(&mine.map_or_else(|error| error.to_string(), |seconds| seconds.to_string()))?;
@@ -202,7 +205,8 @@ impl World {
         Ok(seconds.max(1e-9))
     }
 
-    /// The number of consecutive ranks on each host, if it is the same on all of several hosts; else 1. Collective.
+    /// The number of consecutive ranks on each host, if there are several hosts and the number is the same on all of
+    /// them; otherwise 1. Collective.
     fn ranks_per_node(&self) -> Result<usize> {
         let hosts = self.all_gather(host::name().as_bytes())?;
         let each = hosts.iter().take_while(|name| Some(*name) == hosts.first()).count().max(1);
@@ -210,24 +214,25 @@ impl World {
         Ok(if alike && hosts.len() == self.ranks() && each < self.ranks() { each } else { 1 })
     }
 
-    /// Measures the link over which the row of each rank moves to rank `to(rank)`. A run first copies the row, which
-    /// costs `copied` seconds.
+    /// Measures the links from each rank to rank `to(rank)` by moving one row per rank. A run first copies the row,
+    /// which costs `copied` seconds.
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
-        // Half of the runs wait for threads that wake up late, and the very fastest do not wait at all.
+        // A quartile is used because half of the runs wait for threads that wake up late, and the fastest runs do not
+        // wait at all.
         let latency = (self.quartile(&goes)? - self.quartile(&stays)?).max(1e-7);
         let all = after(
             machine.startup_seconds + latency,
             self.quickest(&self.moves(machine, COPIED_ELEMENTS, &rows)?, MOVE_RUNS)?,
         );
-        // No transfer is faster than a copy from a buffer of one rank to a buffer of another.
+        // No transfer is faster than a copy between buffers of two ranks.
         let moved = (all - copied).max(copied).max(1e-9);
         Ok(Link { latency, bandwidth: (COPIED_ELEMENTS * size_of::<f32>()) as f64 / moved })
     }
 
-    /// Measures the time of a run in which rank 0 has almost no work, and the extra time if all ranks share a little
-    /// work, which rank 0 alone would do while the others wake up.
+    /// Measures the time of a run in which rank 0 has almost no work, and the synchronisation overhead: the extra time
+    /// if all ranks share a little work, compared to rank 0 doing this work alone.
     fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {
         const SIDE: usize = 32;
         let plans = [
@@ -236,13 +241,13 @@ impl World {
             self.products(machine, [SIDE; 3], AlgorithmName::BatchParallel)?,
         ];
         let [startup_seconds, by_one, by_all] = self.typical(&plans)?;
-        // The cost model already subtracts the time that sharing the work saves.
+        // The time that sharing saves is added to the overhead, because the cost model already subtracts it.
         let cube = 2.0 * (SIDE as f64).powi(3) / (machine.rate(SIDE as f64) * machine.workers as f64);
         let saved = (self.ranks() as f64 / machine.solo_speedup - 1.0) * cube;
         Ok((startup_seconds, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))
     }
 
-    /// Measures the speed of each rank relative to the mean; empty if all are alike.
+    /// Measures the speed of each rank relative to the mean; empty if all ranks are equally fast.
     fn speeds(&self, machine: &Machine) -> Result<Vec<f64>> {
         const SIDE: usize = 512;
         let plan = self.cubes(machine, SIDE)?;
@@ -260,8 +265,9 @@ impl World {
         Ok(if alike { Vec::new() } else { speeds })
     }
 
-    /// Measures how much longer computing and receiving together take than the longer of both, as a share of the
-    /// shorter: the median of rounds, each of which also measures computing alone.
+    /// Measures `(t - max(c, r)) / min(c, r)`, where `t` is the time of computing and receiving at the same time, `c`
+    /// of computing alone, and `r` of receiving alone. Returns the median over rounds, which measure `t` and `c`; `r`
+    /// is predicted.
     fn interference(&self, machine: &Machine) -> Result<f64> {
         const SIDE: usize = 2048;
         const ROUNDS: usize = 5;
@@ -271,8 +277,9 @@ impl World {
         let ranks = machine.ranks as f64;
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
         let receive = bytes / machine.link_bandwidth;
-        // The left operand has enough rows for computing to take longer than receiving, which is the case that matters:
-        // a thread that is woken for every part of a block then takes turns with one that is always busy.
+        // The left operand has so many rows that computing takes longer than receiving. This is the case that matters:
+        // the communication thread wakes up for every part of a block, and then competes with a worker that is always
+        // busy.
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
         let rows = ((LONGER_FACTOR * receive * rate) as usize).clamp(16, 4096);
         let options =
@@ -280,11 +287,12 @@ impl World {
         let shapes = [vec![rows * machine.ranks, SIDE], vec![SIDE, SIDE]];
         let ring = Problem::parse("mk,kn->mn")?.shapes(&shapes)?.plan(machine, &options)?;
         let product = self.products(machine, [rows, SIDE, SIDE], AlgorithmName::BatchParallel)?;
-        // The ring packs the left operand once per block, which has a cost of its own.
+        // The ring packs the left operand once per block. This cost is not interference, so it is added to the
+        // computing time.
         let packed = 2.0 * (ranks - 1.0) * (rows * SIDE * size_of::<f32>()) as f64;
         let packed = packed / (machine.memory_bandwidth * machine.workers as f64);
         let mut shares = Vec::with_capacity(ROUNDS);
-        // In long runs, noise is a small part of the time.
+        // For long runs, one round suffices, because noise is a small part of the time.
         for _ in 0..if receive > SLOW_SECONDS { 1 } else { ROUNDS } {
             let compute = after(machine.startup_seconds, self.quickest(&product, 2)?) + packed;
             let all_ranks = after(machine.startup_seconds, self.quickest(&ring, 2)?);
@@ -293,7 +301,7 @@ impl World {
         Ok(median(shares).clamp(0.0, MAX_OVERHEAD_SHARE))
     }
 
-    /// A cube of this side on each rank.
+    /// A plan that computes one cube of this side on each rank.
     fn cubes(&self, machine: &Machine, side: usize) -> Result<Plan> {
         self.products(
             machine,
@@ -302,14 +310,14 @@ impl World {
         )
     }
 
-    /// A batch of products of extents m, n and k, as many as there are ranks.
+    /// A plan that computes a batch of products of extents m, n and k. The batch has one product per rank.
     fn products(&self, machine: &Machine, [m, n, k]: [usize; 3], algorithm: AlgorithmName) -> Result<Plan> {
         let options = PlanOptions { algorithm: Some(algorithm), ..PlanOptions::default() };
         let shapes = [vec![self.ranks(), m, k], vec![self.ranks(), k, n]];
         Problem::parse("cmk,ckn->cmn")?.shapes(&shapes)?.plan(machine, &options)
     }
 
-    /// Moves a row of `elements` elements of each rank to the distribution `to`.
+    /// A plan that moves one row of `elements` elements per rank to the distribution `to`.
     fn moves(&self, machine: &Machine, elements: usize, to: &Distribution) -> Result<Plan> {
         let fixed = FixedDistributions { operands: vec![Some(self.rows(|rank| rank))], output: Some(to.clone()) };
         let options = PlanOptions { fixed, ..PlanOptions::default() };
@@ -324,8 +332,8 @@ impl World {
         if owners.is_sorted() { rows } else { rows.owned_by(Owners::Listed(owners)) }
     }
 
-    /// The median seconds of each plan. The plans take turns, so that temporary load slows down only some runs of each.
-    /// Collective.
+    /// The median seconds of each plan. The plans run alternately, so temporary load slows down only some runs of each
+    /// plan. Collective.
     fn typical<const N: usize>(&self, plans: &[Plan; N]) -> Result<[f64; N]> {
         const RUNS: usize = 21;
         const ROUNDS: usize = 5;
@@ -373,8 +381,8 @@ impl World {
         self.of_root(&mine.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
     }
 
-    /// Runs a plan and calls `each` with the seconds of every run except the first, which warms up: it is the first
-    /// to touch the memory. Collective.
+    /// Runs a plan and calls `each` with the seconds of every run except the first. The first run is a warm-up, in
+    /// which memory is touched for the first time. Collective.
     fn runs(&self, plan: &Plan, runs: usize, mut each: impl FnMut(&Program<f32>, f64) -> Result<()>) -> Result<()> {
         let operands: Vec<DistTensor<f32>> = (0..plan.operands)
             .map(|index| {
@@ -396,8 +404,8 @@ impl World {
     }
 }
 
-/// Subtracts the start from the seconds of a run. At least half of them remain: on a busy machine, a start may take
-/// longer than all else.
+/// Subtracts the startup time from the seconds of a run. Returns at least half of `seconds`, because on a busy machine
+/// the measured startup may be longer than the rest of a run.
 fn after(startup_seconds: f64, seconds: f64) -> f64 {
     (seconds - startup_seconds).max(seconds / 2.0).max(1e-9)
 }
@@ -407,7 +415,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The seconds of a product of cubes on one rank with workers of its own, less those of a run with almost no work.
+/// The seconds of a product of cubes on a world of one rank, minus the seconds of a run with almost no work.
 fn by_itself(side: usize, workers: usize, runs: usize) -> Result<f64> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
     let pool = pool.map_err(|error| Error::Usage(format!("no threads to measure with: {error}")))?;

@@ -1,8 +1,8 @@
-//! One clock for the spans of all ranks.
+//! Converts the times of all ranks to one clock.
 //!
 //! ```text
-//! a process     an Instant, converted to system time       to less than a microsecond
-//! a host        its processes read the same clock          as above
+//! a process     an Instant is converted to system time     error below a microsecond
+//! a host        its processes read the same clock          same error
 //! hosts         r rounds of a collective call, which no process leaves before all have entered it:
 //!
 //!     entered on 0                    left on 0                 clock of 0
@@ -13,16 +13,16 @@
 //!   entered there - left here  <=  ahead  <=  left there - entered here
 //! ```
 //!
-//! The bounds of every round are valid, so the tightest bounds of all rounds are valid, too. The estimate is their
-//! midpoint. Its error is at most half of their distance: about the latency of the fastest round. If the system
-//! provides no host names, each process counts as a host. Deliberately absent: drift, a fraction of a microsecond in
-//! all rounds.
+//! The bounds of every round are valid, so the tightest bounds over all rounds are valid too. The estimate is the
+//! midpoint of these bounds. Its error is at most half of their distance, which is about the latency of the fastest
+//! round. If the system provides no host names, each process counts as a host. Deliberately absent: clock drift, which
+//! is a fraction of a microsecond over all rounds.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::{Result, World};
 
-/// Number of readings of both clocks. The fastest one counts: others may have been interrupted.
+/// Number of readings of both clocks. The fastest reading is used, because others may have been interrupted.
 const CLOCK_READINGS: usize = 32;
 
 /// Number of calls whose times of entry and exit are compared.
@@ -31,7 +31,7 @@ const ROUNDS: usize = 256;
 /// Times at which a call was entered and left, in nanoseconds.
 type Round = [i64; 2];
 
-/// The system's clock at one instant.
+/// The time of the system clock at one instant.
 pub(super) struct Clock {
     at: Instant,
     nanoseconds: i64,
@@ -50,18 +50,18 @@ impl Clock {
         Clock { at: before + took / 2, nanoseconds: since.as_nanos() as i64 }
     }
 
-    /// The system's clock at an instant, in nanoseconds.
+    /// The time of the system clock at an instant, in nanoseconds.
     pub(super) fn at(&self, instant: Instant) -> i64 {
         let after = instant.saturating_duration_since(self.at).as_nanos() as i64;
         let before = self.at.saturating_duration_since(instant).as_nanos() as i64;
         self.nanoseconds + after - before
     }
 
-    /// Returns by how many nanoseconds the clock of each process is ahead of that of the first process, and the largest
-    /// possible error of these. `hosts` has the host name of each process. Collective.
+    /// Returns the nanoseconds by which the clock of each process is ahead of the clock of the first process, and a
+    /// bound on the error of these values. `hosts` is the host name of each process. Collective.
     ///
     /// # Errors
-    /// MPI fails.
+    /// Fails if MPI fails.
     pub(super) fn ahead(&self, world: &World, hosts: &[String]) -> Result<(Vec<i64>, i64)> {
         let named = |one: usize, other: usize| !hosts[one].is_empty() && hosts[one] == hosts[other];
         let leader = |process: usize| (0..process).find(|&other| named(other, process)).unwrap_or(process);
@@ -85,7 +85,7 @@ impl Clock {
     }
 }
 
-/// Estimates by how much the other clock is ahead, and bounds the error.
+/// Estimates the nanoseconds by which the other clock is ahead. Also returns a bound on the error.
 fn estimate(here: &[Round], there: &[Round]) -> (i64, i64) {
     let rounds = || here.iter().zip(there);
     let least = rounds().map(|(here, there)| there[0] - here[1]).max().unwrap_or(0);
@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn the_closest_bounds_of_all_rounds_hold() {
-        // The other clock is 1000 ahead. The process that enters last leaves at once, the other one later.
+        // The other clock is 1000 ahead. In each round, the process that enters last leaves immediately, and the other
+        // process leaves later.
         let here = [[0, 40], [100, 180], [200, 230]];
         let there = [[1030, 1045], [1110, 1165], [1190, 1290]];
         let (ahead, error) = estimate(&here, &there);

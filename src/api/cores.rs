@@ -1,6 +1,6 @@
 //! The cores that this process may use.
 //!
-//! Invariant: they have the system's numbers.
+//! Invariant: a core is identified by the operating system's number.
 
 /// The online cores that the affinity mask of this process allows; empty if the system has no such masks.
 pub fn cpus() -> Vec<usize> {
@@ -13,12 +13,13 @@ pub fn cpus() -> Vec<usize> {
     cpus
 }
 
-/// The number of processing units whose time this process may use: those of its mask, or fewer if a quota limits it.
+/// The number of processing units that this process may use: the cores of its affinity mask, or fewer if a CPU quota
+/// applies.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The cores that the `status` file of a process or thread allows.
+/// The allowed cores in the text of the `/proc` file `status` of a process or thread.
 pub(super) fn listed(status: &str) -> Vec<usize> {
     ranges(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default())
 }

@@ -1,7 +1,7 @@
-//! The threads of one rank of this process, pinned to the cores that the rank has been given.
+//! The threads of one rank of this process, pinned to the cores of the rank.
 //!
-//! Invariant: threads start only if the address space has room for them, so a failure is an error and not the end of the
-//! process. Deliberately absent: which cores a rank gets (`placement`).
+//! Invariant: threads start only if the address space has room for them, so a failure is an error and not the end of
+//! the process. Deliberately absent: the choice of cores for each rank (`placement`).
 
 use super::error::Rank;
 use super::{Error, Result, memory_limits, pinning};
@@ -12,7 +12,7 @@ use crate::sync::{ThreadPool, ThreadPoolBuilder};
 /// The result of [`World::place`](super::World::place).
 pub(super) struct AgreedPlacement {
     pub(super) workers: usize,
-    /// By local rank.
+    /// The placement of each local rank.
     pub(super) places: Vec<RankPlacement>,
 }
 
@@ -26,11 +26,11 @@ impl Crew {
     /// Starts and pins the workers of a rank.
     ///
     /// # Errors
-    /// Threads cannot be started.
+    /// Fails if the threads cannot be started.
     pub(super) fn new(rank: usize, workers: usize, place: RankPlacement) -> Result<Crew> {
         let theirs = place.clone();
         let builder = ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {
-            // If a plan has more workers than were placed, none of them gets a core of its own.
+            // If a plan has more workers than were placed, each worker may use all cores of the rank.
             match theirs.workers.get(worker).filter(|_| workers <= theirs.workers.len()) {
                 Some(&unit) => pinning::bind(&[unit]),
                 None => pinning::bind(&theirs.units),
@@ -42,7 +42,8 @@ impl Crew {
         Ok(Crew { pool, place })
     }
 
-    /// Pins the calling thread to the core for communication, or else to the cores of its rank.
+    /// Pins the calling thread to the core for communication. If the rank has no such core, the thread may use all
+    /// cores of the rank.
     pub(super) fn bind_communication(&self) {
         match self.place.communication {
             Some(unit) => pinning::bind(&[unit]),
@@ -51,14 +52,14 @@ impl Crew {
     }
 }
 
-/// Bytes of address space of a thread: Rust's default stack, the signal stack, and the system's overhead for both.
+/// Bytes of address space per thread: Rust's default stack, the signal stack, and the system's overhead for both.
 const BYTES_PER_THREAD: usize = (2 << 20) + (128 << 10);
 
-/// Checks that the address space has room for `threads` threads. A thread without room for its signal stack ends the
-/// process, so this check comes before threads start.
+/// Checks that the address space has room for `threads` threads. A thread that cannot allocate its signal stack ends
+/// the process, so this is checked before threads start.
 ///
 /// # Errors
-/// [`Error::Threads`].
+/// Returns [`Error::Threads`] if there is no room.
 pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
     // Without a limit, the system reports failures when threads start.
     if memory_limits::of_process().is_none() {
@@ -68,17 +69,17 @@ pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
 }
 
 pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Error) -> Error {
-    // The system's message says more than rayon's.
+    // The system's message is more specific than rayon's.
     let message = why.source().map_or_else(|| why.to_string(), ToString::to_string);
     Error::Threads { rank: Rank::here(rank), threads, message }
 }
 
-/// Starts rayon's global pool with `threads` threads, unless it exists already; then it stays as it is. To be called
-/// before anything computes in the pool: the first computation would start one thread per core, and panic if they
-/// cannot be started.
+/// Starts rayon's global pool with `threads` threads. A pool that already exists is not changed. Must be called before
+/// any computation in the pool, because the first computation would start one thread per core, and panic if they cannot
+/// be started.
 ///
 /// # Errors
-/// [`Error::Threads`] if the threads cannot be started.
+/// Returns [`Error::Threads`] if the threads cannot be started.
 pub fn start_threads(threads: usize) -> Result<()> {
     room_for_threads(0, threads)?;
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
@@ -107,7 +108,7 @@ mod tests {
         let crew = |workers: usize| Crew::new(0, workers, place.clone()).expect("threads");
         assert_eq!(crew(2).pool.broadcast(|_| own_cores()), [vec![last], vec![first]]);
         assert_eq!(crew(1).pool.broadcast(|_| own_cores()), [vec![last]]);
-        // More workers than were placed share the cores.
+        // If there are more workers than were placed, they share all cores.
         assert!(crew(3).pool.broadcast(|_| own_cores()).iter().all(|mine| *mine == units));
         let spare = Crew::new(0, 1, RankPlacement { communication: Some(last), ..place.clone() }).expect("threads");
         for (crew, cores) in [(spare, vec![last]), (crew(1), units.clone())] {

@@ -16,9 +16,9 @@ use crate::memory::{Array, OutOfMemory, bytes_of_mut, zero_array};
 /// Bytes that a thread zeroes at a time.
 const ZEROED_CHUNK_BYTES: usize = 1 << 20;
 
-/// A distributed tensor: every rank holds a block, dense and row-major. A process holds the blocks of its own ranks. If
-/// [`World::place`] has bound these, the workers of each rank touch its block first, so that its pages are in memory
-/// near these workers.
+/// A distributed tensor. Every rank has a block, which is dense and row-major. A process stores the blocks of its own
+/// ranks. If [`World::place`] has pinned the workers of these ranks, the workers of each rank touch its block first, so
+/// its pages are in the NUMA domain of these workers.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, World, distribution::Distribution};
@@ -27,7 +27,7 @@ const ZEROED_CHUNK_BYTES: usize = 1 << 20;
 /// let rows = DistTensor::from_fn(&world, &[3, 2], &Distribution::cut(0, 2), |at| (10 * at[0] + at[1]) as f64);
 /// let shapes: Vec<Vec<usize>> = rows.blocks().map(|(_, block)| block.shape().to_vec()).collect();
 /// assert_eq!(shapes, [[2, 2], [1, 2]]);
-/// // What is not there already travels.
+/// // Each rank receives only the elements that it does not have yet.
 /// let columns = rows.redistribute(&world, &Distribution::cut(1, 2))?;
 /// assert_eq!(columns.gather(&world)?, ndarray::array![[0.0, 1.0], [10.0, 11.0], [20.0, 21.0]].into_dyn());
 /// # Ok::<(), einsum_dist::Error>(())
@@ -50,23 +50,24 @@ impl<T: Element> DistTensor<T> {
     /// Creates a tensor of zeros. `shape` is the shape of the whole tensor.
     ///
     /// # Panics
-    /// If the distribution needs more ranks than the world has or cuts a dimension that does not exist, or if memory
-    /// runs out.
+    /// Panics if the distribution needs more ranks than the world has or cuts a dimension that does not exist, or if
+    /// memory runs out.
     pub fn zeros(world: &World, shape: &[usize], distribution: &Distribution) -> DistTensor<T> {
         DistTensor::allocate(world, shape, distribution).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// As [`DistTensor::zeros`]. Collective: if memory runs out on one rank, every process gets an error.
+    /// Like [`DistTensor::zeros`], but returns errors. Collective: if memory runs out on one rank, every process gets
+    /// an error.
     ///
     /// # Errors
-    /// The distribution needs more ranks than the world has or cuts a dimension that does not exist. [`Error::Memory`]
-    /// says how many bytes a rank could not allocate.
+    /// Fails if the distribution needs more ranks than the world has or cuts a dimension that does not exist. Returns
+    /// [`Error::Memory`] with the number of bytes that a rank could not allocate.
     pub fn try_zeros(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         world.agree(DistTensor::allocate(world, shape, distribution))
     }
 
-    /// Allocates the blocks of the local ranks, filled with zeros, without telling other processes of a failure. Errors
-    /// are those of [`DistTensor::try_zeros`].
+    /// Allocates the blocks of the local ranks, filled with zeros. Other processes are not notified of a failure.
+    /// Errors are those of [`DistTensor::try_zeros`].
     pub(super) fn allocate(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         expect_fit(shape, distribution, world.ranks())?;
         let first = world.local_ranks().start;
@@ -87,7 +88,7 @@ impl<T: Element> DistTensor<T> {
     /// the local blocks only.
     ///
     /// # Panics
-    /// As [`DistTensor::zeros`].
+    /// The same as for [`DistTensor::zeros`].
     pub fn from_fn(
         world: &World,
         shape: &[usize],
@@ -111,7 +112,7 @@ impl<T: Element> DistTensor<T> {
     /// operand and the index in the whole tensor, so it is the same for any number of ranks.
     ///
     /// # Panics
-    /// As [`DistTensor::zeros`].
+    /// The same as for [`DistTensor::zeros`].
     pub fn random(
         world: &World,
         shape: &[usize],
@@ -124,10 +125,11 @@ impl<T: Element> DistTensor<T> {
         tensor
     }
 
-    /// As [`DistTensor::random`]. Collective: if memory runs out on one rank, every process gets an error.
+    /// Like [`DistTensor::random`], but returns errors. Collective: if memory runs out on one rank, every process gets
+    /// an error.
     ///
     /// # Errors
-    /// As [`DistTensor::try_zeros`].
+    /// The same as for [`DistTensor::try_zeros`].
     pub fn try_random(
         world: &World,
         shape: &[usize],
@@ -164,18 +166,19 @@ impl<T: Element> DistTensor<T> {
         &self.distribution
     }
 
-    /// The local blocks in order of ranks: the region of the tensor that each block covers, and its values. Ranks that
-    /// hold no part of the tensor have no block.
+    /// The local blocks in order of ranks: the region of the tensor that each block covers, and its values. A rank
+    /// without a part of the tensor has no block.
     pub fn blocks(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         self.blocks.iter().map(|block| (&block.region, block.values.view()))
     }
 
-    /// As [`DistTensor::blocks`], with mutable values.
+    /// Like [`DistTensor::blocks`], with mutable values.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = (Region, ArrayViewMutD<'_, T>)> {
         self.blocks.iter_mut().map(|block| (block.region.clone(), block.values.view_mut()))
     }
 
-    /// The local blocks that are the first of their replicas. Together, all ranks then have every element once.
+    /// The local blocks that are first replicas: if several ranks have the same block, only the block of the first of
+    /// these ranks. Over all ranks, first replicas contain every element once.
     pub fn first_replicas(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         let first = |block: &&Block<T>| self.distribution.is_first_replica(block.rank);
         self.blocks.iter().filter(first).map(|block| (&block.region, block.values.view()))
@@ -184,7 +187,7 @@ impl<T: Element> DistTensor<T> {
     /// Fills the local blocks from a whole array of the same shape.
     ///
     /// # Panics
-    /// If the array is smaller.
+    /// Panics if the array is smaller than the tensor.
     pub fn assign(&mut self, whole: ArrayViewD<'_, T>) {
         for block in &mut self.blocks {
             for (bounds, stored) in block.region.stored_boxes() {
@@ -216,8 +219,8 @@ pub(super) fn refused(rank: usize, cause: OutOfMemory) -> Error {
     Error::Memory { rank: Rank::here(rank), cause }
 }
 
-/// Touches memory by writing zeros, with the workers of the current pool. Outside of a pool it stays untouched until it
-/// is filled.
+/// Touches memory by writing zeros with the workers of the current pool. Outside of a pool, does nothing: the memory is
+/// first touched when it is filled.
 fn touch<T: Element>(values: &mut [T]) {
     if rayon::current_thread_index().is_some() {
         values.par_chunks_mut(ZEROED_CHUNK_BYTES / size_of::<T>()).for_each(|part| part.fill(T::ZERO));
@@ -240,8 +243,8 @@ pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<us
     view
 }
 
-/// Fills a box of a rank's block by way of `fill`, which gets dense row-major memory: the box itself if it is dense,
-/// else a temporary array.
+/// Fills a box of a rank's block by calling `fill` with dense row-major memory. This is the box itself if it is dense,
+/// otherwise a temporary array.
 pub(super) fn fill_box<T: Element>(
     rank: usize,
     block: ArrayViewMutD<'_, T>,

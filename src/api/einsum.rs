@@ -1,4 +1,4 @@
-//! Contraction in a single call.
+//! Contracts operands in a single call.
 
 use ndarray::ArrayD;
 
@@ -11,13 +11,14 @@ use crate::plan::PlanOptions;
 /// Contracts whole operands in this process, on the current rayon pool, without communication. Returns a new row-major
 /// array. `docs/expressions.md` describes the syntax of expressions.
 ///
-/// Cost: the first call parses, plans and compiles. Later ones with the same text, shapes and number of threads reuse
-/// its program; each thread keeps up to 32, with up to 16 MB of buffers. A [`Program`] of your own is never evicted.
-/// Operands are borrowed, whatever their strides. Besides the result, memory is allocated for intermediates and packing.
+/// Cost: the first call parses, plans and compiles. Later calls with the same text, shapes, element type and number of
+/// threads reuse the compiled program. Each thread caches up to 32 programs, with up to 16 MiB of buffers in total. A
+/// [`Program`] that you compile yourself is never evicted. Operands are borrowed and may have any strides. Besides the
+/// result, memory is allocated for intermediates and packing.
 ///
 /// # Errors
-/// [`Error::Parse`] if the text is not an expression, [`Error::Shape`] if the operands do not fit it. Both show the
-/// place in the text.
+/// Returns [`Error::Parse`] if the text is not an expression, and [`Error::Shape`] if the operands do not match it.
+/// Both contain the place in the text.
 ///
 /// ```
 /// use ndarray::array;

@@ -1,4 +1,4 @@
-//! The errors of the library's calls.
+//! The error type of the library.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::plan::PlanError;
 use crate::schedule::verify::VerifyError;
 use crate::tree::ShapeError;
 
-/// A rank, as error messages name it.
+/// A rank, as shown in error messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rank {
     /// Its number in the world.
@@ -45,7 +45,7 @@ pub enum Error {
     /// The text is not an expression. [`ParseError::render`] shows the place.
     #[error(transparent)]
     Parse(#[from] ParseError),
-    /// The operands do not fit the expression. [`ShapeError::render`] shows the places.
+    /// The operands do not match the expression. [`ShapeError::render`] shows the places.
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// No plan satisfies the request.
@@ -60,10 +60,10 @@ pub enum Error {
     /// A .npy file is missing, damaged or of another type, or must not be written.
     #[error(transparent)]
     Npy(#[from] NpyError),
-    /// A file cannot be written; detected before the work is done.
+    /// A file cannot be written. This is detected before any work is done.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Writing to a file failed: the disk is full or no longer there.
+    /// Writing to a file failed because the disk is full or no longer available.
     #[error("{rank}: {cause}")]
     Output { rank: Rank, cause: NpyError },
     /// Communication between ranks failed.
@@ -81,19 +81,19 @@ pub enum Error {
     /// Threads cannot be started.
     #[error("{rank} cannot start {threads} threads: {message}")]
     Threads { rank: Rank, threads: usize, message: String },
-    /// The call does not fit the plan or the world.
+    /// The arguments of a call do not match the plan or the world.
     #[error("{0}")]
     Usage(String),
-    /// A run ended on all ranks because one of them failed.
+    /// A run ended on all ranks because one rank failed.
     #[error("{rank}, {task}: {message}")]
     Run { rank: Rank, task: String, message: String },
-    /// Another process failed and reported it to this one.
+    /// Another process failed and reported its error to this process.
     #[error("{rank}: {message}")]
     Elsewhere { rank: Rank, input: bool, message: String },
 }
 
 impl Error {
-    /// Whether bad input or usage is the cause, as opposed to a failed run.
+    /// Whether the cause is wrong input or usage, and not a failed run.
     pub fn is_input(&self) -> bool {
         match self {
             Error::Parse(_)
@@ -126,7 +126,7 @@ impl Error {
         }
     }
 
-    /// The message for other processes, without the rank, which they know.
+    /// The message for other processes. It does not contain the rank, which is sent separately.
     #[cfg(feature = "mpi")]
     pub(super) fn for_other_ranks(&self) -> String {
         match self {
@@ -145,5 +145,5 @@ impl Error {
     }
 }
 
-/// The result of the library's calls.
+/// The result type of the library.
 pub type Result<T> = std::result::Result<T, Error>;

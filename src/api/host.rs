@@ -1,6 +1,6 @@
-//! The host of this process: name, cores, topology.
+//! The host of this process: its name, cores and topology.
 //!
-//! Deliberately absent: definitions, so that what these functions depend on need not depend on this module.
+//! This module only re-exports functions of other modules, so those modules do not depend on it.
 
 pub use super::cores::{cpus, processors};
 pub use super::hostname::name;

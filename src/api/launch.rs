@@ -1,4 +1,4 @@
-//! Starts the local ranks of a program, waits for them, and ends all when one fails.
+//! Starts the local ranks of a program, waits for them, and ends all of them if one fails.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) type Slots = Vec<(BufferId, Slot)>;
 /// Runs every local rank once, each with its slots.
 ///
 /// # Errors
-/// The first failure of a local rank. A failed MPI run does not return: it ends all ranks.
+/// Returns the first failure of a local rank. A failed MPI run does not return: it ends all processes.
 pub(super) fn launch(
     world: &World,
     plan: &Plan,
@@ -52,8 +52,8 @@ pub(super) fn launch(
             endpoint.spin(crews[0].place.spare);
             let slots = bound.pop().unwrap_or_default();
             let verified = ranks[0].verified();
-            // The other ranks wait for transfers of this one, and only the end of the run stops them. `abort` names the
-            // rank.
+            // The other ranks wait for transfers of this rank and cannot continue, so the run is aborted on all ranks.
+            // `abort` adds this rank to the message.
             let abort = |error: &RunError| -> () {
                 world.abort(&format!("{}: {}", place(plan, verified.schedule(), error), error.message))
             };
@@ -128,7 +128,7 @@ fn guarded(
     outcome.unwrap_or_else(|panic| Err(RunError::new(rank, None, panic_message(panic.as_ref()))))
 }
 
-/// The error of a rank, with its task in words.
+/// The error of a rank, with a description of its task.
 fn failed(plan: &Plan, program: &RankProgram, error: &RunError) -> Error {
     let (rank, task) = (Rank::here(error.rank), place(plan, program.schedule(), error));
     Error::Run { rank, task, message: error.message.clone() }

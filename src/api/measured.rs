@@ -1,7 +1,7 @@
 //! Gathers the measurements of all ranks from the last run of a program.
 //!
-//! Invariant: every process gets the same numbers, in order of ranks. Deliberately absent: the gathering of a whole
-//! result on every process ([`Program::run`] under MPI), and the time between slices and parts.
+//! Invariant: every process gets the same measurements, in order of ranks. Deliberately absent: the time to gather the
+//! whole result on every process ([`Program::run`] under MPI), and the time between slices and parts.
 
 use std::iter::repeat_n;
 
@@ -23,13 +23,13 @@ struct Ran {
     started: i64,
     /// Duration in nanoseconds.
     took: i64,
-    /// The tasks; times count from the start of the slice.
+    /// The tasks. Their times are in seconds since the start of the slice.
     spans: Vec<Span>,
 }
 
 impl<T: Element> Program<T> {
-    /// Measurements of the local ranks in the last run, task by task, in order of ranks; empty before the first run.
-    /// The seconds of all slices are added up.
+    /// Measurements of every task of the local ranks in the last run, in order of ranks; empty before the first run.
+    /// Durations are summed over slices.
     pub fn metrics(&self) -> &[Metrics] {
         self.measuring().record.metrics()
     }
@@ -37,7 +37,7 @@ impl<T: Element> Program<T> {
     /// Measurements of every rank in the last run, in order of ranks, for [`Plan::report`]. Collective.
     ///
     /// # Errors
-    /// MPI fails.
+    /// Fails if MPI fails.
     pub fn measured(&self) -> Result<Vec<Measured>> {
         let ran = self.measuring();
         let values = ran.plan.values.len();
@@ -65,12 +65,13 @@ impl<T: Element> Program<T> {
         Ok(self.world.gather(&local.collect::<Vec<_>>())?.concat())
     }
 
-    /// The last run, with every task of every rank on one clock; `None` before the first run. Slices follow each other
-    /// without gaps. If they have more than 262,144 tasks together, the timeline shows the first slices only.
-    /// Collective.
+    /// The timeline of the last run: every task of every rank, on one clock. `None` before the first run. Gaps between
+    /// slices are removed. If all slices together have more than 262,144 tasks, the timeline contains the first slices
+    /// only. Collective.
     ///
-    /// The clocks of processes on one host agree to about a microsecond. The clocks of different hosts are compared;
-    /// [`Timeline::clock_error`] bounds the remaining error. Cost: every process holds the tasks of all ranks.
+    /// The clocks of processes on one host agree to about a microsecond. Differences between the clocks of different
+    /// hosts are measured and corrected; [`Timeline::clock_error`] bounds the remaining error. Cost: every process
+    /// stores the tasks of all ranks.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem, World};
@@ -88,7 +89,7 @@ impl<T: Element> Program<T> {
     /// ```
     ///
     /// # Errors
-    /// MPI fails.
+    /// Fails if MPI fails.
     pub fn timeline(&self) -> Result<Option<Timeline>> {
         let ran = self.measuring();
         let clock = Clock::read();
@@ -103,7 +104,7 @@ impl<T: Element> Program<T> {
         let mine: (String, Vec<Vec<Ran>>) = (host::name(), slices.collect());
         let (hosts, all): (Vec<String>, Vec<Vec<Vec<Ran>>>) = self.world.gather(&mine)?.into_iter().unzip();
         let (ahead, error) = clock.ahead(&self.world, &hosts)?;
-        // Processes whose ranks have more tasks keep fewer slices.
+        // A process whose ranks have more tasks records fewer slices.
         let shown = all.iter().map(Vec::len).min().unwrap_or(0);
         if shown == 0 {
             return Ok(None);
@@ -146,16 +147,18 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
         predicted: plan.task_seconds(schedule, id),
     };
     let mut spans: Vec<Span> = ran.map(span).collect();
-    // The tasks of a section are in order of branches.
+    // In the schedule, the tasks of a section are in order of branches and not of starts.
     spans.sort_by(|a, b| a.start.total_cmp(&b.start));
     spans
 }
 
-/// Joins slices without gaps, from the start of the first rank. Returns the total seconds, and the spans by rank.
+/// Joins slices without gaps. Times are relative to the earliest start of any rank. Returns the total seconds, and all
+/// spans in order of ranks.
 fn joined(slices: Vec<Vec<Ran>>) -> (f64, Vec<Span>) {
     let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];
-    // Nanoseconds left out before the first slice and between slices, and the end of the last slice.
+    // `left_out` is the time before the first slice and between slices; `over` is the end of the last slice; both in
+    // nanoseconds.
     let (mut left_out, mut over) = (0, 0);
     for ranks in slices {
         let begins = ranks.iter().map(|ran| ran.started).min().unwrap_or(over);
@@ -192,7 +195,8 @@ mod tests {
             took: took * 1_000_000_000,
             spans: vec![span(rank, 0.5)],
         };
-        // The second slice begins while the first is not over everywhere, the third long after.
+        // The second slice begins before the first slice has ended on all ranks. The third slice begins long after the
+        // second.
         let slices = vec![
             vec![ran(0, 100, 2), ran(1, 101, 3)],
             vec![ran(0, 102, 4), ran(1, 104, 2)],

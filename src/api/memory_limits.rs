@@ -1,12 +1,13 @@
-//! How much memory a process and its host can still allocate.
+//! The amount of memory that a process and its host can still allocate.
 //!
 //! | scope | limits |
 //! |---|---|
-//! | host, shared by its processes | available memory without swap; control groups (both versions), own and ancestors |
+//! | host, shared by its processes | available memory without swap; control groups of the process and their ancestors |
 //! | process | its address space and its data (`ulimit -v`, `ulimit -d`) |
 //!
-//! Invariant: limits are read without allocating anything. A limit that the system does not show counts as no limit.
-//! Deliberately absent: systems other than Linux, swap, and memory that other programs allocate meanwhile.
+//! Invariant: limits are read from the system, without trial allocations. A limit that the system does not report
+//! counts as no limit. Both versions of control groups are supported. Deliberately absent: systems other than Linux,
+//! swap, and memory that other programs allocate meanwhile.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +22,8 @@ pub fn of_host() -> Option<u64> {
     Some(in_groups(&own, Path::new(GROUPS)).map_or(free, |allowed| allowed.min(free)))
 }
 
-/// Bytes that this process can still allocate, and the limit that applies; `None` if there is no limit.
+/// Bytes that this process can still allocate, and a description of the limit that applies; `None` if there is no
+/// limit.
 pub fn of_process() -> Option<(u64, &'static str)> {
     #[cfg(target_os = "linux")]
     {
@@ -69,11 +71,13 @@ fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
         (_, list) if list.split(',').any(|name| name == "memory") => (mounted.join("memory"), Version::One),
         _ => return Vec::new(),
     };
-    // Inside a container, the path may be that of the host; the outermost mounted group is then the container's own.
+    // Inside a container, the path may be a path of the host. The outermost mounted group is then the group of the
+    // container.
     Path::new(path.trim_start_matches('/')).ancestors().map(|path| (root.join(path), version)).collect()
 }
 
-/// Bytes that a group has left. File pages count as free, because the system drops them before an allocation fails.
+/// Bytes that a group can still allocate. Cached file pages count as free, because the system drops them before an
+/// allocation fails.
 fn left(folder: &Path, version: Version) -> Option<u64> {
     let (most, used, cached) = match version {
         Version::Two => ("memory.max", "memory.current", ["inactive_file", "active_file"]),

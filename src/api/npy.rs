@@ -1,7 +1,9 @@
-//! Reads and writes tensors in `.npy` files: every rank its own blocks, of a whole array or of a box of it.
+//! Reads and writes tensors in `.npy` files. A tensor is a whole array or a box of an array, and every rank accesses
+//! only its own blocks.
 //!
-//! Invariant: all ranks agree after every step, so that no rank waits for one whose disk is full. Deliberately absent:
-//! redistributing blocks so that ranks access fewer, longer sections of a file.
+//! Invariant: all ranks agree on success after every step, so no rank waits for a rank that has failed, for example
+//! because its disk is full. Deliberately absent: redistributing blocks so that ranks access fewer and longer sections
+//! of a file.
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,12 +21,13 @@ use crate::kernel::Element;
 use crate::memory::{bytes_of, bytes_of_mut, copy_of, zeros};
 
 impl<T: Element> DistTensor<T> {
-    /// Reads the array of a .npy file. Elements are converted if no information is lost. Each rank reads only its own
-    /// block. Collective.
+    /// Reads the array of a .npy file. Elements are converted to `T` if this loses no information. Each rank reads only
+    /// its own block. Collective.
     ///
     /// # Errors
-    /// On any rank: the file is missing, damaged or of an element type that does not fit into this one; the
-    /// distribution cuts a dimension that the array lacks or needs more ranks than the world has; or memory runs out.
+    /// Fails on all ranks if, on any rank, the file is missing, damaged or of an element type that cannot be converted
+    /// without loss; if the distribution cuts a dimension that the array lacks or needs more ranks than the world has;
+    /// or if memory runs out.
     pub fn from_npy(world: &World, path: impl AsRef<Path>, distribution: &Distribution) -> Result<DistTensor<T>> {
         let path = path.as_ref();
         let read = || {
@@ -37,22 +40,22 @@ impl<T: Element> DistTensor<T> {
         world.agree(read())
     }
 
-    /// Fills the tensor from the box of a .npy file's array that begins at index `corner`. Elements are converted as by
-    /// [`DistTensor::from_npy`]. Collective.
+    /// Fills the tensor from a .npy file: from the box of the file's array that begins at index `corner`. Elements are
+    /// converted as by [`DistTensor::from_npy`]. Collective.
     ///
     /// # Errors
-    /// As [`DistTensor::from_npy`]; also if the box exceeds the array.
+    /// Fails in the cases of [`DistTensor::from_npy`], and if the box exceeds the array.
     pub fn read_npy(&mut self, world: &World, path: impl AsRef<Path>, corner: &[usize]) -> Result<()> {
         let path = path.as_ref();
         let rank = world.local_ranks().start;
         world.agree(convertible::<T>(path).and_then(|header| self.read(rank, path, &header, corner)))
     }
 
-    /// Writes the tensor to a .npy file; each rank writes its own block. They write to a temporary file beside the
-    /// target, which is then renamed. Collective.
+    /// Writes the tensor to a .npy file. Each rank writes its own block to a temporary file in the same directory,
+    /// which is then renamed. Collective.
     ///
     /// # Errors
-    /// The file cannot be written on some rank; the temporary file is then removed.
+    /// Fails if any rank cannot write the file. The temporary file is then removed.
     pub fn write_npy(&self, world: &World, path: impl AsRef<Path>) -> Result<()> {
         let output = NpyOutput::create(world, path, T::DTYPE, self.shape())?;
         output.write(self, &vec![0; self.shape().len()])?;
@@ -76,8 +79,8 @@ impl<T: Element> DistTensor<T> {
     }
 }
 
-/// A .npy file that is written part by part, and gets its name when it is complete. If it is dropped before, it leaves
-/// nothing behind.
+/// A .npy file that is written part by part. It gets its final name when it is complete. If this value is dropped
+/// before, the file is removed.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, Dtype, NpyOutput, World, distribution::Distribution};
@@ -95,17 +98,17 @@ impl<T: Element> DistTensor<T> {
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub struct NpyOutput {
-    // Dropped in this order: once the file is gone, its name need not be remembered for removal.
+    // Dropped in this order: first the file is removed, then its name is removed from the list of files to remove.
     pending: PendingFile,
     begun: Begun,
     world: World,
 }
 
 impl NpyOutput {
-    /// Creates the file under a temporary name beside its target, at its final length. Collective.
+    /// Creates the file at its final length, under a temporary name in the directory of its target. Collective.
     ///
     /// # Errors
-    /// The file cannot be created on some rank; nothing is left behind in that case.
+    /// Fails if rank 0 cannot create the file, or if another rank cannot open it. No file is then left behind.
     pub fn create(world: &World, path: impl AsRef<Path>, dtype: Dtype, shape: &[usize]) -> Result<NpyOutput> {
         let path = path.as_ref();
         let begun = Begun::new(world, path, Writers::All)?;
@@ -121,11 +124,11 @@ impl NpyOutput {
         Ok(NpyOutput { pending, begun, world: world.clone() })
     }
 
-    /// Writes a tensor to the box of the array that begins at index `corner`. Of several replicas, the first one is
-    /// written. Collective.
+    /// Writes a tensor to the box of the array that begins at index `corner`. If blocks are replicated, the first
+    /// replica is written. Collective.
     ///
     /// # Errors
-    /// Writing fails on some rank, the box exceeds the array, or the array has another element type.
+    /// Fails if writing fails on some rank, if the box exceeds the array, or if the array has another element type.
     pub fn write<T: Element>(&self, tensor: &DistTensor<T>, corner: &[usize]) -> Result<()> {
         let world = &self.world;
         let dtype = self.pending.header().dtype;
@@ -158,10 +161,10 @@ impl NpyOutput {
         world.agree(written)
     }
 
-    /// Flushes the file to disk and gives it its name. Collective.
+    /// Flushes the file to disk and renames it to its target. Collective.
     ///
     /// # Errors
-    /// The data of some rank do not reach the disk, or renaming fails; nothing is left behind in that case.
+    /// Fails if the data of some rank cannot be stored, or if renaming fails. No file is then left behind.
     pub fn commit(self) -> Result<()> {
         let NpyOutput { pending, begun: _begun, world } = self;
         let failed = |cause| Error::output(world.local_ranks().start, cause);
@@ -171,7 +174,7 @@ impl NpyOutput {
     }
 }
 
-/// Reads the header of a file whose elements fit into type `T`.
+/// Reads the header of a file. Returns an error if elements cannot be converted to `T` without loss.
 fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     let header = npy::read_header(path)?;
     if header.dtype.promote(T::DTYPE) == T::DTYPE {
@@ -180,15 +183,15 @@ fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     Err(Error::Usage(format!("{} holds {}, {} was asked for", display_path(path), header.dtype, T::DTYPE)))
 }
 
-/// The position of a tensor's box in an array that contains the tensor at `corner`. Indices that overflow saturate, and
-/// so exceed any array.
+/// The position of a tensor's box in an array that contains the tensor at `corner`. Indices saturate on overflow, and
+/// then exceed every array.
 fn beyond(bounds: &Bounds, corner: &[usize]) -> Bounds {
     let moved =
         |(range, &start): (&Range<usize>, &usize)| start.saturating_add(range.start)..start.saturating_add(range.end);
     bounds.iter().zip(corner).map(moved).collect()
 }
 
-/// Reads a block of elements of type `S` as elements of type `T`.
+/// Reads a block of elements of type `S`, and converts them to type `T`.
 fn read_as<S: Element, T: Element>(
     rank: usize,
     path: &Path,

@@ -5,15 +5,15 @@ use ndarray::{ArrayBase, ArrayViewD, ArrayViewMutD, Data, DataMut, Dimension};
 use crate::kernel::Element;
 
 /// A whole operand: any `ndarray` array or view, with any number of dimensions and any strides, including negative and
-/// zero strides. It is borrowed and read in place.
+/// zero strides. The operand is borrowed and read in place.
 ///
-/// The operands of one call may differ in everything but the element type:
+/// The operands of one call must have the same element type, and may differ in everything else:
 ///
 /// ```
 /// use ndarray::{Array1, Array3, Axis, arr1, s};
 ///
 /// let stack = Array3::from_shape_fn((2, 3, 4), |(i, j, k)| (12 * i + 4 * j + k) as f64);
-/// // Every second column of a slice, transposed and backwards: a view, of which nothing is copied.
+/// // A view of every second column of a slice, transposed and in reverse order. No element is copied.
 /// let view = stack.slice(s![1, .., ..;-2]).reversed_axes();
 /// let ones = Array1::from_elem(1, 1.0);
 /// let sums = einsum_dist::einsum("kj,j->k", &[&view, &ones.broadcast(3).unwrap()])?;
@@ -25,8 +25,8 @@ pub trait Operand<T: Element>: Sync {
     fn view_dyn(&self) -> ArrayViewD<'_, T>;
 }
 
-/// A whole output: any `ndarray` array or mutable view, with any strides. If all ranks are in this process, it is
-/// written in place. Nothing outside its elements is touched.
+/// A whole output: any `ndarray` array or mutable view, with any strides. If all ranks are in this process, the output
+/// is written in place. Memory between its elements is not accessed.
 pub trait Output<T: Element> {
     /// A mutable view of the elements, with the dimensions of the result.
     fn view_dyn_mut(&mut self) -> ArrayViewMutD<'_, T>;

@@ -1,34 +1,35 @@
-//! Output files that ranks write together, from the moment when they agree on the temporary name.
+//! Output files that ranks write together. First, the ranks agree on the name of the temporary file.
 //!
-//! Invariant: every rank knows the name of the temporary file before the file exists, so that the first rank to end can
-//! remove it. Launchers kill all ranks when one has ended, and the rank that created the file may have no time to
-//! remove it.
+//! Invariant: every rank stores the name of the temporary file before the file exists, so the first rank that ends
+//! early can remove it. This is needed because launchers kill all ranks when one rank has ended, and the rank that
+//! created the file may have no time to remove it.
 
 use std::path::Path;
 
 use super::{Error, Result, World};
 use crate::io::output::{Announced, Temporary, examine, new_tag, remove_leftovers, write_whole};
 
-/// An output that can be written. If a rank ends early while this value lives, that rank removes the temporary file.
+/// An output that can be written. If a rank ends early while this value is alive, the rank removes the temporary file.
 pub(super) struct Begun {
     tag: String,
     _announced: Option<Announced>,
 }
 
-/// Which ranks write an output.
+/// The ranks that write an output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
     /// Every rank writes its own blocks.
     All,
-    /// Only rank 0 writes; other hosts need not have the directory.
+    /// Only rank 0 writes. The directory need not exist on other hosts.
     Root,
 }
 
 impl Begun {
-    /// Agrees on an output before rank 0 creates it, and removes the leftovers of killed runs. Collective.
+    /// Checks on all writing ranks that the output can be written, agrees on the tag in the temporary file's name, and
+    /// removes leftovers of killed runs. Rank 0 may create the file afterwards. Collective.
     ///
     /// # Errors
-    /// Some rank cannot write the output.
+    /// Fails if some rank cannot write the output.
     pub(super) fn new(world: &World, path: &Path, writers: Writers) -> Result<Begun> {
         let writes = writers == Writers::All || world.is_root();
         world.agree(if writes { examine(path).map(drop).map_err(Error::from) } else { Ok(()) })?;
@@ -37,7 +38,7 @@ impl Begun {
         }
         let tag = String::from_utf8_lossy(&world.all_gather(new_tag().as_bytes())?[0]).into_owned();
         let announced = Temporary::announce(path, &tag);
-        // Also waits until all ranks have announced the file, because rank 0 creates it next.
+        // This agreement also ensures that all ranks have announced the file before rank 0 creates it.
         let announced = world.agree(match announced {
             Err(error) if writes => Err(Error::from(error)),
             announced => Ok(announced.ok()),
@@ -52,7 +53,7 @@ impl Begun {
 }
 
 impl World {
-    /// Writes the text of rank 0 to a file, which appears whole or not at all. Collective.
+    /// Writes the text of rank 0 to a file, which appears complete or not at all. Collective.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("einsum-dist-text-{}.txt", std::process::id()));
@@ -64,7 +65,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// The file cannot be written; no partial file stays behind.
+    /// Fails if the file cannot be written. No partial file is left behind.
     pub fn write_text(&self, path: impl AsRef<Path>, text: &str) -> Result<()> {
         let path = path.as_ref();
         let begun = Begun::new(self, path, Writers::Root)?;

@@ -1,16 +1,17 @@
 //! CPU affinity: pins threads to the cores of their rank.
 //!
-//! Invariant: a thread that cannot be pinned runs unpinned; that is no error.
+//! Invariant: if a thread cannot be pinned, it runs unpinned, without an error.
 
 /// Pins the calling thread, and the threads that it starts later, to `cores`. If `cores` is empty or the system
-/// refuses, the thread keeps its mask.
+/// refuses, the thread keeps its affinity mask.
 pub(super) fn bind(cores: &[usize]) {
     #[cfg(target_os = "linux")]
     if !cores.is_empty() {
         use rustix::thread::{CpuSet, sched_setaffinity};
         let mut set = CpuSet::new();
         cores.iter().filter(|&&core| core < CpuSet::MAX_CPU).for_each(|&core| set.set(core));
-        // If the cores have gone offline since, the thread keeps its mask, which is harmless.
+        // The call fails if the cores have gone offline meanwhile. The thread then keeps its affinity mask, which is
+        // harmless.
         let _ = sched_setaffinity(None, &set);
     }
     #[cfg(not(target_os = "linux"))]

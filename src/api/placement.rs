@@ -1,30 +1,32 @@
-//! Binds the ranks of a host to the cores that [`crate::machine::Placement`] gives them. Their threads start in `crew`.
+//! Pins the ranks of a host to the cores that [`crate::machine::Placement`] assigns to them. Their threads are started
+//! in `crew`.
 //!
-//! Ranks of one host with the same affinity mask divide its cores among themselves. Ranks that a launcher has bound to
-//! other cores keep to those. Each worker gets a core of its own, and so does the communicating thread if one is left.
-//! If more cores are left, the threads of a rank are bound to all of its cores. Pages are placed by first touch: the
-//! workers of a rank zero its blocks of tensors; arenas and packing space stay untouched until the workers use them.
+//! Ranks of one host with the same affinity mask divide the cores of this mask among themselves. Ranks that a launcher
+//! has pinned to other cores use those cores. If a rank has more cores than threads, its threads may use all of its
+//! cores. Otherwise each worker is pinned to a core of its own, and the communicating thread to the remaining core, if
+//! there is one. Pages are placed by first touch: the workers of a rank zero its blocks of tensors; arenas and packing
+//! workspace are not touched before the workers use them.
 //!
-//! Invariant: a rank has no cores of its own if they are fewer than its workers. Deliberately absent: binding or
-//! migrating memory.
+//! Invariant: a rank with fewer cores than workers has no cores of its own. Deliberately absent: binding or migrating
+//! memory.
 
 use super::crew::AgreedPlacement;
 use super::{Result, World, host, pinning};
 use crate::machine::{RankPlacement, Topology};
 
-/// The ranks of this host that have the same affinity mask as this process.
+/// The ranks of this host that share cores with this process, because they have the same affinity mask.
 struct Sharing {
-    /// The cores that they share.
+    /// The shared cores.
     topology: Topology,
     ranks: usize,
-    /// The number of these ranks that precede the ranks of this process.
+    /// Number of these ranks that precede the ranks of this process.
     before: usize,
-    /// The number of all ranks of this host, whatever their masks.
+    /// Number of all ranks of this host, with any affinity mask.
     here: usize,
 }
 
 impl Sharing {
-    /// Processors per rank under a quota of processor time; `None` if there is no quota tighter than the mask.
+    /// Processors per rank under a CPU quota; `None` unless the quota allows fewer processors than the affinity mask.
     fn quota(&self) -> Option<usize> {
         let processors = host::processors();
         (processors < host::cpus().len()).then(|| processors / self.here.max(1))
@@ -32,12 +34,13 @@ impl Sharing {
 }
 
 impl World {
-    /// Binds the ranks of each host to cores of their own, if there are enough for `workers` workers on each rank. If
-    /// no cores are left over then, each worker and each communicating thread gets one core.
+    /// Pins the ranks of each host to cores of their own, if there are enough for `workers` workers on each rank. If a
+    /// rank has no more cores than threads, each of its workers is pinned to one core, and so is the communicating
+    /// thread if a core remains.
     ///
-    /// An MPI process binds the calling thread, and all threads that it starts later, to the cores of its rank. Ranks
-    /// inside one process bind their own threads. A world of one rank stays unbound. Call this before anything is
-    /// measured, compiled or allocated. The first call decides; later calls change nothing. Collective.
+    /// An MPI process pins the calling thread, and all threads that it starts later, to the cores of its rank. Ranks
+    /// inside one process pin their own threads. A world of one rank is not pinned. Call this before measuring,
+    /// compiling or allocating tensors. Only the first call has an effect. Collective.
     ///
     /// ```
     /// use einsum_dist::World;
@@ -48,8 +51,8 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// There are more ranks or workers than can be planned for ([`Machine::check`](crate::Machine::check)), MPI fails,
-    /// or `EINSUM_DIST_TOPOLOGY` is not a topology.
+    /// Fails if there are more ranks or workers than [`Machine::check`](crate::Machine::check) allows, if MPI fails, or
+    /// if `EINSUM_DIST_TOPOLOGY` is not a topology.
     pub fn place(&self, workers: usize) -> Result<()> {
         self.expect_size(workers)?;
         let sharing = self.sharing()?;
@@ -59,7 +62,7 @@ impl World {
         }
         let mut places = topology.place(*ranks, workers, true).places.split_off(*before);
         places.truncate(self.local_ranks().len());
-        // A thread that never sleeps uses up its part of a quota.
+        // Under a tight quota, the communicating thread must sleep, because a polling thread would consume the quota.
         if sharing.quota().is_some_and(|quota| quota <= workers) {
             places.iter_mut().for_each(|place| place.spare = false);
         }
@@ -70,29 +73,29 @@ impl World {
         Ok(())
     }
 
-    /// The default number of workers of each rank: one for each core of the smallest share of any rank, less one for
-    /// communication if there are several ranks and at least one worker remains. A quota of processor time may reduce
-    /// it. Collective.
+    /// The default number of workers of each rank. It is the minimum number of cores of any rank. If there are several
+    /// ranks and a rank has more than one core, one core is reserved for communication. A CPU quota may reduce the
+    /// number further. Collective.
     ///
     /// # Errors
-    /// As [`World::place`].
+    /// The same as for [`World::place`].
     pub fn default_workers(&self) -> Result<usize> {
         self.expect_size(1)?;
         let sharing = self.sharing()?;
         let several = self.ranks() > 1;
         let quota = sharing.quota().map(|quota| if several && quota > 1 { quota - 1 } else { quota.max(1) });
         let mine = sharing.topology.workers(sharing.ranks, several).min(quota.unwrap_or(usize::MAX));
-        // All ranks run the same plan, so the minimum counts.
+        // All ranks run the same plan, so the minimum applies to all of them.
         let all = self.all_gather(&(mine as u64).to_le_bytes())?;
         let read = |bytes: &Vec<u8>| Some(u64::from_le_bytes(bytes.as_slice().try_into().ok()?) as usize);
         Ok(all.iter().filter_map(read).min().unwrap_or(mine))
     }
 
-    /// The placement of every rank, in order of ranks; a rank that is not bound has all cores of its process.
+    /// The placement of every rank, in order of ranks. A rank that is not pinned has all cores of its process.
     /// Collective.
     ///
     /// # Errors
-    /// As [`World::place`].
+    /// The same as for [`World::place`].
     pub fn places(&self) -> Result<Vec<RankPlacement>> {
         self.expect_size(1)?;
         let mine: Vec<RankPlacement> = (0..self.local_ranks().len()).map(|rank| self.shared().place_of(rank)).collect();
@@ -101,11 +104,11 @@ impl World {
         Ok(read.flatten().collect())
     }
 
-    /// Describes in a sentence the first rank that is starved by its affinity mask; `None` if there is none. Such a
-    /// rank has fewer cores than an equal share of its host, and fewer than `workers`. Collective.
+    /// Describes, in one sentence, the first rank that is starved by its affinity mask; `None` if no rank is starved. A
+    /// starved rank has fewer cores than an equal share of its host, and fewer than `workers`. Collective.
     ///
     /// # Errors
-    /// As [`World::place`].
+    /// The same as for [`World::place`].
     pub fn starved(&self, workers: Option<usize>) -> Result<Option<String>> {
         let Sharing { topology, ranks, here, .. } = self.sharing()?;
         let (own, fair) = (topology.cores() / ranks, host::topology()?.cores() / here.max(ranks));
@@ -122,7 +125,7 @@ impl World {
         Ok(first.map(|theirs| String::from_utf8_lossy(theirs).into_owned()))
     }
 
-    /// The ranks that share cores with this process. Collective.
+    /// Finds the ranks that share cores with this process. Collective.
     fn sharing(&self) -> Result<Sharing> {
         let name = host::name();
         let mine = format!("{name} {:?}", host::cpus());
@@ -163,7 +166,7 @@ mod tests {
         workers.sort_unstable();
         workers.dedup();
         assert_eq!(workers.len(), ranks, "a core each");
-        // With too few cores, ranks have none of their own.
+        // If there are fewer cores than ranks, some ranks have no cores of their own.
         let crowded = World::in_process(ranks + 1);
         crowded.place(1).unwrap();
         assert!(crowded.places().unwrap().iter().any(|place| place.workers.is_empty()));

@@ -1,4 +1,4 @@
-//! From text to a plan.
+//! Parses the text of an expression, and makes a plan from it.
 
 use einsum_parser::{Expression, parse};
 
@@ -8,13 +8,13 @@ use crate::machine::Machine;
 use crate::plan::{Plan, PlanOptions, SearchLimit};
 use crate::tree::{Einsums, Tree};
 
-/// A parsed expression: the first step to a [`Plan`].
+/// A parsed expression, from which a [`Plan`] is made.
 ///
 /// ```
 /// use einsum_dist::{Machine, PlanOptions, Problem};
 /// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![64, 32], vec![32, 48]])?;
 /// assert_eq!(shaped.output_shape(), [64, 48]);
-/// // The same for one rank and for thousands; there is no data yet.
+/// // A plan is made without data, for any number of ranks.
 /// let plan = shaped.plan(&Machine::new(1000, 36), &PlanOptions::default())?;
 /// assert_eq!(plan.ranks(), 1000);
 /// # Ok::<(), einsum_dist::Error>(())
@@ -32,10 +32,10 @@ pub struct Shaped {
 }
 
 impl Problem {
-    /// Parses an expression: an einsum, a bracketed tree of einsums, or an einsum_ir tree. Cost: linear in the text.
+    /// Parses an expression: an einsum, a bracketed tree of einsums, or an einsum_ir tree. Cost: O(length of the text).
     ///
     /// # Errors
-    /// [`Error::Parse`] if the text is not an expression.
+    /// Returns [`Error::Parse`] if the text is not an expression.
     pub fn parse(text: &str) -> Result<Problem> {
         Ok(Problem { expression: parse(text)? })
     }
@@ -45,12 +45,13 @@ impl Problem {
         &self.expression
     }
 
-    /// Resolves the expression for operands of these shapes, one per operand in written order. Each shape has an extent
-    /// for every label of its term, and for every dimension that `...` stands for. An extent of 1 is broadcast to the
-    /// extent that other operands have for its label.
+    /// Resolves the expression for operands of these shapes, given in written order. A shape has one extent for each
+    /// label of its term, and one for each dimension that `...` stands for. An extent of 1 is broadcast to the extent
+    /// of the same label in other operands.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the number of operands, the number of an operand's dimensions, or an extent does not fit.
+    /// Returns [`Error::Shape`] if the number of operands, the number of an operand's dimensions, or an extent does not
+    /// match the expression.
     pub fn shapes(&self, shapes: &[Vec<usize>]) -> Result<Shaped> {
         let einsums = Einsums::new(&self.expression, shapes).map_err(Error::Shape)?;
         Ok(Shaped { text: self.expression.to_string(), einsums })
@@ -58,7 +59,7 @@ impl Problem {
 }
 
 impl Shaped {
-    /// The einsums; those of several operands have no contraction order yet.
+    /// The einsums of the expression. Einsums of more than two operands have no contraction order yet.
     pub fn einsums(&self) -> &Einsums {
         &self.einsums
     }
@@ -66,15 +67,15 @@ impl Shaped {
     /// Returns the contraction tree of a plan for this machine and these options.
     ///
     /// # Errors
-    /// [`Error::Plan`] if the path of the options is not possible.
+    /// Returns [`Error::Plan`] if the path given in the options is not possible.
     pub fn tree(&self, machine: &Machine, options: &PlanOptions) -> Result<Tree> {
         Ok(Plan::tree(&self.einsums, machine, options)?)
     }
 
-    /// As [`Shaped::tree`]; also returns the limits that ended path searches early.
+    /// Like [`Shaped::tree`], but also returns the limits that ended path searches early.
     ///
     /// # Errors
-    /// Those of [`Shaped::tree`].
+    /// The same as for [`Shaped::tree`].
     pub fn searched_tree(&self, machine: &Machine, options: &PlanOptions) -> Result<(Tree, Vec<SearchLimit>)> {
         Ok(Plan::searched_tree(&self.einsums, machine, options)?)
     }
@@ -84,24 +85,24 @@ impl Shaped {
         self.einsums.shape(self.einsums.output())
     }
 
-    /// Makes a plan for a machine with any number of ranks, without data or communication. The kernel target
-    /// (instructions, caches, threads) is that of this host unless [`PlanOptions::target`] is set. Ranks on different kinds
+    /// Makes a plan for a machine with any number of ranks, without data or communication. Kernels are planned for the
+    /// instructions, caches and threads of this host, unless [`PlanOptions::target`] is set. Ranks on different kinds
     /// of hosts must set the same target.
     ///
     /// Cost: a path search ([`PathChoice`](crate::plan::PathChoice)) for einsums of more than two operands, and cost
-    /// estimates for a few distributions and algorithms of each step. If a memory limit requires slices, everything but
-    /// the search is repeated for every dimension that is tried.
+    /// estimates for a few distributions and algorithms of each step. If a memory limit requires slices, all this
+    /// except the path search is repeated for every dimension that is tried.
     ///
     /// # Errors
-    /// [`Error::Plan`] if no plan satisfies the options.
+    /// Returns [`Error::Plan`] if no plan satisfies the options.
     pub fn plan(&self, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
         self.plan_tree(&self.tree(machine, options)?, machine, options)
     }
 
-    /// As [`Shaped::plan`], for a given tree of this expression.
+    /// Like [`Shaped::plan`], for a given tree of this expression.
     ///
     /// # Errors
-    /// As [`Shaped::plan`].
+    /// The same as for [`Shaped::plan`].
     pub fn plan_tree(&self, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
         // A kernel that this host lacks is an error only when the plan is compiled, which may happen on another host.
         let here = || ResolvedKernel::resolve(options.kernel, options.dtype).ok()?.target(machine.workers);
@@ -122,7 +123,7 @@ mod tests {
         vec![
             // The result has 2^80 elements.
             ("mk,kn->mn", vec![vec![rows, 2], vec![2, rows]]),
-            // Every tensor can be addressed, but there are 2^87 products.
+            // Every tensor can be addressed, but the contraction has 2^87 multiply-adds.
             ("mk,kn->mn", vec![vec![cube, cube]; 2]),
             ("mk,kn->mn", vec![vec![most, 1], vec![1, 1]]),
             ("mk,kn->mn", vec![vec![1, most], vec![most, 1]]),
@@ -140,7 +141,7 @@ mod tests {
         ]
     }
 
-    /// All extents lead to a plan or an error, and every plan can report all of its figures.
+    /// For all extents, planning returns a plan or an error. Every plan can compute all of its predictions.
     #[test]
     fn extents_that_no_memory_holds() {
         let forced = AlgorithmName::ALL.map(|name| PlanOptions { algorithm: Some(name), ..PlanOptions::default() });

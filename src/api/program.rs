@@ -1,4 +1,4 @@
-//! A compiled plan, and the ways to run it.
+//! A compiled plan, and the functions that run it.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -18,8 +18,8 @@ use crate::memory::{OutOfMemory, Slot, copy_of, zero_array};
 use crate::plan::{Plan, ResultResidency, Value};
 use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 
-/// A plan compiled for a world, with selected kernels, planned tasks and allocated buffers. It runs any number of times
-/// on changing data.
+/// A plan compiled for a world: kernels are selected, tasks planned and buffers allocated. It can run any number of
+/// times on changing data.
 ///
 /// | | operands and output | gathered |
 /// |---|---|---|
@@ -27,9 +27,9 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// | [`Program::run_into`] | whole on every process; an existing output | yes |
 /// | [`Program::run_dist`] | blocks, distributed as in the plan | no |
 ///
-/// Cost: a run costs as much as its plan, plus the allocation of small lists, whose number does not depend on extents.
-/// The same plan and operands give bitwise the same result. Every process needs memory for the tensors that it holds
-/// whole.
+/// Cost: a run costs as much as its plan predicts, plus the allocation of small lists, whose number does not depend on
+/// extents. The same plan and operands give bitwise the same result. Every process also needs memory for its whole
+/// operands and outputs.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
@@ -40,7 +40,7 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// let world = World::in_process(2);
 /// let mut program = world.compile::<f64>(&shaped.plan(&Machine::new(2, 1), &options)?)?;
 ///
-/// // Views in place: the left operand is every second column of an array, the output a part of one.
+/// // Views are used in place: here every second column of one array, and a part of another.
 /// let (wide, right) = (Array2::<f64>::ones((4, 12)), Array2::<f64>::ones((6, 5)));
 /// let mut board = Array2::<f64>::from_elem((8, 8), 10.0);
 /// let left = wide.slice(s![.., ..;2]);
@@ -48,7 +48,7 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// program.run_into(2.0, &[&left, &right], 0.5, &mut board.slice_mut(s![2..6, 1..6]))?;
 /// assert_eq!((board[[2, 1]], board[[5, 5]], board[[2, 0]]), (2.0 * 6.0 + 0.5 * 10.0, 17.0, 10.0));
 ///
-/// // Each rank its own blocks, where the plan wants them.
+/// // With distributed tensors, each rank has its own blocks, in the distributions of the plan.
 /// let plan = program.plan().clone();
 /// let left = DistTensor::from_fn(&world, &[4, 6], &plan.operand(0).distribution, |at| at[0] as f64);
 /// let right = DistTensor::from_fn(&world, &[6, 5], &plan.operand(1).distribution, |_| 1.0);
@@ -63,32 +63,32 @@ pub struct Program<T: Element> {
     contractor: ResolvedKernel,
     pub(super) ranks: Vec<RankProgram>,
     pub(super) record: Record,
-    /// Bytes of the user's blocks in the last run, per local rank.
+    /// Bytes of the user's blocks in the last run, for each local rank.
     pub(super) bound_bytes: Vec<u64>,
-    /// The same plan, adding onto an output that holds values; compiled when first needed.
+    /// The program of the same plan that adds to the values of an existing output; compiled when first needed.
     onto: Option<Box<Program<T>>>,
-    /// Whether `onto` made the last run and so has the measurements.
+    /// Whether `onto` made the last run, and so has its measurements.
     ran_onto: bool,
-    /// Whether the last run succeeded, so that the next one may reuse values of constant operands.
+    /// Whether the last run succeeded, so the next run may reuse values that depend on constant operands only.
     holds: bool,
-    /// Gathers the result on every rank; compiled when first needed.
+    /// The program that gathers the result on every rank; compiled when first needed.
     gather: Option<Box<Program<T>>>,
     element: PhantomData<T>,
 }
 
-/// The slices to run, and whether their output is the whole result or a part.
+/// The slices to run, and whether their output is the whole result or a part of it.
 struct Slices {
     run: Range<usize>,
     output: ResultResidency,
 }
 
 impl World {
-    /// Compiles a plan: makes the schedules of the local ranks, selects kernels, allocates buffers. Collective; first
-    /// compares the fingerprints of the plans on all processes.
+    /// Compiles a plan: makes the schedules of the local ranks, selects kernels and allocates buffers. Collective.
+    /// First compares the fingerprints of the plans of all processes.
     ///
     /// # Errors
-    /// The plan is for another number of ranks or another element type; processes have different plans; on any rank,
-    /// the kernel is not available, threads cannot be started, or memory runs out.
+    /// Fails if the plan is for another number of ranks or another element type; if processes have different plans; or
+    /// if, on any rank, the kernel is not available, threads cannot be started, or memory runs out.
     pub fn compile<T: Element>(&self, plan: &Plan) -> Result<Program<T>> {
         Program::compile(self, plan)
     }
@@ -126,9 +126,9 @@ impl<T: Element> Program<T> {
         });
         let ranks = world.agree(compiled.collect::<Result<Vec<_>>>())?;
         if plan.ranks() > 1 {
-            // If a rank cannot start its threads, all ranks must learn of it now, not while the others run.
+            // If a rank cannot start its threads, all ranks must fail now, and not when the others are already running.
             world.agree(world.shared().crews(ranks.len(), plan.machine.workers))?;
-            // Communicating threads start with every run; here, only their memory is checked.
+            // Communicating threads are started in every run. Here, only their memory is checked.
             world.agree(room_for_threads(world.local_ranks().start, world.local_ranks().len()))?;
         }
         Ok(Program {
@@ -146,29 +146,29 @@ impl<T: Element> Program<T> {
         })
     }
 
-    /// Bytes of buffers that it holds between runs.
+    /// Bytes of buffers that remain allocated between runs.
     pub(super) fn held_bytes(&self) -> u64 {
         self.ranks.iter().map(RankProgram::owned_bytes).sum()
     }
 
-    /// The plan that it was compiled from, with shapes and distributions of operands and output.
+    /// The plan from which the program was compiled, with shapes and distributions of operands and output.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The name of the kernels that contract in this process: those of the last run, if there was one.
+    /// The name of the kernels that contract in this process. After a run, these are the kernels of the last run.
     pub fn kernel(&self) -> &'static str {
         let families = || self.measuring().ranks.iter().map(RankProgram::families);
         self.contractor.name_of(families().any(|[xsmm, _]| xsmm), families().any(|[_, own]| own))
     }
 
-    /// Contracts whole operands, which every process holds, and returns the whole result on every process, row-major.
-    /// Collective.
+    /// Contracts whole operands, which every process must have, and returns the whole result on every process,
+    /// row-major. Collective.
     ///
     /// # Errors
-    /// [`Error::Usage`] if operands do not fit the plan, or if a program of several ranks is run inside a rayon worker;
-    /// [`Error::Memory`] if there is no memory for the result; [`Error::Run`] if the run fails (under MPI, a failed run
-    /// ends all ranks).
+    /// Returns [`Error::Usage`] if operands do not match the plan, or if a program of several ranks is run inside a
+    /// rayon worker; [`Error::Memory`] if there is no memory for the result; [`Error::Run`] if the run fails. Under
+    /// MPI, a failed run does not return but ends all processes.
     pub fn run(&mut self, operands: &[&dyn Operand<T>]) -> Result<ArrayD<T>> {
         let shape = self.plan.output_shape();
         self.world.agree(expect_memory::<T>(self.world.local_ranks().start, &shape))?;
@@ -179,15 +179,15 @@ impl<T: Element> Program<T> {
     }
 
     /// Computes `out = alpha (contraction of the operands) + beta out`, with all tensors whole on every process.
-    /// Collective. If beta is 0, `out` is not read and may hold anything. If all ranks are in this process, operands
-    /// are read and `out` is written in place, whatever their strides; only distributions whose blocks may consist of
-    /// several boxes ([`Distribution::is_scattered`]) require copies.
+    /// Collective. If beta is 0, `out` is not read and may contain any values. If all ranks are in this process,
+    /// operands are read and `out` is written in place, with any strides; copies are needed only for distributions
+    /// whose blocks may consist of several boxes ([`Distribution::is_scattered`]).
     ///
     /// The first run with a nonzero beta compiles the plan a second time, unless the plan was made to
     /// [`accumulate`](crate::PlanOptions::accumulate).
     ///
     /// # Errors
-    /// As [`Program::run`]; also if `out` has the wrong shape.
+    /// Fails in the cases of [`Program::run`], and if `out` has the wrong shape.
     pub fn run_into(&mut self, alpha: T, operands: &[&dyn Operand<T>], beta: T, out: &mut dyn Output<T>) -> Result<()> {
         self.ran_onto = beta != T::ZERO && !self.plan.accumulate;
         if self.ran_onto {
@@ -205,7 +205,7 @@ impl<T: Element> Program<T> {
         if single_process {
             return self.run_whole(alpha, &views, beta, out);
         }
-        // With several processes, every rank computes its own block; then all blocks are gathered on every rank.
+        // With several processes, every rank computes its own block. Then all blocks are gathered on every rank.
         let (rank, shape) = (self.world.local_ranks().start, self.plan.output_shape());
         let distribution = self.plan.output().distribution.clone();
         let mut block = DistTensor::try_zeros(&self.world, &shape, &distribution)?;
@@ -228,14 +228,15 @@ impl<T: Element> Program<T> {
         self.gather_into(&block, &mut out)
     }
 
-    /// Computes `out = alpha (contraction of the operands) + beta out`, with every rank holding its own blocks in the
-    /// distributions of the plan ([`Plan::operand`], [`Plan::output`]). Nothing is gathered. Collective. For a nonzero
-    /// beta, see [`Program::run_into`]. If the plan delivers the result in parts, a whole `out` needs more memory than
-    /// was planned.
+    /// Computes `out = alpha (contraction of the operands) + beta out` with distributed tensors. Every rank has its own
+    /// blocks, in the distributions of the plan ([`Plan::operand`], [`Plan::output`]), and no tensor is gathered.
+    /// Collective. For a nonzero beta, see [`Program::run_into`]. If the plan returns the result in parts, a whole
+    /// `out` needs more memory than was planned.
     ///
     /// # Errors
-    /// [`Error::Usage`] if tensors have other shapes or distributions than in the plan, or if a program of several
-    /// ranks is run inside a rayon worker; [`Error::Run`] if the run fails (under MPI, a failed run ends all ranks).
+    /// Returns [`Error::Usage`] if tensors have other shapes or distributions than in the plan, or if a program of
+    /// several ranks is run inside a rayon worker; [`Error::Run`] if the run fails. Under MPI, a failed run does not
+    /// return but ends all processes.
     pub fn run_dist(&mut self, alpha: T, operands: &[&DistTensor<T>], beta: T, out: &mut DistTensor<T>) -> Result<()> {
         self.ran_onto = beta != T::ZERO && !self.plan.accumulate;
         if self.ran_onto {
@@ -244,17 +245,18 @@ impl<T: Element> Program<T> {
         self.run_blocks(self.all_slices(), alpha, operands, beta, out)
     }
 
-    /// As [`Program::run_dist`], for one part of the result: `out` holds that part alone and has the shape
-    /// [`Plan::part_shape`]. If the plan delivers the result in parts, this needs no more memory than was planned. A
-    /// result that is held whole has a single part.
+    /// Like [`Program::run_dist`], for one part of the result: `out` is this part only and has the shape
+    /// [`Plan::part_shape`]. If the plan returns the result in parts, this needs no more memory than was planned. If
+    /// the plan returns the whole result, there is only one part.
     ///
-    /// There are [`Plan::part_count`] parts, which are independent of each other. A part may reuse the memory of the
-    /// previous one as soon as that has been consumed. Measurements start anew with part 0 and add up over the others.
+    /// There are [`Plan::part_count`] parts, which are independent of each other. The same `out` may be used for all
+    /// parts, if each part is consumed before the next one is computed. Part 0 resets the measurements, and later parts
+    /// add to them.
     ///
     /// ```
     /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
     /// # let world = World::single();
-    /// // The result takes 80,000 bytes, the operands 16,000.
+    /// // The result needs 80,000 bytes, and the operands need 16,000.
     /// let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(50_000).in_parts(true);
     /// let plan = Problem::parse("mk,kn->mn")?.shapes(&[vec![100, 10], vec![10, 100]])?.plan(&Machine::default(), &options)?;
     /// let mut program = world.compile::<f64>(&plan)?;
@@ -272,7 +274,7 @@ impl<T: Element> Program<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Program::run_dist`]; also if the part does not exist.
+    /// Fails in the cases of [`Program::run_dist`], and if the part does not exist.
     pub fn run_part(
         &mut self,
         part: usize,
@@ -293,7 +295,7 @@ impl<T: Element> Program<T> {
         self.run_blocks(slices, alpha, operands, beta, out)
     }
 
-    /// Runs some slices with the blocks of all ranks; `out` is the whole result, or the part that these slices write.
+    /// Runs some slices with distributed tensors. `out` is the whole result, or the part that these slices write.
     fn run_blocks(
         &mut self,
         slices: Slices,
@@ -325,9 +327,9 @@ impl<T: Element> Program<T> {
         })
     }
 
-    /// Makes the next run compute everything, including values that depend on constant operands
-    /// ([`crate::PlanOptions::constant`]) alone. Call it when constant operands have changed after all. A call on one rank
-    /// is enough.
+    /// Makes the next run compute all values, including values that depend only on constant operands
+    /// ([`crate::PlanOptions::constant`]). Must be called if constant operands have changed. A call on one rank
+    /// suffices.
     pub fn renew(&mut self) {
         self.holds = false;
         if let Some(onto) = &mut self.onto {
@@ -340,7 +342,7 @@ impl<T: Element> Program<T> {
         self.onto.as_deref().filter(|_| self.ran_onto).unwrap_or(self)
     }
 
-    /// The program for a nonzero beta.
+    /// The program for a nonzero beta. Compiles it if needed.
     fn onto(&mut self) -> Result<&mut Program<T>> {
         let onto = match self.onto.take() {
             Some(onto) => onto,
@@ -386,8 +388,8 @@ impl<T: Element> Program<T> {
         expect_distribution(Tensor::Output, out.distribution(), value)
     }
 
-    /// Runs with blocks that may consist of several boxes of the whole tensors: copies operands to blocks, and blocks
-    /// back to the result.
+    /// Runs a plan in which a block may consist of several boxes of the whole tensor. Copies whole operands to blocks,
+    /// and the blocks of the result to the whole result.
     fn run_scattered(
         &mut self,
         alpha: T,
@@ -415,13 +417,14 @@ impl<T: Element> Program<T> {
         self.gather_into(&result, &mut out)
     }
 
-    /// Runs with all ranks in this process: each writes its block of the result in place.
+    /// Runs a plan with all ranks in this process. Each rank writes its block of the result in place.
     fn run_whole(&mut self, alpha: T, operands: &[ArrayViewD<T>], beta: T, mut out: ArrayViewMutD<T>) -> Result<()> {
         let ranks = self.plan.ranks();
         let Value { distribution, shape, .. } = self.plan.output();
         let boxes = (0..ranks).filter_map(|rank| Some((rank, only_box(&distribution.block(shape, rank)?))));
         let (holders, boxes): (Vec<usize>, Vec<Bounds>) = boxes.unzip();
-        // A replica of a block that another rank writes gets memory of its own, and its result is discarded.
+        // If another rank already writes a block in place, further replicas of the block get memory of their own, and
+        // their results are discarded.
         let mut replicas: Vec<ArrayD<T>> = Vec::new();
         self.each_slice(self.all_slices(), beta, |program, slice, beta| {
             let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
@@ -457,13 +460,13 @@ impl<T: Element> Program<T> {
         })
     }
 
-    /// All slices, with a whole output.
+    /// All slices, with the whole result as output.
     fn all_slices(&self) -> Slices {
         Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole }
     }
 
-    /// Runs the schedule for every slice. `bind` returns the factors and the memory of a slice for the beta that
-    /// applies to it; it fails only if all ranks are in this process.
+    /// Runs the schedule for every slice. `bind` receives a slice and its beta, and returns the factors and the user's
+    /// memory. `bind` fails only if all ranks are in this process.
     fn each_slice(
         &mut self,
         slices: Slices,
@@ -471,7 +474,7 @@ impl<T: Element> Program<T> {
         mut bind: impl FnMut(&Self, usize, T) -> Result<(Factors, Vec<Slots>)>,
     ) -> Result<()> {
         if slices.run.start == 0 {
-            // The measurements of the last run are freed before this one, so that two are never held at once.
+            // The measurements of the last run are freed before this run, so only one set is in memory.
             self.record = Record::default();
             self.bound_bytes = Vec::new();
         }
@@ -490,7 +493,8 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Whether all ranks hold the values of constant operands: if one rank must recompute them, all do. Collective.
+    /// Whether all ranks still have the values that depend only on constant operands. If one rank must recompute them,
+    /// all ranks do. Collective.
     fn all_hold(&self) -> Result<bool> {
         if self.plan.constant.is_empty() || self.world.local_ranks().len() == self.world.ranks() {
             return Ok(self.holds);
@@ -498,7 +502,7 @@ impl<T: Element> Program<T> {
         Ok(self.world.all_gather(&[u8::from(self.holds)])?.iter().all(|holds| holds == &[1]))
     }
 
-    /// The part of a whole block that belongs to a slice.
+    /// The part of a block that belongs to a slice.
     fn slice_of<'a>(&self, mut view: ArrayViewD<'a, T>, value: &Value, slice: usize) -> ArrayViewD<'a, T> {
         for (axis, bounds) in self.slice_bounds(value, slice).into_iter().flatten() {
             view.slice_axis_inplace(axis, bounds);
@@ -513,8 +517,8 @@ impl<T: Element> Program<T> {
         view
     }
 
-    /// The ranges of a slice in the sliced dimensions of a value. These are not cut over ranks, so blocks have them
-    /// whole.
+    /// The ranges of a slice in the sliced dimensions of a value. Sliced dimensions are not cut over ranks, so a block
+    /// has their full extents.
     fn slice_bounds(&self, value: &Value, slice: usize) -> Option<impl Iterator<Item = (Axis, Slice)>> {
         if self.plan.slices.is_empty() {
             return None;
@@ -578,7 +582,7 @@ fn region_of(buffer: &Buffer) -> Option<&Region> {
     buffer.place.as_ref().map(|place| &place.region)
 }
 
-/// The box of a region that consists of a single box, as even cuts make it.
+/// The box of a region that consists of a single box. Even cuts produce such regions.
 pub(super) fn only_box(region: &Region) -> Bounds {
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }

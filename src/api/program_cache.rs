@@ -1,10 +1,11 @@
-//! The programs of [`einsum`](super::einsum()): a call in a loop neither plans nor compiles again.
+//! Caches the programs of [`einsum`](super::einsum()), so calls in a loop do not plan and compile again.
 //!
-//! Every thread has a cache of its own, as a world and its programs belong to one thread. A call takes its program out
-//! of the cache while it runs, and puts it back at the end. The least recently used programs go first.
+//! Every thread has a cache of its own, because a world and its programs belong to one thread. A call removes its
+//! program from the cache while it runs, and puts it back at the end. The least recently used programs are evicted
+//! first.
 //!
-//! Invariants: a key has everything that plan and program depend on; the buffers of a thread's cached programs have
-//! together at most [`MAX_BYTES`]; a program whose run failed does not come back.
+//! Invariants: a key contains everything on which plan and program depend; the buffers of all cached programs of a
+//! thread have at most [`MAX_BYTES`] bytes in total; a program whose run failed is not put back.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -16,17 +17,17 @@ use crate::kernel::Element;
 
 /// Maximum number of programs in the cache of a thread.
 const MAX_PROGRAMS: usize = 32;
-/// Maximum number of bytes of intermediates and packing that the programs of a thread keep. Larger programs spend their
-/// time elsewhere.
+/// Maximum total bytes of intermediates and packing workspace of the cached programs of a thread. For larger programs,
+/// the time to plan and compile is negligible.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// What a plan depends on, and a program compiled from it.
+/// Everything on which a plan and its compiled program depend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     pub expression: String,
     pub shapes: Vec<Vec<usize>>,
     pub dtype: Dtype,
-    /// Threads of the pool that the program computes in.
+    /// Number of threads of the pool in which the program computes.
     pub threads: usize,
 }
 
@@ -37,17 +38,17 @@ struct Entry {
 }
 
 thread_local! {
-    /// Least recently used first.
+    /// The least recently used program is first.
     static CACHE: RefCell<VecDeque<Entry>> = const { RefCell::new(VecDeque::new()) };
 }
 
-/// Takes a program out of the cache. Cost: linear in the number of programs there.
+/// Removes a program from the cache and returns it. Cost: O(programs in the cache).
 pub fn take<T: Element>(key: &Key) -> Option<Program<T>> {
     let entry = CACHE.with_borrow_mut(|cache| {
         let at = cache.iter().rposition(|entry| entry.key == *key)?;
         cache.remove(at)
     })?;
-    // The key names the element type.
+    // The key contains the element type, so the downcast succeeds.
     entry.program.downcast::<Program<T>>().ok().map(|program| *program)
 }
 
@@ -84,7 +85,8 @@ mod tests {
         }
     }
 
-    /// Same text, other shapes or types: programs of their own, whose results are right in any order of calls.
+    /// Calls with the same text but other shapes or element types use different programs, and their results are correct
+    /// in any order of calls.
     #[test]
     fn a_call_finds_the_program_of_its_own_shapes() {
         let ones = |shape: &[usize]| ArrayD::<f32>::ones(IxDyn(shape));

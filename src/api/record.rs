@@ -1,15 +1,15 @@
-//! Measurements of the local ranks in one run, slice by slice.
+//! Measurements of the local ranks in one run, for each slice.
 //!
-//! Invariant: a run of one slice keeps the metrics of its ranks and the seconds of steps. A run of several slices keeps
-//! their sums, and the metrics of the first slices individually: of the first one always, and of as many as have at
-//! most
-//! [`MAX_RECORDED_TASKS`] tasks on all ranks together.
+//! Invariant: a run of one slice stores the metrics of its ranks and the seconds of steps. A run of several slices
+//! stores sums over slices, and the metrics of the first slices individually: of the first slice always, and of further
+//! slices while all stored slices have at most [`MAX_RECORDED_TASKS`] tasks on all ranks together.
 
 use crate::exec::{Metrics, RankProgram};
 use crate::plan::Plan;
 use crate::timeline::Busy;
 
-/// Maximum tasks of the kept slices, on all ranks together: a few megabytes, and a trace that viewers can open.
+/// Maximum number of tasks of the stored slices, over all ranks. This limits their memory to a few megabytes, and
+/// traces to a size that viewers can open.
 const MAX_RECORDED_TASKS: usize = 1 << 18;
 
 /// The measurements of one run.
@@ -17,12 +17,12 @@ const MAX_RECORDED_TASKS: usize = 1 << 18;
 pub(super) struct Record {
     /// The first slices, each by local rank.
     slices: Vec<Vec<Metrics>>,
-    /// Sums over all slices by local rank, once there are several slices.
+    /// Sums over all slices by local rank; empty unless there are several slices.
     sum: Vec<Metrics>,
     busy: Vec<Busy>,
     /// Seconds of each value of the plan, by local rank.
     node_seconds: Vec<Vec<f64>>,
-    /// The number of slices that have run.
+    /// Number of slices that have run.
     ran: usize,
 }
 
@@ -47,7 +47,7 @@ impl Record {
             self.busy.iter_mut().zip(busy(programs, &metrics)).for_each(|(sum, more)| sum.add(more));
         }
         let tasks = metrics.iter().map(|rank| rank.tasks.len()).max().unwrap_or(0);
-        // The kept slices are consecutive: after the first one that is not kept, none is.
+        // The stored slices are consecutive: after the first slice that is not stored, no slice is stored.
         if self.slices.is_empty()
             || (self.slices.len() + 1 == self.ran && self.ran * tasks * ranks <= MAX_RECORDED_TASKS)
         {
@@ -55,7 +55,7 @@ impl Record {
         }
     }
 
-    /// The metrics of all slices together, by local rank: each task has the total duration that it had in all slices.
+    /// The metrics of all slices by local rank. The duration of a task is its total over all slices.
     pub(super) fn metrics(&self) -> &[Metrics] {
         match &self.slices[..] {
             [only] if self.sum.is_empty() => only,
@@ -63,12 +63,12 @@ impl Record {
         }
     }
 
-    /// The busy times of all slices together, by local rank.
+    /// The busy times by local rank, summed over all slices.
     pub(super) fn busy(&self, programs: &[RankProgram]) -> Vec<Busy> {
         if self.sum.is_empty() { busy(programs, self.metrics()).collect() } else { self.busy.clone() }
     }
 
-    /// Seconds of each value of the plan in all slices together, by local rank.
+    /// Seconds of each value of the plan by local rank, summed over all slices.
     pub(super) fn node_seconds(&self) -> &[Vec<f64>] {
         &self.node_seconds
     }

@@ -1,5 +1,5 @@
-//! Distributed tensors in other distributions: from rank 0, to other ranks, whole on every process. Each is a program of
-//! one redistribution.
+//! Changes the distribution of tensors: from an array on rank 0, between any two distributions, and to a whole array on
+//! every process. Each function runs a program with one redistribution.
 
 use ndarray::{ArrayD, ArrayViewD};
 
@@ -12,11 +12,11 @@ use crate::memory::copy_of;
 use crate::plan::Plan;
 
 impl<T: Element> DistTensor<T> {
-    /// Distributes an array of rank 0; other processes pass `None`. Collective.
+    /// Distributes an array of rank 0 over the ranks. Other processes pass `None`. Collective.
     ///
     /// # Errors
-    /// Rank 0 has no array of this shape, the distribution cuts a dimension that does not exist or needs more ranks
-    /// than the world has, memory runs out, or the run fails.
+    /// Fails if rank 0 has no array of this shape, if the distribution cuts a dimension that does not exist or needs
+    /// more ranks than the world has, if memory runs out, or if the run fails.
     pub fn from_root(
         world: &World,
         array: Option<ArrayViewD<'_, T>>,
@@ -36,12 +36,12 @@ impl<T: Element> DistTensor<T> {
         source.redistribute(world, distribution)
     }
 
-    /// Returns the same tensor in another distribution. Each rank receives only elements that it does not hold yet.
-    /// Collective. Cost: every call plans and compiles; both tensors are in memory.
+    /// Returns the same tensor in another distribution. Each rank receives only elements that it does not have yet.
+    /// Collective. Cost: every call plans and compiles, and both tensors are in memory.
     ///
     /// # Errors
-    /// The distribution cuts a dimension that the tensor lacks, one of the two distributions needs more ranks than the
-    /// world has, memory runs out, or the run fails.
+    /// Fails if the distribution cuts a dimension that the tensor lacks, if one of the two distributions needs more
+    /// ranks than the world has, if memory runs out, or if the run fails.
     pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
         let ranks = world.ranks();
         world.agree(expect_fit(self.shape(), self.distribution(), ranks))?;
@@ -51,11 +51,11 @@ impl<T: Element> DistTensor<T> {
         Ok(moved)
     }
 
-    /// Returns the whole tensor on every process, row-major. Collective. Cost: meanwhile, a process holds one copy for
-    /// each of its ranks.
+    /// Returns the whole tensor on every process, row-major. Collective. Cost: during the call, a process needs memory
+    /// for one copy per local rank, in addition to the result.
     ///
     /// # Errors
-    /// Memory runs out, or the run fails.
+    /// Fails if memory runs out or the run fails.
     pub fn gather(&self, world: &World) -> Result<ArrayD<T>> {
         let everywhere = self.redistribute(world, &Distribution::replicated(world.ranks()))?;
         let rank = world.local_ranks().start;

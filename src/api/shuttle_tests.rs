@@ -1,8 +1,8 @@
-//! Whole runs on ranks of this process, in orders of events explored with Shuttle.
+//! Tests of complete runs on ranks of this process. Shuttle explores the orders of events.
 //!
-//! The tests cover all of a run: communication threads, workers, mailboxes, leases, sleeping and waking, the end of a
-//! run and its failure. Only a missing wake-up can leave a thread asleep, which Shuttle reports as a deadlock.
-//! Deliberately absent: throttled links.
+//! The tests cover all parts of a run: communication threads, workers, mailboxes, leases, sleeping and waking, the end
+//! of a run and its failure. In these tests sleeps have no timeout, so a missing wake-up leaves a thread asleep, which
+//! Shuttle reports as a deadlock. Deliberately absent: throttled links.
 
 use ndarray::{ArrayD, ArrayViewD, Axis, Dimension, Ix2, stack};
 
@@ -13,10 +13,11 @@ use crate::machine::Machine;
 use crate::plan::{AlgorithmName, Plan, PlanOptions};
 use crate::sync::explore;
 
-/// Orders of each kind (random, or with few thread switches) per test. A run takes a third of a millisecond.
+/// Number of orders per test and kind of exploration (random, or with few thread switches). A run takes a third of a
+/// millisecond.
 const ORDERS: usize = 2000;
 
-/// A matrix product; a batch of them for the algorithm that cuts a dimension c.
+/// A matrix product, or a batch of matrix products for the algorithm that cuts a dimension c.
 fn problem(algorithm: AlgorithmName) -> (&'static str, [Vec<usize>; 2]) {
     match algorithm {
         AlgorithmName::BatchParallel => ("cmk,ckn->cmn", [vec![4, 2, 3], vec![4, 3, 2]]),
@@ -61,8 +62,8 @@ fn succeeds(ranks: usize, algorithm: AlgorithmName, overlap: bool, window: usize
     });
 }
 
-/// In every order, a failure of one rank ends all ranks, and it is the one reported. The program can then run, and
-/// fail, again.
+/// In every order, a failure of one rank ends all ranks, and this failure is reported. The program can then run again,
+/// and fails again.
 fn fails(ranks: usize, algorithm: AlgorithmName, fault: Fault) {
     let (plan, operands) = (plan(ranks, algorithm), operands(algorithm));
     let options = RunOptions { injection: Some(Injection { rank: 1, fault, run: 0 }), ..RunOptions::default() };

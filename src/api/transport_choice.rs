@@ -1,7 +1,7 @@
-//! Chooses the transport between the processes of a world, and caches its measurements.
+//! Chooses the transport between the processes of a world, and caches the measurements for this choice.
 //!
-//! Invariant: all processes make the same choice, that of rank 0. A cache file is valid for one host, one number of
-//! ranks, and one number of ranks on that host.
+//! Invariant: all processes use the choice of rank 0. A cache file is valid for one host, one number of ranks, and one
+//! number of ranks on this host.
 
 use crate::comm::mpi::{Communicator, Endpoint, Route, Routes};
 use crate::comm::{CommError, Transport};
@@ -11,11 +11,11 @@ use super::{Error, Result, cache, host};
 /// Version of the cache format.
 const FORMAT: u32 = 3;
 
-/// Creates the endpoint of this process. Collective. If processes request different transports, their arguments differ,
-/// which a later check reports; until then they exchange messages.
+/// Creates the endpoint of this process. Collective. If processes request different transports, the message transport
+/// is used, until a later check reports that the arguments of the processes differ.
 ///
 /// # Errors
-/// MPI fails, or the requested transport is not available.
+/// Fails if MPI fails or the requested transport is not available.
 pub(super) fn endpoint(communicator: &Communicator, transport: Transport) -> Result<Endpoint> {
     let asked = communicator.all_gather_bytes(&[transport as u8])?;
     let transport = if asked.iter().all(|other| *other == asked[0]) { transport } else { Transport::Message };
@@ -47,7 +47,7 @@ fn auto(communicator: &Communicator) -> Result<Endpoint> {
     }
 }
 
-/// Returns the routes that an earlier world of this host has measured, or measures them. Collective.
+/// Returns the routes that an earlier world measured on this host. If there are none, measures them. Collective.
 fn remembered(communicator: &Communicator) -> Result<Routes> {
     let hosts = communicator.all_gather_bytes(host::name().as_bytes())?;
     let here = hosts.iter().filter(|name| **name == host::name().as_bytes()).count();

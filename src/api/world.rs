@@ -1,4 +1,4 @@
-//! The ranks that run a plan: one, several in this process, or the processes of an MPI program.
+//! The ranks that run a plan: one rank, several ranks in this process, or the processes of an MPI program.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -27,16 +27,17 @@ use crate::comm::Transport;
 #[cfg(feature = "mpi")]
 use crate::comm::mpi::{Communicator, Mpi};
 
-/// The ranks that run programs. A world is not `Send`: the thread that creates it communicates while a program runs.
-/// Clones refer to the same world.
+/// The ranks that run programs. A world is not `Send`, because the thread that creates it also communicates while a
+/// program runs. Clones refer to the same world.
 ///
 /// | | ranks | threads |
 /// |---|---|---|
 /// | [`World::single`] | 1 | the caller's rayon pool |
-/// | [`World::in_process`] | threads of this process | per rank, one that communicates and a pool of workers |
+/// | [`World::in_process`] | threads of this process | per rank, a communication thread and a pool of workers |
 /// | `World::mpi`, `World::from_communicator` (feature `mpi`) | processes | the caller communicates, a pool computes |
 ///
-/// "Collective" means that every process of the world must make the call, and all collective calls in the same order.
+/// "Collective" means that every process of the world must make the call, and that all processes must make their
+/// collective calls in the same order.
 ///
 /// ```
 /// use einsum_dist::World;
@@ -80,8 +81,8 @@ impl World {
     fn of(members: Members, options: RunOptions) -> World {
         #[cfg(feature = "mpi")]
         if let Members::Mpi(members) = &members {
-            // Also runs when MPI itself decides to end the run. The value is forgotten, so that no thread can create
-            // another file; a second removal would block, so there is none.
+            // This also runs if MPI itself aborts. The returned value is forgotten, so its lock is never released, and
+            // no thread can create another file. A second removal would block on this lock, so it is skipped.
             let removed = Cell::new(false);
             members.communicator.before_abort(move || {
                 if !removed.replace(true) {
@@ -99,37 +100,39 @@ impl World {
         }))
     }
 
-    /// One rank: the calling thread, in its current rayon pool. Starts no threads and no pool.
+    /// One rank: the calling thread and its current rayon pool. No threads are started.
     pub fn single() -> World {
         World::of(Members::Single, RunOptions::default())
     }
 
-    /// This many ranks, at least 1, inside the process, each with a communication thread and a pool of workers.
+    /// `ranks` ranks (at least 1) inside this process. Each has a communication thread and a pool of workers.
     pub fn in_process(ranks: usize) -> World {
         World::of(Members::InProcess { ranks: ranks.max(1), bytes_per_second: None }, RunOptions::default())
     }
 
-    /// As [`World::in_process`], with the transfers between each pair of ranks slowed down to this many bytes per
-    /// second, at least 1.
+    /// Like [`World::in_process`], with the transfers between each pair of ranks slowed down to `bytes_per_second`.
+    /// Values below 1 are raised to 1.
     pub fn throttled(ranks: usize, bytes_per_second: f64) -> World {
         let members = Members::InProcess { ranks: ranks.max(1), bytes_per_second: Some(bytes_per_second.max(1.0)) };
         World::of(members, RunOptions::default())
     }
 
     /// The processes that mpirun started. Initialises MPI with `MPI_THREAD_FUNNELED` unless the program has already
-    /// done so. Collective.
+    /// initialised it. Collective.
     ///
     /// # Errors
-    /// There is no launcher, the launcher belongs to another MPI, or MPI was initialised without thread support.
+    /// Fails if there is no launcher, if the launcher belongs to another MPI, or if MPI was initialised without thread
+    /// support.
     #[cfg(feature = "mpi")]
     pub fn mpi() -> Result<World> {
         World::mpi_by(Transport::Auto)
     }
 
-    /// As [`World::mpi`], with this transport. Collective.
+    /// Like [`World::mpi`], with the given transport. Collective.
     ///
     /// # Errors
-    /// As [`World::mpi`]; also for [`Transport::Shared`] if memory cannot be shared or no two ranks are on one node.
+    /// Fails in the cases of [`World::mpi`], and for [`Transport::Shared`] if memory cannot be shared or no two ranks
+    /// are on one node.
     #[cfg(feature = "mpi")]
     pub fn mpi_by(transport: Transport) -> Result<World> {
         let mpi = Mpi::init()?;
@@ -137,10 +140,11 @@ impl World {
         World::of_mpi(mpi, communicator, transport)
     }
 
-    /// The processes of the user's communicator, which is duplicated and stays unchanged. Collective over it.
+    /// The processes of the user's communicator, which is duplicated and not changed. Collective over this
+    /// communicator.
     ///
     /// # Errors
-    /// As [`World::mpi`].
+    /// The same as for [`World::mpi`].
     #[cfg(feature = "mpi")]
     pub fn from_communicator(communicator: &impl ::mpi::raw::AsRaw<Raw = ::mpi::ffi::MPI_Comm>) -> Result<World> {
         let mpi = Mpi::init()?;
@@ -157,10 +161,10 @@ impl World {
         Ok(World::of(Members::Mpi(Box::new(members)), RunOptions::default()))
     }
 
-    /// Sets how the world runs programs: overlap, transfers in flight, timeout, failures for tests.
+    /// Sets the options with which the world runs programs: overlap, transfers in flight, timeout, faults for tests.
     ///
     /// # Panics
-    /// If programs or clones of the world exist already.
+    /// Panics if programs or clones of the world exist already.
     pub fn with(self, options: RunOptions) -> World {
         let shared = Rc::try_unwrap(self.0).unwrap_or_else(|_| panic!("options are set before programs are compiled"));
         #[cfg(feature = "mpi")]
@@ -170,12 +174,12 @@ impl World {
         World(Rc::new(Shared { options, ..shared }))
     }
 
-    /// Releases the memory that processes share, and finalises MPI if this world initialised it. Dropping a world does
-    /// neither, because both wait for the other processes. Collective. All programs, tensors, outputs and clones of the
-    /// world must be dropped first.
+    /// Releases the memory that processes share, and finalises MPI if this world initialised it. Both steps wait for
+    /// the other processes, so dropping a world does not perform them. Collective. All programs, tensors, outputs and
+    /// clones of the world must be dropped first.
     ///
     /// # Errors
-    /// A program, an output or a clone still holds the world, or MPI fails.
+    /// Fails if a program, an output or a clone of the world still exists, or if MPI fails.
     pub fn finish(self) -> Result<()> {
         let shared = Rc::try_unwrap(self.0).map_err(|_| Error::Usage("a program still holds the world".to_owned()))?;
         match shared.members {
@@ -184,8 +188,9 @@ impl World {
             Members::Mpi(members) => {
                 let MpiMembers { endpoint, communicator, mpi, .. } = *members;
                 endpoint.into_inner().map_or(Ok(()), crate::comm::Endpoint::close)?;
-                // The first process in MPI_Finalize stops making progress for the others. Without these common pauses,
-                // one in five runs between hosts did not end (MPICH 4.0 with UCX over TCP).
+                // The first process in MPI_Finalize no longer makes progress on the communication of other processes.
+                // Without these common pauses, one in five runs between hosts did not end (MPICH 4.0 with UCX over
+                // TCP).
                 for _ in 0..2 {
                     communicator.barrier()?;
                     std::thread::sleep(Duration::from_millis(1));
@@ -232,7 +237,7 @@ impl World {
         }
     }
 
-    /// Bytes per second of throttled links; `None` for all others.
+    /// Bytes per second of throttled links; `None` if links are not throttled.
     pub(super) fn throttle(&self) -> Option<f64> {
         match &self.0.members {
             Members::InProcess { bytes_per_second, .. } => *bytes_per_second,
@@ -255,12 +260,12 @@ impl World {
     }
 
     /// Checks that the processes of this world and their hosts have enough memory for a plan, including operands and
-    /// result, plus `beside` bytes on each rank for other purposes. Limits of processes and control groups count.
-    /// Collective.
+    /// result, plus `beside` bytes on each rank for other purposes. Limits of processes and of control groups are taken
+    /// into account. Collective.
     ///
     /// # Errors
-    /// The plan is for another number of ranks, or the ranks of a process or host need more memory than is available;
-    /// the error says how much is missing.
+    /// Fails if the plan is for another number of ranks, or if the ranks of a process or host need more memory than is
+    /// available. The error contains the number of missing bytes.
     pub fn check_memory(&self, plan: &Plan, beside: u64) -> Result<()> {
         self.agree(self.expect_plan(plan))?;
         let bytes = self.local_ranks().map(|rank| plan.peak_bytes(rank).saturating_add(beside));
@@ -279,11 +284,11 @@ impl World {
         }))
     }
 
-    /// Bytes that every process of this world can allocate in addition to the memory of a plan, of which nothing may be
-    /// allocated yet: the minimum over all processes, or `u64::MAX` without any limit. Collective.
+    /// Bytes that every process of this world can allocate in addition to the memory of a plan: the minimum over all
+    /// processes, or `u64::MAX` without any limit. The memory of the plan must not be allocated yet. Collective.
     ///
     /// # Errors
-    /// MPI fails.
+    /// Fails if MPI fails.
     pub fn spare_memory(&self, plan: &Plan) -> Result<u64> {
         let needs = self.local_ranks().map(|rank| plan.peak_bytes(rank)).fold(0, u64::saturating_add);
         let (needed, processes) = self.needed_here(needs)?;
@@ -294,7 +299,7 @@ impl World {
         Ok(all.iter().filter_map(|bytes| Some(u64::from_le_bytes(*bytes.first_chunk()?))).min().unwrap_or(0))
     }
 
-    /// The total need of all processes of this host, in bytes, and the number of these processes. Collective.
+    /// The bytes that all processes of this host need in total, and the number of these processes. Collective.
     fn needed_here(&self, needs: u64) -> Result<(u64, u64)> {
         let mine = format!("{}\n{needs}", host::name());
         let everyone = self.all_gather(mine.as_bytes())?;
@@ -304,7 +309,7 @@ impl World {
         Ok(each.fold((0, 0), |(all, count), bytes| (bytes.saturating_add(all), count + 1)))
     }
 
-    /// Checks that the plan is for as many ranks as this world has.
+    /// Checks that the plan has the same number of ranks as this world.
     pub(super) fn expect_plan(&self, plan: &Plan) -> Result<()> {
         if plan.ranks() == self.ranks() {
             return Ok(());
@@ -319,18 +324,18 @@ impl World {
             .map_err(|why| Error::Usage(format!("a world cannot be that large: {why}")))
     }
 
-    /// Makes all processes agree on success. Collective: every process passes its own result, and gets its value back
+    /// Makes all processes agree on success. Collective: every process passes its own result, and its value is returned
     /// only if no process failed.
     ///
     /// # Errors
-    /// The error of this process, or else the first error of another process.
+    /// Returns the error of this process. If this process succeeded, returns the first error of another process.
     pub fn agree<V>(&self, mine: Result<V>) -> Result<V> {
         match &self.0.members {
             Members::Single | Members::InProcess { .. } => mine,
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => {
-                // The first character distinguishes input errors from failures, so that all processes exit alike. Then
-                // comes the host.
+                // The first character distinguishes input errors from failures, so all processes return the same exit
+                // code. The host's name and the message follow.
                 let outcome = mine.as_ref().map(drop).map_err(|error| {
                     format!("{}{}\n{}", if error.is_input() { 'i' } else { 'r' }, host::name(), error.for_other_ranks())
                 });
@@ -352,7 +357,7 @@ impl World {
     /// Gathers bytes from every process, in order of processes. Collective.
     ///
     /// # Errors
-    /// MPI fails.
+    /// Fails if MPI fails.
     pub fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
         match &self.0.members {
             Members::Single | Members::InProcess { .. } => Ok(vec![mine.to_vec()]),
@@ -364,9 +369,9 @@ impl World {
     /// Gathers the measurements of every process, in order of processes. Collective.
     ///
     /// # Errors
-    /// MPI fails, or a process sends another type.
+    /// Fails if MPI fails or a process sends another type.
     pub(super) fn gather<V: Serialize + DeserializeOwned>(&self, mine: &V) -> Result<Vec<V>> {
-        // The values consist of numbers, names and lists; serialising these into memory cannot fail.
+        // The values consist of numbers, names and lists. Serialising them into memory cannot fail.
         let all = self.all_gather(&serde_json::to_vec(mine).unwrap_or_default())?;
         let parsed = all.iter().map(|bytes| serde_json::from_slice(bytes)).collect::<std::result::Result<Vec<V>, _>>();
         parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))
@@ -380,15 +385,15 @@ impl World {
         Ok(named.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    /// Ends all ranks of an MPI run, or this process in other worlds, with a message. Meant for failures that the other
-    /// ranks cannot notice. Removes incomplete output files first.
+    /// Ends all processes of an MPI run with a message; in other worlds, ends this process. For failures that other
+    /// ranks cannot detect. Incomplete output files are removed first.
     pub fn abort(&self, message: &str) -> ! {
         match &self.0.members {
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => members.communicator.abort(1, message),
             Members::Single | Members::InProcess { .. } => {
                 let _removed = remove_temporaries();
-                // If standard error cannot be written, a panic would end the process with another exit code.
+                // A failed write is ignored, because a panic would end the process with another exit code.
                 let _ = writeln!(std::io::stderr(), "einsum-dist: {message}");
                 std::process::exit(1)
             }
@@ -397,7 +402,7 @@ impl World {
 }
 
 impl Shared {
-    /// The placement of a local rank: all cores of its process, unless [`World::place`] has chosen some.
+    /// The placement of a local rank. Without a placement by [`World::place`], it is all cores of the process.
     pub(super) fn place_of(&self, rank: usize) -> RankPlacement {
         if let Some(place) = self.placed.borrow().as_ref().and_then(|placed| placed.places.get(rank)) {
             return place.clone();
@@ -411,23 +416,23 @@ impl Shared {
         }
     }
 
-    /// Whether local ranks have cores of their own from [`World::place`].
+    /// Whether [`World::place`] has given local ranks cores of their own.
     pub(super) fn placed(&self) -> bool {
         let placed = self.placed.borrow();
         placed.iter().flat_map(|placed| &placed.places).any(|place| place.spare || !place.workers.is_empty())
     }
 
-    /// Runs `work` on the workers of a local rank if [`World::place`] has placed them, else on the caller.
+    /// Runs `work` on the workers of a local rank if [`World::place`] has placed them, otherwise on the calling thread.
     pub(super) fn by_workers<V: Send>(&self, rank: usize, work: impl FnOnce() -> V + Send) -> V {
         let ready = self.placed.borrow().as_ref().map(|placed| (placed.places.len(), placed.workers));
-        // If threads cannot be started, the run itself reports it.
+        // If the threads cannot be started, the caller does the work; a later run reports the error.
         match ready.and_then(|(ranks, workers)| self.crews(ranks, workers).ok()) {
             Some(crews) => crews[rank].pool.install(work),
             None => work(),
         }
     }
 
-    /// The pools of the local ranks, created once for each number of workers.
+    /// The crews of the local ranks. They are created once for each number of workers.
     pub(super) fn crews(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<Crew>>> {
         if let Some(crews) = self.crews.borrow().get(&workers) {
             return Ok(crews.clone());

@@ -5,9 +5,9 @@
 //! ringer      change something, see asleep = 1, count `rung`, wake  ------------->
 //! ```
 //!
-//! Invariant: after the sleeper has announced that it sleeps and before it does, it checks everything that it could
-//! miss. Each side has a full fence between its own store and its load of the other's store, so at least one of them
-//! sees the other.
+//! Invariant: between announcing its sleep and sleeping, the sleeper checks every event that it waits for. Each side
+//! has a full fence between its own store and its load of the other side's store, so at least one side sees the other's
+//! store.
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -27,14 +27,14 @@ pub(super) struct Word {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bell(NonNull<Word>);
 
-// SAFETY: the address of two atomics in memory that processes share in any case; `new` requires that the memory lives
-// until the last use.
+// SAFETY: a bell is the address of two atomics, which any thread may access; `new` requires that the memory lives until
+// the last use.
 unsafe impl Send for Bell {}
 // SAFETY: as above.
 unsafe impl Sync for Bell {}
 
 impl Bell {
-    /// Bytes of a bell, with padding that keeps it apart from its neighbours.
+    /// Bytes of a bell, padded so that it shares no cache line with its neighbours.
     pub(super) const BYTES: usize = 128;
 
     /// # Safety
@@ -65,8 +65,8 @@ impl Bell {
         }
     }
 
-    /// Sleeps until the bell rings or `longest` has passed. Does not sleep if `ready`, called after the announcement,
-    /// returns true.
+    /// Sleeps until the bell rings or `longest` has passed. Does not sleep if `ready`, called after the sleep has been
+    /// announced, returns true.
     pub(super) fn sleep(&self, longest: Duration, ready: impl FnOnce() -> bool) {
         let word = self.word();
         word.asleep.store(1, Ordering::Relaxed);

@@ -1,11 +1,12 @@
-//! Transfers between ranks of one process: the receiver copies straight out of the sender's buffer.
+//! Transfers between ranks of one process: the receiver copies directly from the sender's buffer.
 //!
-//! The sender's read lease travels through a mailbox per pair of ranks and is dropped when the copy is done, so a send
-//! is complete exactly when its bytes have been read (rendezvous; nothing is buffered).
+//! The sender puts its read leases into a mailbox, of which there is one for each pair of ranks. The receiver drops the
+//! leases when it has copied the bytes. So a send completes exactly when its bytes have been read (a rendezvous without
+//! buffering).
 //!
-//! A *throttled* fabric holds every finished copy back until a link of the given bandwidth would have delivered it. The
-//! link of a pair carries one transfer at a time; waiting uses no processor time. Throttling serves tests and
-//! benchmarks of overlap.
+//! A *throttled* fabric delays the completion of every copy until a link of the given bandwidth would have delivered
+//! it. The link of a pair carries one transfer at a time, and waiting uses no processor time. Throttling serves tests
+//! and benchmarks of overlap.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -50,7 +51,8 @@ impl Fabric {
         Endpoint { fabric: self.clone(), rank, sends: Vec::new(), recvs: Vec::new(), links: vec![None; self.ranks] }
     }
 
-    /// Ends the run for every rank: each gets [`CommError::Peer`] at its next poll. Only the first failure is kept.
+    /// Ends the run for every rank: the next poll of each rank returns [`CommError::Peer`]. Only the first failure is
+    /// kept.
     pub fn fail(&self, rank: usize, message: &str) {
         lock(&self.failure).get_or_insert_with(|| (rank, message.to_owned()));
         self.wakers.iter().for_each(Waker::wake);
@@ -85,7 +87,7 @@ struct PendingRecv {
     ticket: usize,
     peer: usize,
     into: Vec<WriteLease>,
-    /// Set when the bytes are copied but the throttled link still carries them.
+    /// Set once the bytes have been copied: the time at which the throttled link delivers them, and the offer.
     arriving: Option<(Instant, Offer)>,
 }
 
@@ -96,7 +98,7 @@ pub struct Endpoint {
     rank: usize,
     sends: Vec<PendingSend>,
     recvs: Vec<PendingRecv>,
-    /// When the throttled link from each rank becomes free.
+    /// The time at which the throttled link from each rank becomes free.
     links: Vec<Option<Instant>>,
 }
 
@@ -130,7 +132,8 @@ impl Endpoint {
         });
         let mut at = 0;
         while at < self.recvs.len() {
-            // Transfers of a pair match in order: a later one waits until the earlier ones have their offer.
+            // Transfers of a pair match in order, so a receive waits until all earlier receives have taken their
+            // offers.
             let peer = self.recvs[at].peer;
             let first = self.recvs[..at].iter().all(|earlier| earlier.peer != peer || earlier.arriving.is_some());
             if first && self.recvs[at].arriving.is_none() {
@@ -194,7 +197,8 @@ impl Endpoint {
 }
 
 impl Drop for Endpoint {
-    /// A run that ended early leaves offers in the mailboxes, which hold leases of this rank's buffers.
+    /// Removes the offers that a failed run leaves in the mailboxes, because they contain leases of this rank's
+    /// buffers.
     fn drop(&mut self) {
         for send in &self.sends {
             lock(&self.fabric.mailboxes[self.rank * self.fabric.ranks + send.peer]).clear();

@@ -1,9 +1,9 @@
 //! Signals that the parent of this process made it ignore, as `nohup` does with SIGHUP.
 //!
-//! UCX, which MPICH loads with the program, takes over SIGHUP before `main`, and so hides the parent's choice. A
-//! program that needs it invokes [`remember_ignored_signals!`](crate::remember_ignored_signals) outside any function:
-//! the loader then queries the system before it initialises any library. Without that, [`is_ignored`] reads `/proc`
-//! when it is first called; on systems without `/proc`, no signal counts as ignored.
+//! UCX, which MPICH loads with the program, installs a handler for SIGHUP before `main` and so hides the parent's
+//! choice. A program that needs this choice invokes [`remember_ignored_signals!`](crate::remember_ignored_signals)
+//! outside any function. The loader then queries the system before it initialises any library. Without the macro,
+//! [`is_ignored`] reads `/proc` on its first call; on systems without `/proc`, no signal counts as ignored.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,16 +26,16 @@ fn masked(status: &str) -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0) & !INITIALISED_BIT
 }
 
-/// Fills the mask; the loader calls it. No library is initialised yet, so it makes system calls only.
+/// Fills the mask. The loader calls this function before any library is initialised, so it makes system calls only.
 #[doc(hidden)]
 #[cfg(target_os = "linux")]
 pub extern "C" fn remember() {
     let mut ignored = INITIALISED_BIT;
     for signal in 1..=31 {
         let mut action = [0usize; ACTION_WORDS];
-        // SAFETY: with no new action the call only writes the old one, in the kernel's form, which is shorter than
-        // `action`; the last argument is the size of the kernel's signal set. Libraries that replace `sigaction` do not
-        // replace this call.
+        // SAFETY: without a new action, the call only writes the old action. The kernel's form of an action is shorter
+        // than `action`, and the last argument is the size of the kernel's signal set. Libraries that replace
+        // `sigaction` do not replace this system call.
         let asked = unsafe {
             libc::syscall(
                 libc::SYS_rt_sigaction,
@@ -45,7 +45,7 @@ pub extern "C" fn remember() {
                 SIGNAL_SET_BYTES,
             )
         };
-        // On every architecture but MIPS the handler comes first.
+        // The handler is the first word on every architecture except MIPS.
         let handler = action[usize::from(cfg!(any(target_arch = "mips", target_arch = "mips64")))];
         if asked == 0 && handler == libc::SIG_IGN {
             ignored |= 1 << (signal - 1);
@@ -69,8 +69,8 @@ macro_rules! remember_ignored_signals {
     () => {
         #[cfg(target_os = "linux")]
         const _: () = {
-            // SAFETY: the loader calls the functions of this section once, in the only thread; the arguments that it
-            // passes may be left unread.
+            // SAFETY: the loader calls the functions of this section once, in the only thread; they may ignore the
+            // arguments that the loader passes.
             #[unsafe(link_section = ".preinit_array")]
             #[used]
             static REMEMBER: extern "C" fn() = $crate::comm::inherited::remember;

@@ -1,9 +1,9 @@
 //! Detects the MPI launcher that started this process, from its environment variables.
 //!
-//! Works in builds without MPI too, so that such a build can report that it was started as several ranks in vain. Only
-//! environment variables are read: no process is contacted and nothing is initialised. A process may inherit the
-//! variables of an outer launcher besides those of its own; [`launchers`] lists all, and a caller that knows the size
-//! of the world can pick the right one.
+//! Also works in builds without MPI, so that such a build can report that a launcher started it as several ranks, which
+//! it does not support. Only environment variables are read: no process is contacted and nothing is initialised. A
+//! process may inherit the variables of an outer launcher in addition to those of its own launcher. [`launchers`] lists
+//! both, and a caller that knows the size of the world can select the right one.
 
 use std::fmt;
 
@@ -32,18 +32,18 @@ impl fmt::Display for LauncherKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launcher {
     pub kind: LauncherKind,
-    /// The rank as the launcher counts. Where MPI cannot start, rank 0 reports for all.
+    /// The rank that the launcher assigned. If MPI cannot start, rank 0 reports the error for all ranks.
     pub rank: usize,
     /// The number of processes started; PMIx alone does not provide it.
     pub size: Option<usize>,
 }
 
-/// The first launcher whose variables this process sees, if any.
+/// The first launcher whose variables are set in this process, if any.
 pub fn launcher() -> Option<Launcher> {
     launchers().into_iter().next()
 }
 
-/// Every launcher whose variables this process sees.
+/// Every launcher whose variables are set in this process.
 pub fn launchers() -> Vec<Launcher> {
     detect(|name| std::env::var(name).ok())
 }

@@ -2,7 +2,7 @@
 //!
 //! An [`Endpoint`] belongs to the communication thread of one rank. The thread posts transfers ([`Endpoint::send`],
 //! [`Endpoint::recv`]), polls ([`Endpoint::poll`]) and sleeps ([`Endpoint::idle`]). Both ends post the transfers of a
-//! pair of ranks in the same order; only this order matches them.
+//! pair of ranks in the same order, and a send matches a receive by this order alone.
 //!
 //! ```text
 //! rank 0                               rank 1
@@ -59,8 +59,8 @@ macro_rules! each {
 }
 
 impl Endpoint {
-    /// Frees the memory that ranks share. If ranks are processes, this is collective and waits for all of them, which
-    /// dropping an endpoint does not.
+    /// Frees the memory that ranks share, which dropping an endpoint does not. If ranks are processes, this call is
+    /// collective and waits for all ranks.
     ///
     /// # Errors
     /// MPI fails.
@@ -72,24 +72,23 @@ impl Endpoint {
         }
     }
 
-    /// Starts sending the boxes, in sequence, to `peer`; returns at once.
+    /// Starts sending the boxes, in sequence, to `peer`; returns immediately.
     ///
     /// # Errors
-    /// The transport refused.
+    /// The transport refused the transfer.
     pub fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) -> Result<(), CommError> {
         each!(self, end => end.send(ticket, peer, from))
     }
 
-    /// Starts receiving into the boxes, in sequence, from `peer`; returns at once.
+    /// Starts receiving into the boxes, in sequence, from `peer`; returns immediately.
     ///
     /// # Errors
-    /// The transport refused.
+    /// The transport refused the transfer.
     pub fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) -> Result<(), CommError> {
         each!(self, end => end.recv(ticket, peer, into))
     }
 
-    /// Makes progress and appends finished transfers to `done`; never blocks. Returns whether anything is known to have
-    /// moved.
+    /// Makes progress and appends finished transfers to `done`; never blocks. Returns whether it detected any progress.
     ///
     /// # Errors
     /// A transfer failed, its sizes differ at the two ends, or a peer ended the run.
@@ -97,14 +96,13 @@ impl Endpoint {
         each!(self, end => end.poll(done))
     }
 
-    /// Sleeps until something may have changed, or for `longest`. `in_flight` says that transfers need progress,
-    /// `computing` that the rank's workers are busy meanwhile.
+    /// Sleeps until an event may have occurred, at most for `longest`. `in_flight`: transfers need progress.
+    /// `computing`: workers of this rank are busy.
     pub fn idle(&mut self, in_flight: bool, computing: bool, longest: Duration) {
         each!(self, end => end.idle(in_flight, computing, longest))
     }
 
-    /// Sets whether the calling thread has a core of its own. If so, it does not sleep where it would have to poll
-    /// again soon.
+    /// Sets whether the calling thread has a core of its own. If so, it does not sleep while transfers need polling.
     pub fn spin(&mut self, spin: bool) {
         match self {
             // Every change wakes the thread, so it may always sleep.
@@ -116,7 +114,7 @@ impl Endpoint {
         let _ = spin;
     }
 
-    /// The waker with which other threads of this rank end [`Endpoint::idle`].
+    /// The waker with which other threads of this rank wake the thread from [`Endpoint::idle`].
     pub fn waker(&self) -> Waker {
         each!(self, end => end.waker())
     }

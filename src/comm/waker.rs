@@ -14,13 +14,13 @@ pub struct Waker(Arc<(Mutex<State>, Condvar)>);
 #[derive(Debug, Default)]
 struct State {
     raised: bool,
-    /// If set, the thread sleeps on this bell instead, because other processes wake it too.
+    /// If set, the thread sleeps on this bell instead, because other processes must also be able to wake it.
     #[cfg(feature = "mpi")]
     bell: Option<Bell>,
 }
 
 impl Waker {
-    /// Raises the flag: a sleeping thread returns, or the next sleep returns at once.
+    /// Raises the flag: a sleeping thread returns, or the next sleep returns immediately.
     pub fn wake(&self) {
         let mut state = self.state();
         state.raised = true;
@@ -37,8 +37,8 @@ impl Waker {
         waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0.raised = false;
     }
 
-    /// Sleeps on `bell`, which raising the flag rings, until it rings or `longest` has passed. Does not sleep if, after
-    /// the announcement, the flag is raised or `ready` returns true. Lowers the flag.
+    /// Sleeps on `bell` until it rings or `longest` has passed. Raising the flag also rings this bell. Does not sleep
+    /// if the flag is raised, or `ready` returns true, after the sleep has been announced. Lowers the flag.
     #[cfg(feature = "mpi")]
     pub(super) fn sleep_on(&self, bell: Bell, longest: Duration, ready: impl FnOnce() -> bool) {
         bell.sleep(longest, || self.take() || ready());

@@ -1,4 +1,4 @@
-//! Alpha and beta of a run, in a type that does not depend on that of elements.
+//! Alpha and beta of a run, in a type that is independent of the element type.
 
 use num_complex::Complex;
 
@@ -12,7 +12,7 @@ pub struct Factors {
 }
 
 impl Factors {
-    /// Alpha and beta of a run, exact for every element type.
+    /// Converts alpha and beta without rounding.
     pub fn new<T: Element>(alpha: T, beta: T) -> Factors {
         Factors { alpha: alpha.to_c64(), beta: beta.to_c64() }
     }

@@ -1,4 +1,4 @@
-//! Failures of a run, and failures injected for tests.
+//! Errors of a run, and faults that tests inject.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::comm::CommError;
 use crate::memory::{LeaseError, OutOfMemory};
 use crate::schedule::TaskId;
 
-/// Why a rank's run ended early.
+/// The reason why the run of a rank ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunError {
     pub rank: usize,
@@ -30,13 +30,13 @@ impl RunError {
         RunError::new(rank, None, error)
     }
 
-    /// A communication error; `task` is the transfer that was waited for.
+    /// A communication error. `task` is the transfer for which the rank waited.
     pub fn comm(rank: usize, task: Option<TaskId>, error: CommError) -> RunError {
         let from_peer = matches!(error, CommError::Peer { .. });
         RunError { from_peer, ..RunError::new(rank, task, error) }
     }
 
-    /// The failed task, in words.
+    /// The failed task as text for messages.
     pub fn place(&self) -> String {
         self.task.map_or_else(|| "communication".to_owned(), |task| format!("task {task}"))
     }
@@ -50,10 +50,10 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Maximum seconds of an injected silence: no sensible test waits longer.
+/// Maximum seconds of an injected silence. No reasonable test waits longer.
 const MAX_SILENCE_SECONDS: u64 = 3600;
 
-/// A failure to inject.
+/// A fault that can be injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// A worker panics.
@@ -66,19 +66,19 @@ pub enum Fault {
     Silence(u64),
 }
 
-/// A fault of one rank, written `worker@RANK`, `communication@RANK`, `allocation@RANK`, `silence@RANK` (for a minute)
-/// or `silence3@RANK` (for three seconds). With the suffix `:RUN`, it applies from that run of a program's schedule on,
-/// not from the first. Runs count from 0, and each slice is one run.
+/// A fault of one rank. Its text form is `worker@RANK`, `communication@RANK`, `allocation@RANK`, `silence@RANK` (60
+/// seconds) or `silence3@RANK` (3 seconds). A suffix `:RUN` delays the fault until this run of the schedule. Runs are
+/// numbered from 0; each slice is one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
     pub rank: usize,
     pub fault: Fault,
-    /// The first run with the fault; always 0 for allocations.
+    /// The fault occurs in this run and all later runs. Must be 0 for allocations, which are made before the first run.
     pub run: usize,
 }
 
 impl Fault {
-    /// Triggers the fault if it belongs to the communication thread.
+    /// Triggers the fault if it is a fault of the communication thread.
     pub(super) fn strike(self) {
         assert!(self != Fault::Communication, "injected for a test");
         if let Fault::Silence(seconds) = self {
@@ -87,7 +87,8 @@ impl Fault {
     }
 }
 
-/// Random pauses before tasks, to test rare orders of events: up to 200 microseconds, drawn from this seed.
+/// The seed of random pauses before tasks, which test rare orders of events. Each pause is shorter than 200
+/// microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delays(pub u64);
 
@@ -125,7 +126,7 @@ impl FromStr for Injection {
     }
 }
 
-/// The message of a panic.
+/// The message of a panic, from its payload.
 pub fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());

@@ -1,4 +1,4 @@
-//! A work task with its leases, on its way to a worker.
+//! A work task and its leases, which the communication thread passes to a worker.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl<'a> Job<'a> {
     /// Leases the views of a work task.
     ///
     /// # Errors
-    /// A lease is refused.
+    /// Fails if the store refuses a lease.
     pub fn new(
         program: &'a RankProgram,
         store: &Arc<Store>,
@@ -72,7 +72,7 @@ impl<'a> Job<'a> {
     /// Runs the task on the current rayon pool.
     ///
     /// # Errors
-    /// There is no memory for packing.
+    /// Fails if the memory for packing cannot be allocated.
     pub fn run(self) -> Result<(), String> {
         let Job { program, task, step, out: (o, mut out) } = self;
         let kernels = program.kernels();

@@ -1,25 +1,26 @@
-//! Resolves the kernel that a plan names to one that this machine has.
+//! Resolves the kernel choice of a plan to a kernel that can run on this machine.
 //!
-//! Invariant: a [`ResolvedKernel`] runs here, in this build, for the element type that it was resolved for.
-//! Deliberately absent: substitutes for missing kernels, since a user who forces a kernel wants that one.
+//! Invariant: a [`ResolvedKernel`] can run on this machine, in this build, and for the element type given to
+//! [`ResolvedKernel::resolve`]. Deliberately absent: substitutes for missing kernels. A forced kernel that is missing
+//! is an error.
 
 use crate::dtype::Dtype;
 use crate::kernel::{available, default_family, has_xsmm, target, widest};
 use crate::local_plan::{Isa, KernelFamily, Target};
 use crate::plan::KernelChoice;
 
-/// The kernel that contracts on this machine.
+/// A kernel for contractions that can run on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResolvedKernel {
     Planned {
         isa: Isa,
         family: KernelFamily,
     },
-    /// The slow, straightforward einsum.
+    /// The reference implementation: loops over all indices, without optimisation.
     Reference,
 }
 
-/// A forced kernel cannot run.
+/// The error for a forced kernel that cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("kernel {} is not available: {why} (available: {})", kernel.name(), names(available))]
 pub struct KernelError {
@@ -36,10 +37,10 @@ fn names(choices: &[KernelChoice]) -> String {
 }
 
 impl ResolvedKernel {
-    /// Resolves a choice on this machine.
+    /// Resolves a kernel choice on this machine.
     ///
     /// # Errors
-    /// The kernel cannot run here, in this build, or for this element type.
+    /// Fails if the kernel cannot run on this machine, in this build, or for this element type.
     pub fn resolve(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, KernelError> {
         find(kernel, dtype).map_err(|why| {
             let others = KernelChoice::ALL.into_iter().filter(|&other| find(other, dtype).is_ok());
@@ -47,7 +48,7 @@ impl ResolvedKernel {
         })
     }
 
-    /// The name in reports, before anything is planned.
+    /// The name in reports if no contraction has been planned yet.
     pub const fn name(self) -> &'static str {
         match self {
             ResolvedKernel::Planned { family: KernelFamily::Xsmm, .. } => "xsmm",
@@ -56,7 +57,8 @@ impl ResolvedKernel {
         }
     }
 
-    /// The name in reports, given whether LIBXSMM runs any contraction, and whether this crate's own kernels run any.
+    /// The name in reports. `xsmm` states whether LIBXSMM runs any contraction, and `own` whether kernels of this crate
+    /// run any.
     pub const fn name_of(self, xsmm: bool, own: bool) -> &'static str {
         match self {
             ResolvedKernel::Planned { isa, family: KernelFamily::Mixed } if xsmm => match (own, isa) {
@@ -70,7 +72,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// The target of local plans, on `threads` threads; `None` for the reference, which plans nothing.
+    /// The target of local plans for `threads` threads; `None` for the reference, which has no local plans.
     pub fn target(self, threads: usize) -> Option<Target> {
         match self {
             ResolvedKernel::Planned { isa, family } => Some(target(isa, family, threads)),
@@ -78,7 +80,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// The instruction set for everything but contractions.
+    /// The instruction set of all operations except contractions.
     pub(super) fn isa(self) -> Isa {
         match self {
             ResolvedKernel::Planned { isa, .. } => isa,
@@ -87,7 +89,7 @@ impl ResolvedKernel {
     }
 }
 
-/// The resolved kernel, or the reason why there is none.
+/// The resolved kernel, or the reason why it is not available.
 fn find(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, String> {
     let own = |isa| ResolvedKernel::Planned { isa, family: KernelFamily::Own };
     let forced = |isa| if available(isa) { Ok(own(isa)) } else { Err(missing(isa)) };

@@ -1,4 +1,4 @@
-//! The one place where a dtype known at run time becomes kernels of a Rust type.
+//! Maps a run-time dtype to the kernels of a Rust element type. No other module of `exec` is generic over elements.
 
 use num_complex::Complex;
 
@@ -23,7 +23,7 @@ pub struct Kernels {
     pub add: fn(&ReadLease, &mut WriteLease),
     pub scale: fn(Factor, &mut WriteLease),
     pub fill: fn(&mut WriteLease),
-    /// Reserves workspace for this many elements.
+    /// Reserves workspace for the given number of elements.
     pub reserve: fn(&mut Workspace, usize) -> Result<(), OutOfMemory>,
 }
 

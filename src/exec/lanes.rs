@@ -1,7 +1,7 @@
 //! Determines the task that may start next on each lane of a rank.
 //!
-//! Invariant: each lane starts and completes its tasks in order. A transfer that finishes before an earlier one of its
-//! lane counts as complete only when the earlier one does, as the verifier's clocks assume.
+//! Invariant: each lane starts and completes its tasks in order. A transfer that finishes early counts as complete only
+//! when all earlier transfers of its lane are complete. The verifier assumes this order.
 
 use crate::schedule::{Lane, Schedule, TaskId};
 
@@ -9,25 +9,27 @@ use crate::schedule::{Lane, Schedule, TaskId};
 enum State {
     Waiting,
     Running,
-    /// Finished, but an earlier task of the lane is not.
+    /// Finished, but an earlier task of the lane is not finished.
     Over,
     Complete,
 }
 
-/// Progress of one run.
+/// The progress of one run.
 pub struct Lanes<'a> {
     schedule: &'a Schedule,
     overlap: bool,
     order: [Vec<TaskId>; 3],
-    /// By lane: the next to start, and (`completed`) the next to complete.
+    /// For each lane, the position in `order` of the next task to start.
     next: [usize; 3],
+    /// For each lane, the position in `order` of the next task to complete.
     completed: [usize; 3],
     states: Vec<State>,
     left: usize,
 }
 
 impl<'a> Lanes<'a> {
-    /// Held tasks, whose results are reused, count as complete from the start.
+    /// Tasks for which `is_held` returns true are skipped, because their results are reused. They count as complete
+    /// from the start.
     pub fn new(schedule: &'a Schedule, overlap: bool, is_held: impl Fn(TaskId) -> bool) -> Lanes<'a> {
         let mut order: [Vec<TaskId>; 3] = Default::default();
         let mut states = vec![State::Complete; schedule.tasks.len()];
@@ -47,13 +49,14 @@ impl<'a> Lanes<'a> {
         self.next[lane as usize] - self.completed[lane as usize]
     }
 
-    /// The first task of a lane that is in flight.
+    /// The oldest task of a lane that has started and is not complete.
     pub fn oldest(&self, lane: Lane) -> Option<TaskId> {
         let under_way = &self.order[lane as usize][self.completed[lane as usize]..self.next[lane as usize]];
         under_way.first().copied()
     }
 
-    /// Starts the next task of a lane, if fewer than `window` are in flight and its edges allow it.
+    /// Starts and returns the next task of a lane, if fewer than `window` tasks of the lane are in flight and all its
+    /// dependencies are complete.
     pub fn start(&mut self, lane: Lane, window: usize) -> Option<TaskId> {
         let at = self.next[lane as usize];
         let &task = self.order[lane as usize].get(at)?;
@@ -68,7 +71,8 @@ impl<'a> Lanes<'a> {
         Some(task)
     }
 
-    /// Without overlap: work waits for all earlier transfers, a transfer for all earlier work.
+    /// Whether a task may start without overlap: work waits for all earlier transfers, and a transfer waits for all
+    /// earlier work.
     fn turn(&self, lane: Lane, task: TaskId) -> bool {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().all(|&other| {
@@ -77,8 +81,7 @@ impl<'a> Lanes<'a> {
         })
     }
 
-    /// Marks a task as finished. Finished tasks at the front of its lane, with no unfinished task before them, become
-    /// complete.
+    /// Marks a task as finished. Finished tasks of its lane become complete, up to the first task that is not finished.
     pub fn finish(&mut self, task: TaskId) {
         self.states[task] = State::Over;
         let lane = self.schedule.tasks[task].action.lane() as usize;

@@ -1,36 +1,35 @@
-//! Measurements of a run, task by task.
+//! Measurements of every task of a run.
 
 use std::time::Instant;
 
 use crate::schedule::{Action, Lane, Schedule};
 use crate::timeline::Busy;
 
-/// One task: its start and end (seconds from the start of the run), and the bytes that its transport moved. All are 0
-/// for a task that the run skipped.
+/// Measurements of one task. All are 0 for a task that the run skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TaskMetric {
-    /// In seconds.
+    /// Start, in seconds since the start of the run.
     pub start: f64,
-    /// In seconds.
+    /// End, in seconds since the start of the run.
     pub end: f64,
-    /// Bytes of a transfer.
+    /// Bytes that the transport moved for a transfer; 0 for work.
     pub bytes: u64,
 }
 
 /// The measurements of one rank's run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metrics {
-    /// The instant from which seconds count.
+    /// The start of the run.
     pub started: Instant,
-    /// In the order of the schedule.
+    /// Metrics of all tasks, in the order of the schedule.
     pub tasks: Vec<TaskMetric>,
-    /// Seconds from when the first task may start to when the last one ends.
+    /// Seconds from the start of the run to the end of its last task.
     pub seconds: f64,
-    /// Peak bytes of owned buffers and packing space.
+    /// Peak bytes of owned buffers and packing workspace.
     pub owned_bytes: u64,
 }
 
-/// Bytes that ranks have received and sent, as their transports counted them.
+/// Bytes received and sent, counted by the transports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {
     /// Bytes received.
@@ -40,14 +39,14 @@ pub struct Moved {
 }
 
 impl TaskMetric {
-    /// Whether the task ran, as opposed to being skipped.
+    /// Whether the task ran and was not skipped.
     pub fn ran(&self) -> bool {
         self.end > 0.0
     }
 }
 
 impl Metrics {
-    /// Adds the metrics of another run of the same schedule: tasks get the total of their durations and bytes.
+    /// Adds the metrics of another run of the same schedule. Durations and bytes of each task are summed.
     pub fn add(&mut self, more: &Metrics) {
         for (task, more) in self.tasks.iter_mut().zip(&more.tasks) {
             task.end += more.end - more.start;
@@ -57,7 +56,7 @@ impl Metrics {
         self.owned_bytes = self.owned_bytes.max(more.owned_bytes);
     }
 
-    /// All bytes of the run.
+    /// Bytes received and sent by this rank in the run.
     pub fn moved(&self, schedule: &Schedule) -> Moved {
         let bytes = |wanted: Lane| {
             let tasks = schedule.tasks.iter().zip(&self.tasks);
@@ -66,7 +65,7 @@ impl Metrics {
         Moved { received: bytes(Lane::Recv), sent: bytes(Lane::Send) }
     }
 
-    /// Bytes received, per node.
+    /// Bytes received for each node.
     pub fn received(&self, schedule: &Schedule, nodes: usize) -> Vec<u64> {
         let mut received = vec![0; nodes];
         for (task, metric) in schedule.tasks.iter().zip(&self.tasks) {
@@ -84,9 +83,10 @@ impl Metrics {
         from.map(|(_, metric)| metric.bytes).sum()
     }
 
-    /// Seconds of each node, from the start of its first work or the end of its first transfer, whichever is earlier,
-    /// to the end of its last task. Transfers may be posted long before, and wait for the other rank. For a node
-    /// without work, seconds count from its first posted transfer. Valid for the metrics of one run, not for a sum.
+    /// Seconds of each node, from the start of its first work task or the end of its first transfer, whichever is
+    /// earlier, to the end of its last task. The posting of a transfer does not count as a start, because it may be
+    /// long before the bytes move. A node without work starts when its first transfer is posted. Valid for the metrics
+    /// of one run, not for a sum.
     pub fn node_seconds(&self, schedule: &Schedule, nodes: usize) -> Vec<f64> {
         let mut spans = vec![NodeSpan::default(); nodes];
         for (task, metric) in schedule.tasks.iter().zip(&self.tasks).filter(|(_, metric)| metric.ran()) {
@@ -95,7 +95,7 @@ impl Metrics {
         spans.iter().map(NodeSpan::seconds).collect()
     }
 
-    /// The time during which work, receives, and both at once were under way. Cost: that of sorting the tasks.
+    /// The seconds during which work tasks ran, receives were in flight, or both. Cost: O(n log n) for n tasks.
     pub fn busy(&self, schedule: &Schedule) -> Busy {
         let [work, receives] = [Lane::Work, Lane::Recv].map(|lane| {
             let tasks = schedule.tasks.iter().zip(&self.tasks);
@@ -105,7 +105,8 @@ impl Metrics {
     }
 }
 
-/// When the tasks of one node ran.
+/// Times of one node in seconds: the start of its first work task, the start (`posted`) and end (`moved`) of its first
+/// transfer, and the end of its last task.
 #[derive(Debug, Clone, Copy)]
 struct NodeSpan {
     work: f64,
@@ -149,7 +150,7 @@ mod tests {
             tasks.iter().for_each(|&(lane, start, end)| span.add(lane, &TaskMetric { start, end, bytes: 0 }));
             span.seconds()
         };
-        // Posted at once, behind other steps.
+        // The receive is posted at the start, long before its bytes arrive.
         assert_eq!(seconds(&[(Lane::Recv, 0.0, 5.0), (Lane::Work, 5.5, 8.0)]), 3.0);
         assert_eq!(seconds(&[(Lane::Send, 0.0, 6.0), (Lane::Work, 5.5, 8.0), (Lane::Recv, 0.0, 9.0)]), 3.5);
         assert_eq!(seconds(&[(Lane::Recv, 1.0, 5.0), (Lane::Send, 2.0, 4.0)]), 4.0);

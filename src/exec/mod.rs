@@ -8,14 +8,14 @@
 //!   sleep when there is nothing to do
 //! ```
 //!
-//! Workers never wait for data: a task reaches them only when its inputs are complete. Each lane starts and completes
-//! its tasks in order, as the verifier assumes. Ranks without peers run in the caller's rayon pool, without other
-//! threads (`inline`).
+//! Workers never wait for data: a task is passed to them only when its inputs are complete. Each lane starts and
+//! completes its tasks in order, as the verifier assumes. A rank without peers runs in the caller's rayon pool and
+//! needs no communication thread (`inline`).
 //!
-//! Invariants: tasks access memory only through leases, so a wrong schedule is an error and not a data race; a failure
-//! of any task ends the run of its rank, and the caller ends the others. Deliberately absent: element types (one table
-//! of functions per dtype, in `kernels`), retries, choices beyond resolving the kernel that a plan names
-//! (`kernel_selection`).
+//! Invariants: tasks access memory only through leases, so a wrong schedule is an error and not a data race; the
+//! failure of a task ends the run of its rank, and the caller ends the runs of other ranks. Deliberately absent:
+//! element types (`kernels` has one table of functions per dtype), retries, and decisions, except for resolving the
+//! kernel choice of a plan (`kernel_selection`).
 
 mod factors;
 mod fault;
@@ -43,31 +43,33 @@ use crate::memory::Slot;
 use crate::schedule::{BufferId, Lane};
 use crate::sync::ThreadPool;
 
-/// One half of a run, to measure its time alone: tasks of the other half complete as soon as they may start.
+/// The half of a run that is measured by itself. Tasks of the other half are skipped: they complete when their
+/// dependencies are complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
-    /// No bytes move, and no rank waits for a peer.
+    /// Only work tasks run. No bytes move, and no rank waits for a peer.
     Work,
-    /// Nothing is computed.
+    /// Only transfers run.
     Transfers,
 }
 
 /// Options of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunOptions {
-    /// Transfers run while workers compute. If false, work and transfers take turns, in program order.
+    /// Whether transfers run while workers compute. If false, work and transfers alternate in program order.
     pub overlap: bool,
-    /// Runs only this half, the same one on every rank; the result is then meaningless.
+    /// Runs only this half of the tasks, which must be the same on every rank. The result is then meaningless.
     pub only: Option<Only>,
-    /// Transfers in flight per lane, at least 1.
+    /// Maximum number of transfers in flight per lane, at least 1.
     pub window: usize,
-    /// How long transfers may wait while no bytes move and this rank computes nothing; then the run fails. Also how
-    /// long processes wait for each other between runs. `None` waits forever. The timeout must exceed the longest time
-    /// that any other rank spends without communicating: for consecutive tasks of its workers, and, between runs, for
-    /// reading, checking and writing files. It must also exceed the time to transfer a gigabyte between two ranks. A
-    /// rank of the same process cannot be ended: there, the run fails when the silent rank returns.
+    /// The run fails if no bytes move for this time while this rank waits for transfers and computes nothing. Processes
+    /// also wait at most this time for each other between runs. `None` waits forever. The timeout must exceed the
+    /// longest time that any other rank spends without communicating: for consecutive tasks of its workers and, between
+    /// runs, for reading, checking and writing files. It must also exceed the time to transfer a gigabyte between two
+    /// ranks. If the ranks are threads of one process, a silent rank cannot be ended, and the run fails only when that
+    /// rank returns.
     pub timeout: Option<Duration>,
-    /// A failure to inject, for tests.
+    /// A fault to inject, for tests.
     pub injection: Option<Injection>,
     /// Pauses to inject, for tests.
     pub delays: Option<Delays>,
@@ -88,17 +90,17 @@ impl RunOptions {
 
 /// The threads that run a rank's tasks.
 pub enum Team<'a> {
-    /// The caller alone, in its current rayon pool; for ranks without peers.
+    /// The calling thread and its current rayon pool. For ranks without peers.
     Inline,
-    /// The caller communicates, the pool computes. `on_failure` is called at once after a failure, while a worker may
-    /// still compute.
+    /// The calling thread communicates, and the pool computes. `on_failure` is called immediately after a failure,
+    /// while a worker may still compute.
     Pool { pool: &'a ThreadPool, endpoint: &'a mut Endpoint, on_failure: &'a mut dyn FnMut(&RunError) },
 }
 
-/// Runs a program once, with the user's memory for the buffers of operands and output.
+/// Runs a program once. `bound` is the user's memory for the buffers of operands and output.
 ///
 /// # Errors
-/// The first failed task of this rank, or the failure of a peer.
+/// Returns the failure of this rank's first failed task, or the failure of a peer.
 pub fn run(
     program: &mut RankProgram,
     bound: Vec<(BufferId, Slot)>,
@@ -118,8 +120,7 @@ pub fn run(
             program.close(store);
             Ok(metrics)
         }
-        // Transfers in flight may still hold leases: the store is freed with the last one, once the caller has dropped
-        // the endpoint.
+        // Transfers in flight may still hold leases of the store, so it cannot be closed yet.
         Err(error) => {
             program.leave(store);
             Err(error)

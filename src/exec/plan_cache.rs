@@ -1,8 +1,8 @@
-//! Caches the plans of a program's tasks. A task is planned once, and again only if the layout of its tensors changes;
-//! user tensors may change layout.
+//! Caches the local plans of a program's tasks. A task is planned again only if the layout of its tensors changes. User
+//! tensors may have another layout in every run.
 //!
-//! Invariant: tasks with equal layouts share one plan, so that a ring of many steps has only a few plans, and plans
-//! share equal tables. Deliberately absent: sums, copies and scaling of whole boxes, whose plans cost no more than a
+//! Invariant: tasks with equal layouts share one plan, so a ring of many steps has only a few plans. Different plans
+//! share equal tables. Deliberately absent: plans of additions, copies and scaling. Planning them costs no more than a
 //! lookup in the cache.
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use crate::kernel::{Workspace, plan_unary, target};
 use crate::local_plan::{Body, Isa, KernelFamily, Layout, LocalContract, UnaryPlan, key, plan_contract};
 use crate::schedule::{Schedule, TaskId, Work};
 
-/// The plans of the tasks of one branch of a rank, and the workspace that they pack into.
+/// The plans of the tasks of one branch of a rank, and the workspace into which they pack operands.
 #[derive(Debug)]
 pub struct Planned {
     contractor: ResolvedKernel,
@@ -24,12 +24,12 @@ pub struct Planned {
     pub workspace: Workspace,
 }
 
-/// Plans by task. The list is empty until the first plan is made, since most programs have no unary steps.
+/// Plans of one kind by task. `plans` is empty until the first plan is made, because most programs have no unary steps.
 #[derive(Debug)]
 struct CachedPlans<P> {
     tasks: usize,
     plans: Vec<Option<Arc<Entry<P>>>>,
-    /// The same plans, by their layouts and number of threads.
+    /// The same plans, keyed by layouts and number of threads.
     known: HashMap<Vec<isize>, Weak<Entry<P>>>,
 }
 
@@ -39,11 +39,11 @@ struct Entry<P> {
     plan: P,
 }
 
-/// A new plan looks for equal tables in the plans of this many tasks before it.
+/// Maximum number of earlier plans with which a new plan is compared in order to share equal tables.
 const SHARES_WITH: usize = 256;
 
 trait Fits {
-    /// Whether a tensor has the layout that this plan was made for.
+    /// Whether a tensor has the layout for which this plan was made.
     fn fits(&self, tensor: usize, layout: &Layout) -> bool;
 
     /// Shares equal tables with a cached plan.
@@ -65,7 +65,7 @@ impl Fits for UnaryPlan {
         UnaryPlan::fits(self, tensor, layout.extents, layout.strides)
     }
 
-    /// It has no tables.
+    /// Does nothing, because unary plans have no tables.
     fn share(&mut self, _kept: &UnaryPlan) {}
 }
 
@@ -74,8 +74,9 @@ impl<P: Fits> CachedPlans<P> {
         CachedPlans { tasks, plans: Vec::new(), known: HashMap::new() }
     }
 
-    /// Returns the plan of a task for tensors of these layouts: its previous plan, that of another task with equal
-    /// layouts, or a new one. A task has the same labels in every run.
+    /// Returns the plan of a task for tensors of these layouts: its previous plan, the plan of another task with equal
+    /// layouts, or a new plan. Labels need not be compared with the previous plan, because a task has the same labels
+    /// in every run.
     fn of(&mut self, task: TaskId, layouts: &[Layout], threads: usize, make: impl FnOnce() -> P) -> &P {
         let fits = |entry: &Entry<P>| {
             let mut layouts = layouts.iter().enumerate();
@@ -103,7 +104,7 @@ impl<P: Fits> CachedPlans<P> {
         let mut plan = make();
         self.plans[..task].iter().rev().flatten().take(SHARES_WITH).for_each(|kept| plan.share(&kept.plan));
         let entry = Arc::new(Entry { threads, plan });
-        // Layouts of user tensors may change in every run, so entries without a plan are removed.
+        // Layouts of user tensors may change in every run, so entries whose plan no task uses any more are removed.
         if self.known.len() > 2 * self.tasks {
             self.known.retain(|_, entry| entry.strong_count() > 0);
         }
@@ -112,13 +113,13 @@ impl<P: Fits> CachedPlans<P> {
     }
 }
 
-/// The name of the kernels that run the contractions of some schedules.
+/// The name of the kernels that run the contractions of these schedules.
 pub fn kernel_name(
     contractor: ResolvedKernel,
     dtype: Dtype,
     schedules: impl Iterator<Item = Schedule>,
 ) -> &'static str {
-    // All other kernels have a name that does not depend on the schedules.
+    // The names of all other kernels do not depend on the schedules.
     if !matches!(contractor, ResolvedKernel::Planned { family: KernelFamily::Mixed, .. }) {
         return contractor.name();
     }
@@ -140,7 +141,7 @@ impl Planned {
         Planned { contractor, dtype, contracts, unary, workspace: Workspace::new() }
     }
 
-    /// Plans the tasks of one branch ([`Schedule::branch`]), as if operands and output were dense like the other
+    /// Plans the tasks of one branch ([`Schedule::branch`]), assuming that operands and output are dense like the other
     /// buffers. Returns the number of workspace elements that the plans need.
     pub fn plan_branch(&mut self, schedule: &Schedule, branch: usize, threads: usize) -> usize {
         let mut elements = 0;
@@ -158,7 +159,7 @@ impl Planned {
         elements
     }
 
-    /// The plan of a contraction, and the workspace to run it in; `None` for the reference, which plans nothing.
+    /// The plan of a contraction and the workspace for it; `None` for the reference, which has no plans.
     pub fn contract(
         &mut self,
         task: TaskId,
@@ -172,7 +173,7 @@ impl Planned {
         Some((self.contracts.of(task, layouts, threads, make), &mut self.workspace))
     }
 
-    /// Whether LIBXSMM runs any planned contraction, and whether this crate's own kernels run any.
+    /// Two flags: whether LIBXSMM runs any planned contraction, and whether kernels of this crate run any.
     pub fn families(&self) -> [bool; 2] {
         let plans = self.contracts.plans.iter().flatten().map(|entry| &entry.plan);
         let multiply = plans.filter(|plan| !matches!(plan.body(), Body::Nothing | Body::Scale));
@@ -180,7 +181,7 @@ impl Planned {
         [families.contains(&KernelFamily::Xsmm), families.contains(&KernelFamily::Own)]
     }
 
-    /// The plan of a unary step, and the instruction set to run it with.
+    /// The plan of a unary step, and the instruction set of its kernel.
     pub fn unary(&mut self, task: TaskId, layouts: &[Layout; 2], threads: usize) -> (&UnaryPlan, Isa) {
         let [input, out] = layouts;
         let bytes = self.dtype.size();

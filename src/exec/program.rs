@@ -1,4 +1,4 @@
-//! A compiled schedule, with selected kernels, planned tasks and allocated buffers, ready to run many times.
+//! A compiled schedule: kernels are selected, tasks planned and buffers allocated. It can run many times.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -10,24 +10,24 @@ use crate::memory::{Aligned, Footprint, OutOfMemory, Slot, Store};
 use crate::schedule::verify::{Spec, Verified};
 use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 
-/// One rank's part of a plan, compiled.
+/// The compiled schedule of one rank.
 #[derive(Debug)]
 pub struct RankProgram {
     verified: Arc<Verified>,
     kernels: Kernels,
     footprint: Arc<Footprint>,
-    /// Between runs, the buffers that do not belong to the user.
+    /// Between runs, the slots of buffers that do not belong to the user. During a run, the store owns them.
     slots: Vec<Option<Slot>>,
-    /// Plans of the tasks, by branch of those that run side by side.
+    /// Plans of the tasks of each parallel branch.
     planned: Vec<Mutex<Planned>>,
-    /// By value of the plan, whether its contractions apply alpha.
+    /// For each value of the plan, whether its contractions apply alpha.
     is_result: Vec<bool>,
-    /// Values of this reuse scope or a longer one are already computed; the next run skips them.
+    /// Values of this reuse scope or a longer one are already computed. The next run skips their tasks.
     holds: Option<ReuseScope>,
     /// The longest reuse scope of any value.
     longest: ReuseScope,
     left_behind: Option<Arc<Store>>,
-    /// The number of runs that have begun.
+    /// Number of runs that have been started.
     runs: usize,
 }
 
@@ -35,7 +35,7 @@ impl RankProgram {
     /// Allocates the buffers of a schedule that do not belong to the user, and plans its tasks for `threads` threads.
     ///
     /// # Errors
-    /// [`OutOfMemory`] if the system refuses an allocation.
+    /// Returns [`OutOfMemory`] if the system refuses an allocation.
     pub fn compile(
         verified: Verified,
         spec: &Spec,
@@ -76,13 +76,13 @@ impl RankProgram {
         self.verified.schedule()
     }
 
-    /// A shared handle of the schedule, for use while a run borrows the program.
+    /// A shared handle of the schedule that remains usable while a run borrows the program.
     pub fn verified(&self) -> Arc<Verified> {
         self.verified.clone()
     }
 
-    /// Declares that the last run succeeded, and that values of this reuse scope or a longer one are still valid. With
-    /// `None`, the next run computes everything.
+    /// Declares that the last run succeeded, and that values of the reuse scope `lasts` or a longer one are still
+    /// valid. With `None`, the next run computes all values.
     pub fn hold(&mut self, lasts: Option<ReuseScope>) {
         self.holds = lasts.filter(|&lasts| lasts <= self.longest);
     }
@@ -93,13 +93,13 @@ impl RankProgram {
         self.holds.is_some_and(|holds| schedule.lasts(schedule.tasks[task].node) >= holds)
     }
 
-    /// Bytes that the program owns: arena, exchange and the kernels' packing space.
+    /// Bytes that the program owns: arena, exchange buffers and packing workspace of kernels.
     pub fn owned_bytes(&self) -> u64 {
         let workspaces: usize = self.branches().map(|planned| planned.workspace.bytes()).sum();
         (self.footprint.peak() + workspaces) as u64
     }
 
-    /// Opens the store of a run. `bound` has the user's memory for the buffers of operands and output.
+    /// Opens the store of a run. `bound` is the user's memory for the buffers of operands and output.
     pub(super) fn open(&mut self, bound: Vec<(BufferId, Slot)>) -> Result<Arc<Store>, RunError> {
         self.runs += 1;
         let mut slots = std::mem::take(&mut self.slots);
@@ -122,17 +122,17 @@ impl RankProgram {
         Ok(store)
     }
 
-    /// Closes the store of a finished run and takes its buffers back.
+    /// Closes the store of a finished run and moves its slots back into the program.
     pub(super) fn close(&mut self, store: Arc<Store>) {
         self.slots = store.close();
     }
 
-    /// Keeps the store of a failed run, as transfers may still hold leases of it.
+    /// Keeps the store of a failed run, because transfers may still hold leases of it.
     pub(super) fn leave(&mut self, store: Arc<Store>) {
         self.left_behind = Some(store);
     }
 
-    /// Closes the store that a failed run left behind. Call it when no transfer is in flight any more.
+    /// Closes the store that a failed run left behind. Must be called only when no transfer is in flight any more.
     pub fn recover(&mut self) {
         if let Some(store) = self.left_behind.take() {
             self.close(store);
@@ -143,13 +143,13 @@ impl RankProgram {
         self.kernels
     }
 
-    /// Whether LIBXSMM runs any planned contraction, and whether this crate's own kernels run any.
+    /// Two flags: whether LIBXSMM runs any planned contraction, and whether kernels of this crate run any.
     pub fn families(&self) -> [bool; 2] {
         let either = |[a, b]: [bool; 2], [c, d]: [bool; 2]| [a || c, b || d];
         self.branches().map(|planned| planned.families()).fold([false; 2], either)
     }
 
-    /// The plans of a task's branch. Tasks of one branch run one after another, so the lock never blocks.
+    /// The plans of the branch of a task. Tasks of one branch run one after the other, so the lock never blocks.
     pub(super) fn planned(&self, task: TaskId) -> MutexGuard<'_, Planned> {
         lock(&self.planned[self.schedule().branch(task)])
     }
@@ -171,6 +171,6 @@ impl RankProgram {
 }
 
 fn lock(planned: &Mutex<Planned>) -> MutexGuard<'_, Planned> {
-    // A panic leaves no partial state behind: each plan is stored by a single assignment.
+    // A panic cannot leave a plan incomplete, because each plan is stored by one assignment.
     planned.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

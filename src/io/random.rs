@@ -1,4 +1,4 @@
-//! Random operands that do not depend on which rank generates them.
+//! Random operands, whose elements do not depend on the rank that generates them.
 //!
 //! Element `i` (row-major position in the whole operand) of operand `o` under seed `s` is a function of `(s, o, i)`
 //! alone, so any rank can fill any block. One element is one call of Philox4x32-10 (Salmon, Moraes, Dror and Shaw,
@@ -14,17 +14,17 @@
 //!
 //! Real values are uniform in [-1, 1) and computed without rounding; the float32 value is the float64 value with its
 //! last 29 bits cleared towards -1, and the real part of the complex value is the real value. Deliberately absent:
-//! other distributions, a state.
+//! other distributions, and generators with a state.
 
 use crate::dtype::Dtype;
 use rand_philox::philox4x32_10;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Elements that are worth waking another thread for.
+/// Number of elements that each thread fills at a time. For fewer elements, waking another thread does not pay off.
 const PIECE_ELEMENTS: usize = 1 << 15;
 
-/// The element in double precision: the real value (or part), and the imaginary part.
+/// An element in double precision, as its real and imaginary part. Real types use the real part only.
 pub fn value(seed: u64, operand: u32, index: u64) -> (f64, f64) {
     let w = words(seed, operand, index);
     (double(w[0], w[1]), double(w[2], w[3]))
@@ -34,7 +34,7 @@ pub fn value(seed: u64, operand: u32, index: u64) -> (f64, f64) {
 ///
 /// # Panics
 ///
-/// If the ranges do not lie inside the shape, or the memory is not exactly as large as the block.
+/// Panics if the ranges are not inside the shape, or if `into` does not have exactly the size of the block.
 pub fn fill_block(dtype: Dtype, seed: u64, operand: u32, shape: &[usize], ranges: &[Range<usize>], into: &mut [u8]) {
     assert_eq!(shape.len(), ranges.len(), "one range per dimension");
     assert!(ranges.iter().zip(shape).all(|(r, &n)| r.start <= r.end && r.end <= n), "the block lies inside the shape");
@@ -69,13 +69,13 @@ fn fill_piece(
     }
 }
 
-/// Row-major position in the whole operand of the block's element `local`.
+/// The row-major position in the whole operand of element `local` of the block.
 fn position(shape: &[usize], ranges: &[Range<usize>], mut local: usize) -> u64 {
     let (mut position, mut stride) = (0u64, 1u64);
     for (range, &extent) in ranges.iter().zip(shape).rev() {
         let coordinate = range.start + local % range.len();
         local /= range.len();
-        // Wraps beyond 2^64 elements only, which no machine holds.
+        // Wraps only beyond 2^64 elements, which no machine can store.
         position = position.wrapping_add(stride.wrapping_mul(coordinate as u64));
         stride = stride.wrapping_mul(extent as u64);
     }
@@ -114,7 +114,7 @@ fn fill_run(dtype: Dtype, seed: u64, operand: u32, first: u64, run: &mut [u8]) {
     }
 }
 
-/// Iterates over elements of `PARTS` numbers of `BYTES` bytes.
+/// Iterates over elements, each of `PARTS` numbers of `BYTES` bytes.
 fn parts<const PARTS: usize, const BYTES: usize>(run: &mut [u8]) -> impl Iterator<Item = &mut [[u8; BYTES]; PARTS]> {
     run.as_chunks_mut::<BYTES>().0.as_chunks_mut::<PARTS>().0.iter_mut()
 }
@@ -136,7 +136,7 @@ fn single(word: u32) -> f32 {
 mod tests {
     use super::*;
 
-    /// The vectors published with Random123.
+    /// Test vectors published with Random123.
     #[test]
     fn the_generator_is_philox4x32_10() {
         let pi = [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344];

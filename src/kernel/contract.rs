@@ -1,8 +1,8 @@
-//! Contracts two strided tensors as planned by a [`LocalContract`].
+//! Executes a [`LocalContract`] plan: contracts two strided tensors.
 //!
-//! Blocks of out and of partial sums are distributed over threads in a fixed way. Each share packs into its own part of
-//! the workspace, and reuses a packed block for as long as the loops stay on it. No packed block is reused in another
-//! call, so new data is never mistaken for old.
+//! Blocks of out and of partial sums are distributed over threads in a fixed way. Each thread's share packs into its
+//! own part of the workspace, and reuses a packed block while successive iterations need the same block. No packed
+//! block is reused in another call, because the data may have changed.
 
 use super::elementwise::scale_strided;
 use super::pointer::{Const, Mut};
@@ -16,7 +16,7 @@ use ndarray::{ArrayViewD, ArrayViewMutD};
 /// Computes out = alpha left right + beta out. With beta 0, out is not read. An empty sum is zero.
 ///
 /// # Errors
-/// If there is no memory for packing; out is unchanged then.
+/// If memory for packing cannot be allocated. Out is then unchanged.
 ///
 /// # Panics
 /// If the labels do not describe a binary contraction of tensors with these extents.
@@ -32,7 +32,7 @@ pub fn contract<T: Element>(
     contract_planned(&plan, alpha, left.1, right.1, beta, out.1, workspace)
 }
 
-/// Plans the contraction of these tensors. With the target `host`, this is the plan that [`contract`] follows.
+/// Plans the contraction of these tensors. With the target `host`, this is the plan that [`contract`] executes.
 ///
 /// # Panics
 /// As [`contract`].
@@ -49,7 +49,7 @@ pub fn plan<T: Element>(
     plan_contract(&layout(left), &layout(right), &layout(out), T::DTYPE, target)
 }
 
-/// [`contract`] with an existing plan for tensors of the same layouts.
+/// Like [`contract`], with an existing plan for tensors of the same layouts.
 ///
 /// # Errors
 /// As [`contract`].
@@ -68,7 +68,7 @@ pub fn contract_planned<T: Element>(
     contract_strided(plan, alpha, (&left).into(), (&right).into(), beta, (&mut out).into(), workspace)
 }
 
-/// [`contract_planned`] for tensors that are not `ndarray` views.
+/// Like [`contract_planned`], for tensors that are not `ndarray` views.
 ///
 /// # Errors
 /// As [`contract`].

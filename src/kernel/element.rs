@@ -41,14 +41,14 @@ pub trait Element:
     /// The number 1.
     const ONE: Self;
 
-    /// The nearest element; real types drop the imaginary part.
+    /// Converts to the nearest value of this type. Real types ignore the imaginary part.
     fn from_f64(re: f64, im: f64) -> Self;
 
     /// The same number in double precision.
     fn to_c64(self) -> Complex<f64>;
 
-    /// Multiplies by alpha or beta. A factor without an imaginary part scales the real and the imaginary part
-    /// separately: as a complex product, 1 times infinity would have an imaginary part of NaN.
+    /// Multiplies by a factor alpha or beta. A factor without an imaginary part scales the real and the imaginary part
+    /// separately. In a complex product, 1 times infinity would have an imaginary part of NaN.
     ///
     /// ```
     /// use einsum_dist::Element;

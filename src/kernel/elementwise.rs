@@ -1,4 +1,4 @@
-//! Fill, scale, copy and add for tensors of one shape and any strides.
+//! Fill, scale, copy and add, for tensors of equal shape and any strides.
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
@@ -33,7 +33,7 @@ pub fn scale<T: Element>(factor: T, mut out: ArrayViewMutD<T>) {
     scale_strided(factor, (&mut out).into());
 }
 
-/// [`scale`] for a tensor that is not an `ndarray` view.
+/// Like [`scale`], for a tensor that is not an `ndarray` view.
 pub(super) fn scale_strided<T: Element>(factor: T, out: TensorMut<T>) {
     if factor == T::ZERO {
         T::broadcast(T::ZERO, T::ZERO, out);

@@ -1,18 +1,19 @@
 //! Bounds the rounding error of a contraction in floating point.
 //!
-//! N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002. Section 3.1: a sum of n products,
-//! in any order, fused or not, is off by at most gamma_n = n u / (1 - n u) times the sum of the absolute products, with
-//! u the unit roundoff; each further factor of the products adds one rounding. The real and the imaginary part of n
-//! complex products are real sums of 2 n products each (compare section 3.6): twice as many roundings, and sqrt(2) for
-//! putting the two parts together.
+//! The bound follows N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002. Section 3.1: the
+//! error of a sum of n products, in any order, with or without fused multiply-adds, is at most gamma_n = n u / (1 - n
+//! u) times the sum of the absolute products, where u is the unit roundoff. Each further factor of the products adds
+//! one rounding. The real and the imaginary part of a sum of n complex products are real sums of 2 n products each
+//! (compare section 3.6). This doubles the roundings, and combining the two parts adds a factor of sqrt(2).
 //!
-//! The n that counts is the number of additions that a term goes through. If terms are added one after the other, this
-//! is the number of terms. The kernels of this crate sum in blocks, and [`crate::local_plan::longest_chain`] has the
-//! number for them.
+//! The n of the bound is the number of additions that a term passes through. If terms are added one after the other, n
+//! is the number of terms. The kernels of this crate sum in blocks, for which [`crate::local_plan::longest_chain`]
+//! returns n.
 
 use crate::dtype::Dtype;
 
-/// Largest |got - want| / (sum of |products|) for a sum of `terms` products of `factors` operands each.
+/// The largest possible |computed - exact| / (sum of |products|), for a sum of `terms` products of `factors` operands
+/// each.
 ///
 /// For alpha left right + beta out, count alpha as a factor and beta out as a term. For sums by this crate's kernels,
 /// `terms` may be the [`longest_chain`](crate::local_plan::longest_chain) of the number of terms.

@@ -12,13 +12,13 @@ pub fn host() -> Target {
     target(widest(), default_family(), rayon::current_num_threads())
 }
 
-/// The family of micro-kernels that multiplies by default.
+/// The default family of micro-kernels.
 pub fn default_family() -> KernelFamily {
     if generates() { KernelFamily::Mixed } else { KernelFamily::Own }
 }
 
-/// Whether LIBXSMM generates code here for both real types and both layouts of right. Code generation may be disabled
-/// at run time.
+/// Whether LIBXSMM generates code on this machine for both real types and both layouts of the right operand. LIBXSMM's
+/// code generation can be disabled at run time.
 fn generates() -> bool {
     #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
@@ -49,8 +49,8 @@ pub fn has_xsmm() -> bool {
     return cfg!(all(feature = "libxsmm", target_arch = "aarch64"));
 }
 
-/// Reads from Linux the sizes of caches and the number of cores that share the second-level one. Other systems get the
-/// default.
+/// Reads from sysfs the cache sizes, and the number of cores that share a second-level cache. Systems other than Linux
+/// get the default sizes.
 fn caches() -> Caches {
     let mut caches = Caches::default();
     for index in 0..8 {
@@ -71,7 +71,8 @@ fn caches() -> Caches {
     caches
 }
 
-/// The number of cores in a list such as `0-3,8`, limited to 1 to 4; hardware threads of a core count as cores.
+/// The number of cores in a list such as `0-3,8`, clamped to the range from 1 to 4. Each hardware thread counts as a
+/// core.
 fn sharers(list: Option<&str>) -> usize {
     let count = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

@@ -7,12 +7,12 @@
 
 use std::mem::MaybeUninit;
 
-/// Bytes of a huge page on x86-64, and on AArch64 with pages of 4 KiB. Where huge pages are larger, a request has no
-/// effect.
+/// Bytes of a huge page on x86-64, and on AArch64 with pages of 4 KiB. On systems with larger huge pages, a request may
+/// have no effect.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Requests huge pages for the part of `memory` that consists of whole ones. Does nothing if the system has none, or
-/// provides them without a request.
+/// Requests huge pages for the part of `memory` that consists of complete huge pages. Does nothing if the system has no
+/// huge pages, or provides them without a request.
 pub fn ask_for_huge_pages<T>(memory: &mut [MaybeUninit<T>]) {
     let start = memory.as_mut_ptr().cast::<u8>();
     let before = start.align_offset(HUGE_PAGE);
@@ -67,7 +67,8 @@ mod tests {
         }
     }
 
-    /// Large memory has the flag of a request for huge pages (`hg`), on systems where programs have to request them.
+    /// Checks that large memory has the flag of a request for huge pages (`hg`), on systems where programs have to
+    /// request them.
     #[test]
     #[cfg(target_os = "linux")]
     fn large_memory_has_huge_pages() {

@@ -5,23 +5,23 @@
 //! | `element` | the four element types |
 //! | `compiled`, `instances` | the entry points below as concrete functions, so that no other crate compiles kernels again |
 //! | `contract` | out = alpha left right + beta out, as planned by [`crate::local_plan`] |
-//! | `loops`, `gemm`, `products` | its kernels: plain loops, matrix products, batches of small products by LIBXSMM |
+//! | `loops`, `gemm`, `products` | the kernels of `contract`: loops, matrix products, and batches of small products |
 //! | `unary` | permute, diagonal, sum |
-//! | `permute`, `sum` | the kernels of `unary` and of every other copy |
+//! | `permute`, `sum` | the kernels of `unary`; `permute` is also the kernel of every other copy |
 //! | `simd` | SIMD vectors of every instruction set |
-//! | `micro` | micro-kernels: products of a few rows and columns, held in registers |
+//! | `micro` | micro-kernels: products of a few rows and columns, accumulated in registers |
 //! | `xsmm` | small products by LIBXSMM, with the feature `libxsmm` on x86-64 and AArch64 |
 //! | `elementwise` | fill, scale, copy, add |
 //! | `host` | instructions and caches of this machine |
 //! | `tensor` | a strided tensor: pointer, extents, strides |
 //! | `workspace`, `zeroed` | memory for packing |
 //! | `reporting_allocator` | an allocator that ends a program with a message when memory runs out |
-//! | `reference`, `error_bound` | the slow and obviously correct einsum, and the error bound of fast ones |
+//! | `reference`, `error_bound` | a slow and obviously correct einsum, and the error bound of the fast kernels |
 //!
-//! Invariants: labels, extents and strides are checked before any pointer moves; a destination with factor 0 is never
-//! read, so that NaN in fresh memory cannot propagate; the same call on the same number of threads gives bitwise
-//! identical results. Complex numbers are never conjugated. Deliberately absent: the choice of a kernel, which
-//! [`crate::local_plan`] makes, and any knowledge of ranks.
+//! Invariants: labels, extents and strides are checked before any pointer arithmetic; a destination with factor 0 is
+//! never read, so that NaN in fresh memory cannot propagate; the same call on the same number of threads gives bitwise
+//! identical results. Complex numbers are never conjugated. Deliberately absent: ranks, and the choice of a kernel,
+//! which is part of [`crate::local_plan`].
 
 mod compiled;
 mod contract;

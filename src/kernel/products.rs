@@ -1,9 +1,10 @@
-//! Executes a [`SmallBatchPlan`] with code that LIBXSMM generates for its size.
+//! Executes a [`SmallBatchPlan`] with code that LIBXSMM generates for the size of the products.
 //!
-//! Generated code overwrites out, so products that are scaled or added go through a buffer. If LIBXSMM has no code for
-//! the size, plain loops multiply, so every plan can run.
+//! Generated code overwrites out, so products that are scaled or added to out are first written to a buffer. If LIBXSMM
+//! has no code for the size, plain loops multiply, so every plan can run.
 //!
-//! Invariants: shares write disjoint products of out and each has a buffer of its own; with beta 0, out is not read.
+//! Invariants: shares write disjoint products of out, and each share has a buffer of its own; with beta 0, out is not
+//! read.
 
 use rayon::prelude::*;
 
@@ -13,9 +14,9 @@ use super::xsmm::Tile;
 use crate::local_plan::SmallBatchPlan;
 
 /// # Safety
-/// The plan is for the tensors to whose first elements `arguments` points: all its offsets may be read in the operands
-/// and written in out. No other code accesses out, and out is initialised unless beta is 0. `workspace` has as many
-/// elements as the plan requires. The element type is real.
+/// `arguments` points to the first elements of the tensors that the plan was made for: all offsets of the plan may be
+/// read in the operands and written in out. No other code accesses out, and out is initialised unless beta is 0.
+/// `workspace` has the number of elements that the plan requires. The element type is real.
 pub(super) unsafe fn run<T: Element>(plan: &SmallBatchPlan, arguments: Arguments<T>, workspace: &mut [T]) {
     let direct = arguments.alpha == T::ONE && arguments.beta == T::ZERO;
     let adds = arguments.alpha == T::ONE && arguments.beta == T::ONE;
@@ -31,7 +32,8 @@ pub(super) unsafe fn run<T: Element>(plan: &SmallBatchPlan, arguments: Arguments
             let [mut a, mut b] = [0, 1].map(|t| arguments.operands[t].at(start[t]));
             let mut c = arguments.out.at(start[2]);
             for _ in 0..count {
-                // SAFETY: the caller's promise: a product of the plan, and a buffer for one.
+                // SAFETY: guaranteed by the caller; this is a product of the plan, and the buffer is large enough for
+                // one product.
                 unsafe {
                     match code {
                         Some(code) if direct => code.call(a.cast(), b.cast(), c.cast()),
@@ -69,19 +71,19 @@ pub(super) unsafe fn run<T: Element>(plan: &SmallBatchPlan, arguments: Arguments
 unsafe fn sum<T: Element>(plan: &SmallBatchPlan, a: *const T, b: *const T, row: usize, column: usize) -> T {
     let [left, right, _] = plan.leads;
     let across = if plan.right_by_rows { [right, 1] } else { [1, right] };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let term = |k: usize| unsafe { *a.add(k * left + row) * *b.add(k * across[0] + column * across[1]) };
     (0..plan.extents[2]).fold(T::ZERO, |sum, k| sum + term(k))
 }
 
-/// out = product + out, for a product in a buffer: a loop simple enough for the compiler to vectorise.
+/// out = product + out, for a product in a buffer. The loop is simple enough for the compiler to vectorise.
 ///
 /// # Safety
 /// As for [`merge`]; out is initialised.
 unsafe fn add<T: Element>(plan: &SmallBatchPlan, product: &[T], out: *mut T, lead: usize) {
     for (column, values) in product.chunks_exact(plan.extents[0]).enumerate() {
         for (row, &value) in values.iter().enumerate() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { *out.add(column * lead + row) += value };
         }
     }
@@ -90,7 +92,8 @@ unsafe fn add<T: Element>(plan: &SmallBatchPlan, product: &[T], out: *mut T, lea
 /// out = alpha product + beta out; with beta 0, out is not read.
 ///
 /// # Safety
-/// Out's elements, in columns `lead` apart, may be written, and are initialised unless beta is 0.
+/// The elements of out, in columns that are `lead` elements apart, may be written, and are initialised unless beta is
+/// 0.
 unsafe fn merge<T: Element>(
     plan: &SmallBatchPlan,
     arguments: &Arguments<T>,
@@ -102,7 +105,7 @@ unsafe fn merge<T: Element>(
     for column in 0..columns {
         for row in 0..rows {
             let value = arguments.alpha * product(row, column);
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let to = out.add(column * lead + row);
                 *to = if arguments.beta == T::ZERO { value } else { value + arguments.beta * *to };

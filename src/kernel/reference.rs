@@ -1,7 +1,7 @@
 //! The obviously correct einsum: one loop over the whole index space, in double precision.
 //!
-//! Deliberately slow: nothing here is folded, blocked or parallel, so that it shares no mistake with the code that it
-//! checks.
+//! Deliberately slow: nothing here is folded, blocked or parallel, so that this file shares no mistake with the code
+//! that it checks.
 
 use ndarray::{ArrayViewD, ArrayViewMutD, Dimension, IxDyn};
 use num_complex::Complex;
@@ -19,7 +19,7 @@ pub struct ReferenceValue {
     pub terms: u64,
 }
 
-/// Contracts any number of operands; repeated labels are diagonals, labels missing from out are summed.
+/// Contracts any number of operands. Repeated labels denote diagonals; labels missing from out are summed over.
 ///
 /// # Panics
 /// If a label has different extents, or a label of out is repeated or is in no operand.
@@ -101,7 +101,7 @@ fn value_of(values: &[(Label, usize)], label: Label) -> usize {
     found.expect("every label of an operand is fixed or summed").1
 }
 
-/// The extent of a label, which is checked to be the same wherever the label occurs.
+/// The extent of a label, or `None` if no operand has the label. Panics if the label has different extents.
 fn extent_of<T>(operands: &[(&[Label], ArrayViewD<T>)], label: Label) -> Option<usize> {
     let all = operands.iter().flat_map(|(labels, view)| labels.iter().zip(view.shape()));
     let mut extents = all.filter(|&(&l, _)| l == label).map(|(_, &extent)| extent);

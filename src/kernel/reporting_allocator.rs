@@ -8,8 +8,8 @@
 //! Rust's containers abort the process (SIGABRT) if they cannot grow. Memory whose size depends on input is allocated
 //! inside [`fallible`]. All other allocations are small, and a program without memory for them cannot continue.
 //!
-//! Invariant: the allocator allocates as the system's does; without a report it changes nothing. Deliberately absent:
-//! memory of C libraries.
+//! Invariant: every request is forwarded to the system's allocator; without a report function, the allocator does
+//! nothing else. Deliberately absent: memory that C libraries allocate.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -17,8 +17,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Called when memory runs out, with the number of bytes requested, by one thread of a process. If the report has to
-/// allocate and cannot, the process ends there.
+/// A function that one thread of the process calls when memory runs out, with the number of requested bytes. If the
+/// function itself cannot allocate memory that it needs, the process ends.
 type Report = fn(usize) -> !;
 
 static REPORT: OnceLock<Report> = OnceLock::new();
@@ -40,25 +40,26 @@ pub struct ReportingAllocator;
 
 /// Sets the function that is called when memory runs out. Only the first call has an effect.
 pub fn report_with(report: Report) {
-    // An error means that an earlier call has set it.
+    // An error means that an earlier call has set the function.
     let _ = REPORT.set(report);
 }
 
 /// If the address space is limited (`ulimit -v`), makes all threads allocate small blocks from one arena. By default
-/// each thread reserves addresses for an arena of its own, 64 MiB or more, which leaves none for the stacks of other
-/// threads: some of these end the process with a signal. Must be called before threads start.
+/// each thread reserves at least 64 MiB of addresses for an arena of its own. Under a limit, this may leave no
+/// addresses for the stacks of other threads, and the process would end with a signal. Must be called before threads
+/// start.
 pub fn share_few_addresses() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         use rustix::process::{Resource, getrlimit};
         if getrlimit(Resource::As).current.is_some() {
-            // SAFETY: sets a number that the allocator reads when it creates an arena for a thread.
+            // SAFETY: the call sets a number that the allocator reads when it creates an arena for a thread.
             let _ = unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
         }
     }
 }
 
-/// Calls `ask`. An allocation that is refused inside it returns null, without a report.
+/// Calls `ask`. An allocation that the system refuses during this call returns null, without a report.
 pub fn fallible<V>(ask: impl FnOnce() -> V) -> V {
     struct Before(bool);
     impl Drop for Before {
@@ -70,7 +71,8 @@ pub fn fallible<V>(ask: impl FnOnce() -> V) -> V {
     ask()
 }
 
-/// Passes on the system's allocation; reports if the system refused it to code that cannot handle a refusal.
+/// Returns the system's allocation. Calls the report function if the system refused the allocation and the current code
+/// cannot handle a refusal.
 fn given(start: *mut u8, bytes: usize) -> *mut u8 {
     if start.is_null()
         && FALLIBLE.try_with(|fallible| !fallible.get()).unwrap_or(true)
@@ -81,7 +83,7 @@ fn given(start: *mut u8, bytes: usize) -> *mut u8 {
     start
 }
 
-/// Lets the first thread report. The others wait until its report ends the process.
+/// Calls the report function on the first thread. Other threads wait until the report ends the process.
 fn refused(bytes: usize, report: Report) -> ! {
     match REPORTING.compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => report(bytes),
@@ -93,36 +95,36 @@ fn refused(bytes: usize, report: Report) -> ! {
     }
 }
 
-/// A number that is unique among living threads, found without allocating.
+/// A number that is unique among running threads. Does not allocate.
 fn this_thread() -> usize {
     FALLIBLE.try_with(|fallible| std::ptr::from_ref(fallible).addr()).unwrap_or(usize::MAX)
 }
 
-/// Ends the process immediately: without the exit handlers of libraries and of the program, which may need memory.
+/// Ends the process immediately, without the exit handlers of libraries and of the program, which may need memory.
 pub fn end_at_once(code: i32) -> ! {
-    // SAFETY: it accesses no memory of this process and does not return.
+    // SAFETY: the call accesses no memory of this process and does not return.
     unsafe { libc::_exit(code) }
 }
 
 // SAFETY: every call is forwarded unchanged to the system's allocator, and its result is returned.
 unsafe impl GlobalAlloc for ReportingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         given(unsafe { System.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         given(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(start, layout) }
     }
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         given(unsafe { System.realloc(start, layout, size) }, size)
     }
 }

@@ -1,4 +1,4 @@
-//! Sums one tensor over some of its dimensions, as planned by a [`Sum`].
+//! Executes a [`Sum`] plan: sums one tensor over some of its dimensions.
 //!
 //! Complex numbers are summed as the real numbers that they consist of. Long sums are pairwise sums of blocks, so that
 //! rounding errors grow with the length of a block and the logarithm of the number of blocks (N. J. Higham, Accuracy
@@ -16,31 +16,31 @@ use crate::local_plan::{Isa, Sum, UNIT};
 
 /// Maximum number of reals in a unit of complex numbers.
 const REALS: usize = 2 * UNIT;
-/// Minimum number of steps of a unit that are worth splitting among threads.
+/// Minimum number of steps of a unit for which splitting them among threads pays off.
 const MIN_SPLIT_STEPS: usize = 2;
-/// Lines along out that a block adds one after the other.
+/// Number of lines along out that a block adds one after the other.
 const BLOCK_LINES: usize = 128;
-/// Bytes of a block along the sum: of contiguous elements, and of strided ones.
+/// Maximum bytes of a block along the sum: for contiguous elements, and for strided elements.
 const BLOCK_BYTES: usize = 256 << 10;
 const UNCACHED_BLOCK_BYTES: usize = 128 << 10;
-/// Vectors that a chain adds one after the other.
+/// Number of vectors that a chain adds one after the other.
 const CHAIN: usize = 64;
-/// Chains that run side by side, each with a sum of its own.
+/// The number of independent chains, each with a sum of its own.
 const CHAINS: usize = 4;
-/// Strided reals in a piece, which is added in eight chains.
+/// Number of strided reals in a piece. A piece is added in eight chains.
 const STRIDED_PIECE_REALS: usize = 512;
-/// Sums of vector chains, or of strided pieces, that a block adds one after the other.
+/// Maximum number of sums of chains, or of strided pieces, that a block adds one after the other.
 const BLOCK_SUMS: usize = 128;
-/// Bytes of the shortest vector of any instruction set.
+/// Bytes of the shortest vector among all instruction sets.
 const MIN_VECTOR_BYTES: usize = 16;
 /// Maximum number of reals in a small unit.
 const MAX_SMALL_UNIT_REALS: usize = 32;
 
 /// # Safety
-/// The instruction set is available. Relative to `from`, every offset of the plan's loops may be read; relative to
-/// `to`, every offset of the loops over out may be written, and no other thread accesses it.
+/// The instruction set is available. The elements at all offsets of the plan's loops from `from` may be read. The
+/// elements at all offsets of the loops over out from `to` may be written, and no other thread accesses them.
 pub(super) unsafe fn sum<T: Element>(plan: &Sum, isa: Isa, from: *const T, to: *mut T) {
-    // SAFETY: the caller's promise; an element consists of one or two reals of the type that its dtype names.
+    // SAFETY: guaranteed by the caller; an element consists of one or two reals of the type that its dtype names.
     unsafe {
         match T::DTYPE {
             Dtype::Float32 => {
@@ -69,7 +69,7 @@ struct SumShare<'a, R> {
 
 impl<R: Real> SumShare<'_, R> {
     /// # Safety
-    /// As [`sum`].
+    /// As for [`sum`].
     unsafe fn run(&self) {
         let (units, threads) = (self.plan.units(), self.plan.threads);
         let shares = if units >= threads { threads } else { 1 };
@@ -83,12 +83,12 @@ impl<R: Real> SumShare<'_, R> {
     }
 
     /// # Safety
-    /// As [`sum`] for one unit.
+    /// As for [`sum`], with one unit.
     unsafe fn unit(&self, unit: usize, threads: usize) {
         let parts = self.parts;
         let ([source, target], count) = self.plan.unit(unit);
         let from = Const(self.from.at(source * parts as isize));
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if count * parts <= MAX_SMALL_UNIT_REALS {
                 self.sum_unit::<MAX_SMALL_UNIT_REALS>(from, count, target, threads);
@@ -101,11 +101,11 @@ impl<R: Real> SumShare<'_, R> {
     /// Sums a unit of at most `N` reals.
     ///
     /// # Safety
-    /// As [`sum`] for one unit.
+    /// As for [`sum`], with one unit.
     unsafe fn sum_unit<const N: usize>(&self, from: Const<R>, count: usize, target: isize, threads: usize) {
         let parts = self.parts;
         let mut total = [R::ZERO; N];
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.steps(from, count, 0..self.plan.steps(), threads, &mut total) };
         for (i, element) in total[..count * parts].chunks_exact(parts).enumerate() {
             let to = self.to.at((target + i as isize * self.plan.line.strides[1]) * parts as isize);
@@ -116,8 +116,9 @@ impl<R: Real> SumShare<'_, R> {
         }
     }
 
-    /// The number of steps in a block, which are added one after the other: limited in bytes, and to the additions that
-    /// a chain may have. A line shorter than a vector, or than a piece, still costs one addition.
+    /// The number of steps in a block. Steps of a block are added one after the other, so a block is limited both in
+    /// bytes and in the additions of a chain. A line that is shorter than a vector, or than a piece, still costs one
+    /// addition.
     fn block(&self) -> usize {
         if !self.plan.inside {
             return BLOCK_LINES;
@@ -131,11 +132,11 @@ impl<R: Real> SumShare<'_, R> {
         (bytes / (line * size_of::<R>())).min(most).max(1)
     }
 
-    /// Adds a range of steps onto `total`. Splits the range into halves: among threads while there are several, then at
+    /// Adds a range of steps to `total`. Splits the range recursively, first among threads and then into halves at
     /// multiples of a block.
     ///
     /// # Safety
-    /// As [`sum`] for one unit.
+    /// As for [`sum`], with one unit.
     unsafe fn steps<const N: usize>(
         &self,
         from: Const<R>,
@@ -147,14 +148,14 @@ impl<R: Real> SumShare<'_, R> {
         let (len, block) = (range.len(), self.block());
         let forks = threads > 1 && len >= MIN_SPLIT_STEPS;
         if !forks && len <= block {
-            // SAFETY: the instruction set is available; the rest as above.
+            // SAFETY: the instruction set is available; the rest is guaranteed by the caller.
             unsafe { R::dispatch(self.isa, Steps { share: self, from: from.at(0), count, range, total }) };
             return;
         }
         let half = threads / 2;
         let middle = range.start + if forks { len * half / threads } else { len.div_ceil(block) / 2 * block };
         let mut second = [R::ZERO; N];
-        // SAFETY: both halves only read the tensor, and each adds into a buffer of its own.
+        // SAFETY: both halves only read the tensor, and each adds to a buffer of its own.
         unsafe {
             if forks {
                 rayon::join(
@@ -189,13 +190,13 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
         let Steps { share: &SumShare { plan, parts, .. }, from, count, range, total } = self;
         let stride = plan.line.strides[0];
         let at = |step: usize| from.wrapping_offset(plan.step(step).0 * parts as isize);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if plan.inside {
                 along::<S, R>(plan, parts, from, range, total);
             } else if stride == 1 {
                 let mut step = range.start;
-                // Four lines at a time, so that the buffer is read and written a quarter as often.
+                // Adds four lines at a time, so that the buffer is read and written once for four lines.
                 while step + 4 <= range.end {
                     add::<S, R, 4>([at(step), at(step + 1), at(step + 2), at(step + 3)], count * parts, total);
                     step += 4;
@@ -215,7 +216,7 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
     }
 }
 
-/// Adds lines onto the total, real by real.
+/// Adds lines to the total, real by real.
 ///
 /// # Safety
 /// The instruction set is available; `count` reals of each line may be read.
@@ -224,7 +225,7 @@ unsafe fn add<S: Simd<R>, R: Real, const N: usize>(lines: [*const R; N], count: 
     assert!(count <= total.len(), "a unit larger than its buffer");
     let to = total.as_mut_ptr();
     let mut i = 0;
-    // SAFETY: the caller's promise, and the assertion.
+    // SAFETY: guaranteed by the caller and by the assertion.
     unsafe {
         while i + S::LANES <= count {
             let mut sum = S::load(to.add(i));
@@ -241,13 +242,13 @@ unsafe fn add<S: Simd<R>, R: Real, const N: usize>(lines: [*const R; N], count: 
     }
 }
 
-/// The most additions per chain for a line of `reals` reals, with vectors of `lanes` reals or longer: [`CHAINS`]
-/// vectors at once, then the remaining ones one by one, the last of which may be partial.
+/// The maximum number of additions per chain for a line of `reals` reals, with vectors of at least `lanes` reals.
+/// [`CHAINS`] vectors are added together, then the remaining vectors one by one. The last vector may be partial.
 fn additions(reals: usize, lanes: usize) -> usize {
     reals.div_ceil(lanes).min(reals / (CHAINS * lanes) + CHAINS)
 }
 
-/// Adds all elements of the lines onto the first element of the total.
+/// Adds all elements of the lines to the first element of the total.
 ///
 /// # Safety
 /// As for [`Steps`].
@@ -260,8 +261,8 @@ unsafe fn along<S: Simd<R>, R: Real>(
     total: &mut [R],
 ) {
     let stride = plan.line.strides[0] * parts as isize;
-    // SAFETY: the caller's promise; lanes hold real and imaginary parts alternately, as no vector has an odd number of
-    // lanes.
+    // SAFETY: guaranteed by the caller; real and imaginary parts are in alternate lanes, because every vector has an
+    // even number of lanes.
     unsafe {
         let (mut ended, mut sums, mut added) = (S::zero(), [S::zero(); CHAINS], 0);
         for (start, count) in range.map(|step| plan.step(step)) {
@@ -299,10 +300,10 @@ unsafe fn along<S: Simd<R>, R: Real>(
     }
 }
 
-/// Adds `count` elements of `parts` reals that are `stride` reals apart onto the first element of the total.
+/// Adds `count` elements of `parts` reals each, which are `stride` reals apart, to the first element of the total.
 ///
 /// # Safety
-/// They may be read.
+/// The elements may be read.
 #[inline(always)]
 unsafe fn far<R: Real>(line: *const R, stride: isize, [count, parts]: [usize; 2], total: &mut [R]) {
     let piece = STRIDED_PIECE_REALS / parts;
@@ -310,7 +311,7 @@ unsafe fn far<R: Real>(line: *const R, stride: isize, [count, parts]: [usize; 2]
         let mut some = [R::ZERO; 8];
         for i in first..count.min(first + piece) {
             for part in 0..parts {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 some[(i * parts + part) % 8] += unsafe { *line.wrapping_offset(i as isize * stride).add(part) };
             }
         }
@@ -318,8 +319,8 @@ unsafe fn far<R: Real>(line: *const R, stride: isize, [count, parts]: [usize; 2]
     }
 }
 
-/// Adds lanes, `parts` of which form an element, onto the first element of the total: repeatedly the upper half onto
-/// the lower.
+/// Adds lanes to the first element of the total, where `parts` lanes form an element. Repeatedly adds the upper half of
+/// the lanes to the lower half.
 #[inline(always)]
 fn across<R: Real>(lanes: &mut [R], parts: usize, total: &mut [R]) {
     let mut width = lanes.len();

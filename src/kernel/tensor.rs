@@ -1,8 +1,8 @@
-//! A strided tensor as kernels see it: pointer, extents and strides.
+//! The strided tensors that kernels operate on: pointer, extents and strides.
 //!
-//! Like an `ndarray` view, but cheaper to create: a run of thousands of small contractions creates three for each.
-//! Invariants: every index within the extents refers to an initialised element, which no other code writes while the
-//! tensor is borrowed; in a [`TensorMut`], distinct indices refer to distinct elements, and no other code accesses
+//! Like an `ndarray` view, but cheaper to create: a run of thousands of small contractions creates three tensors for
+//! each. Invariants: every index within the extents refers to an initialised element, which no other code writes while
+//! the tensor is borrowed; in a [`TensorMut`], distinct indices refer to distinct elements, and no other code accesses
 //! them.
 
 use std::marker::PhantomData;
@@ -29,7 +29,7 @@ pub struct TensorMut<'a, T> {
 
 impl<'a, T> Tensor<'a, T> {
     /// # Safety
-    /// For `'a`, every index within the extents refers, relative to the pointer, to an initialised `T` that no code
+    /// During `'a`, every index within the extents refers, relative to the pointer, to an initialised `T` that no code
     /// writes. The slices have the same length.
     pub unsafe fn new(pointer: *const T, extents: &'a [usize], strides: &'a [isize]) -> Self {
         Tensor { pointer, extents, strides, elements: PhantomData }
@@ -42,8 +42,8 @@ impl<'a, T> Tensor<'a, T> {
 
 impl<'a, T> TensorMut<'a, T> {
     /// # Safety
-    /// For `'a`, every index within the extents refers, relative to the pointer, to an initialised `T`: a different one
-    /// for each index, which no other code reads or writes. The slices have the same length.
+    /// During `'a`, every index within the extents refers, relative to the pointer, to an initialised `T` that no other
+    /// code reads or writes. Different indices refer to different elements. The slices have the same length.
     pub unsafe fn new(pointer: *mut T, extents: &'a [usize], strides: &'a [isize]) -> Self {
         TensorMut { pointer, extents, strides, elements: PhantomData }
     }

@@ -9,8 +9,8 @@ use super::{Element, Tensor, TensorMut, available, widest};
 use crate::dims::Label;
 use crate::local_plan::{self, Isa, Layout, UnaryBody, UnaryPlan};
 
-/// Computes out = input: repeated labels of the input are diagonals, labels missing from out are summed, and dimensions
-/// are in the order of out.
+/// Computes out = input. Repeated labels of the input denote diagonals, labels missing from out are summed over, and
+/// dimensions are permuted to the order of out.
 ///
 /// # Panics
 /// If a label of out is repeated or not in the input, or one label has different extents.
@@ -23,7 +23,7 @@ pub fn unary<T: Element>(input: (&[Label], ArrayViewD<T>), out: (&[Label], Array
     unary_planned(&plan, widest(), input, out);
 }
 
-/// Returns the plan that [`unary`] follows for these layouts on `threads` threads.
+/// Returns the plan that [`unary`] executes for these layouts on `threads` threads.
 ///
 /// # Panics
 /// As [`unary`].
@@ -32,7 +32,7 @@ pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: u
     local_plan::plan_unary(input, out, element_bytes, useful_threads(threads, elements(input).max(elements(out))))
 }
 
-/// [`unary`] with an existing plan for tensors of the same layouts, on the given instruction set.
+/// Like [`unary`], with an existing plan for tensors of the same layouts, on the given instruction set.
 ///
 /// # Panics
 /// If the plan is for other extents, strides or element sizes, or the machine lacks the instruction set.
@@ -40,7 +40,7 @@ pub fn unary_planned<T: Element>(plan: &UnaryPlan, isa: Isa, input: ArrayViewD<T
     unary_strided(plan, isa, (&input).into(), (&mut out).into());
 }
 
-/// [`unary_planned`] for tensors that are not `ndarray` views.
+/// Like [`unary_planned`], for tensors that are not `ndarray` views.
 ///
 /// # Panics
 /// As [`unary_planned`].
@@ -56,8 +56,7 @@ pub(super) fn run<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, mut 
     }
     assert!(available(isa), "no {} on this machine", isa.name());
     // SAFETY: the instruction set is available; both tensors have the layouts that the plan was made for, so its loops
-    // visit the indices of out, which is borrowed mutably, and diagonals and rows of the input; `permute` checks
-    // element sizes.
+    // stay inside both tensors. Out is borrowed mutably. `permute` checks element sizes.
     unsafe {
         match plan.body() {
             UnaryBody::Permute(plan) => permute(plan, isa, input.as_ptr(), out.as_mut_ptr(), Factors::PUT),

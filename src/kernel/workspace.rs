@@ -1,14 +1,14 @@
 //! Memory for packed blocks, kept between calls.
 //!
-//! Invariants: memory is aligned for any element type and vector register; it grows, and never shrinks before
-//! [`Workspace::clear`], unless growing fails; running out of memory is an error and not an abort. Fresh pages are
-//! zeroed by the operating system and untouched, so the thread that packs first decides their NUMA node. Contents are
-//! meaningless between two calls.
+//! Invariants: memory is aligned for any element type and vector register; a workspace grows, and never shrinks before
+//! [`Workspace::clear`] unless growing fails; running out of memory is an error, not an abort. The operating system
+//! supplies zeroed pages, and this module does not touch them: each page is placed on the NUMA node of the thread that
+//! first packs into it. Contents are unspecified between two calls.
 
 use super::micro::Vectorized;
 use super::zeroed::Zeroed;
 
-/// A page: aligned for every vector register, and no other data precedes packed blocks on their first page.
+/// One page. This alignment suffices for every vector register, and packed blocks start on a page of their own.
 const ALIGN: usize = 4096;
 
 /// A buffer that a contraction packs into, reusable with any element type.
@@ -17,7 +17,7 @@ pub struct Workspace {
     memory: Option<Zeroed>,
 }
 
-/// There was no memory for packing.
+/// Memory for packing could not be allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no memory for a workspace of {bytes} bytes")]
 pub struct OutOfMemory {
@@ -29,7 +29,7 @@ impl Workspace {
         Workspace { memory: None }
     }
 
-    /// Bytes held.
+    /// Allocated bytes.
     pub const fn bytes(&self) -> usize {
         match &self.memory {
             Some(memory) => memory.bytes(),
@@ -42,10 +42,11 @@ impl Workspace {
         self.memory = None;
     }
 
-    /// Makes sure that a later call that needs at most `elements` elements succeeds.
+    /// Allocates memory for `elements` elements of `T`. A later contraction that needs at most this many elements
+    /// cannot run out of memory.
     ///
     /// # Errors
-    /// If there is no memory; the memory held before is freed then.
+    /// If the memory cannot be allocated. The previous memory is then freed as well.
     pub fn reserve<T: Vectorized>(&mut self, elements: usize) -> Result<(), OutOfMemory> {
         self.slice::<T>(elements).map(|_| ())
     }
@@ -57,15 +58,15 @@ impl Workspace {
             self.grow(bytes)?;
         }
         Ok(match &self.memory {
-            // SAFETY: memory starts at a page and holds at least `bytes` initialised bytes, any of which form a T
-            // (Vectorized is for element types only); &mut self excludes other users.
+            // SAFETY: the memory starts at a page boundary and has at least `bytes` initialised bytes. Every bit
+            // pattern is a valid T because only element types are Vectorized. `&mut self` excludes other users.
             Some(memory) => unsafe { std::slice::from_raw_parts_mut(memory.start().as_ptr().cast(), elements) },
             None => &mut [],
         })
     }
 
     fn grow(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
-        // The old contents are not worth keeping, and two buffers at once might not fit.
+        // Frees the old buffer first: its contents are not needed, and memory might not suffice for both buffers.
         self.clear();
         self.memory = Some(Zeroed::new(bytes, ALIGN).ok_or(OutOfMemory { bytes })?);
         Ok(())
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn too_much_is_an_error() {
         let mut workspace = Workspace::new();
-        // An unused allocation may be optimised away, and then it succeeds.
+        // The compiler may remove an unused allocation, and then the call would succeed.
         let workspace = std::hint::black_box(&mut workspace);
         let wanted = usize::MAX / 16;
         assert_eq!(workspace.reserve::<f32>(wanted), Err(OutOfMemory { bytes: wanted * 4 }));

@@ -1,21 +1,23 @@
 //! Small matrix products by LIBXSMM, which generates code for a shape when it is first requested.
 //!
-//! Invariants: a [`Tile`] has code, this machine has the instructions for it, its extents are at least 1, and its
-//! leading dimensions are large enough for them; generated code lives as long as the program. On x86-64 the upper
-//! halves of the vector registers are clean after every call, as other code expects.
+//! Invariants: a [`Tile`] has generated code that this machine can execute; its extents are at least 1, and its leading
+//! dimensions are large enough for the extents; generated code stays valid until the program ends. On x86-64 the upper
+//! halves of the vector registers are clean after every call, because other code expects this.
 //!
-//! Deliberately absent: adding onto out, since such code starts its sums with out's values, which then go through one
-//! addition per term instead of a single one; factors; a transposed left (LIBXSMM 1.17 has none, 2.x copies it at every
-//! call); prefetching, blocking, and packing, which are left to the callers. Matrices are column-major: a row-major
-//! product is the column-major one with left and right exchanged.
+//! Deliberately absent: adding to out, factors, a transposed left operand, and prefetching, blocking and packing, which
+//! are left to the callers. Code that adds to out would start its sums with the values of out, which would then pass
+//! through one addition per term instead of a single one. LIBXSMM 1.17 has no transposed left operand, and 2.x copies
+//! it at every call.
+//!
+//! Matrices are column-major. A row-major product is the column-major product with left and right exchanged.
 
 /// A real type that LIBXSMM generates code for.
 pub trait Real: Copy {
-    /// Generates code for checked extents; `None` if LIBXSMM has none.
+    /// Generates code for checked extents. Returns `None` if LIBXSMM has no code for them.
     fn generate(shape: Shape) -> Option<Code<Self>>;
 }
 
-/// The shape of a product of m x k and k x n, in the library's integer type.
+/// The shape of a product of m x k and k x n, in LIBXSMM's integer type.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     extents: [libxsmm_sys::libxsmm_blasint; 3],
@@ -30,14 +32,14 @@ pub(super) struct Tile<R> {
 }
 
 impl<R: Real> Tile<R> {
-    /// c (m x n, columns `ldc` apart) = a (m x k, columns `lda` apart) b (k x n, columns `ldb` apart; with
-    /// `transpose_b`, each of the k rows is contiguous and they are `ldb` apart).
+    /// Requests code for c = a b, where c is m x n, a is m x k and b is k x n. Columns are `ldc`, `lda` and `ldb`
+    /// elements apart. With `transpose_b`, b is row-major, and its rows are `ldb` elements apart.
     ///
-    /// LIBXSMM caches generated code, so a repeated request is a look-up; keeping the tile is still worth it. Returns
-    /// `None` if LIBXSMM has no code for the shape, an extent or leading dimension is 0, too small or at least 2^24, or
-    /// an x86-64 machine lacks AVX.
+    /// LIBXSMM caches generated code, so a repeated request is a look-up; keeping the tile is faster still. Returns
+    /// `None` if LIBXSMM has no code for the shape, if an extent or a leading dimension is 0, too small or at least
+    /// 2^24, or if an x86-64 machine lacks AVX.
     pub(super) fn get([m, n, k]: [usize; 3], [lda, ldb, ldc]: [usize; 3], transpose_b: bool) -> Option<Tile<R>> {
-        // A limit that keeps sizes in bytes, which generated code counts in 32 bits, far from overflow.
+        // The limit prevents overflow in generated code, which counts bytes in 32 bits.
         let fits = |value: &usize| (1..1 << 24).contains(value);
         let rows_b = if transpose_b { n } else { k };
         if ![m, n, k, lda, ldb, ldc].iter().all(fits) || lda < m || ldb < rows_b || ldc < m || !usable() {
@@ -54,11 +56,12 @@ impl<R: Real> Tile<R> {
     /// Computes the product; c is not read.
     ///
     /// # Safety
-    /// All of a and b may be read and is initialised, and all of c may be written. c overlaps neither a nor b. During
-    /// the call, no other code writes a or b, or accesses c. Rows between m and a leading dimension are not accessed.
+    /// All elements of a and b may be read and are initialised, and all elements of c may be written. c overlaps
+    /// neither a nor b. During the call, no other code writes a or b, or accesses c. Rows between m and a leading
+    /// dimension are not accessed.
     #[inline(always)]
     pub(super) unsafe fn call(&self, a: *const R, b: *const R, c: *mut R) {
-        // SAFETY: code for this shape exists (`get`), and the caller promises the memory.
+        // SAFETY: the code is for this shape (`get`), and the caller guarantees access to the memory.
         unsafe { call(self.code, a, b, c) };
         clean();
     }
@@ -77,8 +80,8 @@ fn usable() -> bool {
 #[inline(always)]
 fn clean() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: tiles are made on machines with AVX only. All vector registers are declared as overwritten, and nothing
-    // else is changed.
+    // SAFETY: tiles exist on machines with AVX only. All vector registers are declared as overwritten, and nothing else
+    // is changed.
     unsafe {
         std::arch::asm!("vzeroupper", clobber_abi("C"), options(nomem, nostack, preserves_flags));
     }
@@ -120,7 +123,7 @@ mod first {
     /// As `Tile::call`.
     #[inline(always)]
     pub unsafe fn call<R>(code: Code<R>, a: *const R, b: *const R, c: *mut R) {
-        // SAFETY: the caller's promise; dispatched without prefetching, the code reads three arguments.
+        // SAFETY: guaranteed by the caller; code that is generated without prefetching reads three arguments.
         unsafe { code(a, b, c) }
     }
 }
@@ -203,7 +206,7 @@ mod second {
             b: matrix(b.cast_mut().cast()),
             c: matrix(c.cast()),
         };
-        // SAFETY: the caller's promise; the code only reads a and b.
+        // SAFETY: guaranteed by the caller; the code only reads a and b.
         unsafe { (code.function)(&parameters) }
     }
 }
@@ -241,7 +244,7 @@ mod tests {
         let (rows_b, columns_b) = if transpose_b { (n, k) } else { (k, n) };
         let strides @ [lda, ldb, ldc] = [m + gap, rows_b + 2 * gap, m + 3 * gap];
         let tile = Tile::<R>::get(extents, strides, transpose_b).expect("code for a small shape");
-        // Exactly as long as the matrices.
+        // The slices have exactly the length of the matrices.
         let left: Vec<R> = filled(lda * (k - 1) + m, m);
         let right: Vec<R> = filled(ldb * (columns_b - 1) + rows_b, n);
         let mut out: Vec<R> = filled(ldc * n + 16, k);
@@ -254,7 +257,7 @@ mod tests {
             });
             out[at] = R::NAN;
         }
-        // SAFETY: the vectors hold the matrices of these extents and leading dimensions.
+        // SAFETY: the vectors contain the matrices of these extents and leading dimensions.
         unsafe { tile.call(left.as_ptr(), right.as_ptr(), out.as_mut_ptr()) };
         assert!(out == expected, "{extents:?}, gap {gap}, transpose {transpose_b}");
     }

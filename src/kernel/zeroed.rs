@@ -1,8 +1,8 @@
 //! Zeroed memory that has not been touched: the first write to a page decides its NUMA node.
 //!
-//! Invariant: the memory starts at the requested alignment. The system is asked only for the alignment that every
-//! allocation has, with room to move the start up: for a larger alignment, Rust's allocator clears the bytes itself,
-//! which touches every page on the allocating thread. Huge pages are requested where they fit.
+//! Invariant: the memory starts at the requested alignment. The allocation itself requests only the alignment that
+//! every allocation has, plus extra bytes to move the start up. With a larger alignment, Rust's allocator would clear
+//! the bytes itself, which would touch every page on the allocating thread. Huge pages are requested for large memory.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use super::huge_pages::ask_for_huge_pages;
 use super::reporting_allocator::fallible;
 
-/// The alignment of every allocation by the system's allocator.
+/// The alignment that the system's allocator guarantees for every allocation.
 const COMMON: usize = 16;
 
 /// Zeroed bytes, freed when dropped.
@@ -25,7 +25,7 @@ pub struct Zeroed {
 
 // SAFETY: the bytes are owned, as in a Box<[u8]>.
 unsafe impl Send for Zeroed {}
-// SAFETY: as above; &self gives out the address and the size only.
+// SAFETY: as above; `&self` provides only the address and the size.
 unsafe impl Sync for Zeroed {}
 
 impl Zeroed {
@@ -55,7 +55,7 @@ impl Zeroed {
 
 impl Drop for Zeroed {
     fn drop(&mut self) {
-        // SAFETY: base came from alloc_zeroed with this layout.
+        // SAFETY: `alloc_zeroed` returned `base` for this layout.
         unsafe { dealloc(self.base.as_ptr(), self.layout) };
     }
 }
@@ -85,7 +85,7 @@ mod tests {
         };
         let before = resident();
         let memory = Zeroed::new(1 << 30, 4096).unwrap();
-        // 262,144 pages if touched; other tests of this process may touch some of their own.
+        // If touched, the memory would have 262,144 pages. Other tests of this process may touch pages of their own.
         assert!(resident() < before + 100_000);
         drop(memory);
     }

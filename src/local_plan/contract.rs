@@ -1,8 +1,8 @@
 //! The plan of one local contraction.
 //!
 //! Invariants: every index of the index space is visited exactly once; shares of a plan write disjoint elements of out
-//! or of partial sums, so results are bitwise identical whichever thread runs which share; a plan depends on layouts,
-//! element type and target only.
+//! or of partial sums, so results are bitwise identical no matter which thread runs which share; a plan depends on
+//! layouts, element type and target only.
 
 use super::gemm::{plan_gemm, price_gemm};
 use super::{Dim, GemmPlan, KernelFamily, Layout, LoopPlan, Price, SmallBatchPlan, Target, fold, plan_loops};
@@ -29,11 +29,11 @@ pub struct LocalContract {
 pub enum Body {
     /// Out has no elements.
     Nothing,
-    /// The sum is empty: out is only scaled.
+    /// The sum has no terms: out is only scaled.
     Scale,
     Loops(LoopPlan),
     Gemm(Box<GemmPlan>),
-    /// For LIBXSMM only; the build that executes it must include LIBXSMM.
+    /// Batches of small products by LIBXSMM; the build that executes the plan must include LIBXSMM.
     Products(SmallBatchPlan),
 }
 
@@ -63,7 +63,7 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
     }
 }
 
-/// Estimates the cost of `left, right -> out`, in a fraction of the time needed to plan it.
+/// Estimates the cost of `left, right -> out`, in a fraction of the time of [`plan_contract`].
 ///
 /// # Panics
 /// As [`plan_contract`].
@@ -82,7 +82,7 @@ pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype,
     if gemm.nanoseconds < loops.nanoseconds { gemm } else { loops }
 }
 
-/// The dimensions of kinds c, m, n and k, with their strides.
+/// The dimensions of kinds c (batch), m (rows), n (columns) and k (sum), with their strides in left, right and out.
 fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     let [left, right, out] = tensors;
     let kinds = match classify(left.labels, right.labels, out.labels) {
@@ -92,7 +92,7 @@ fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     let mut dims: [Vec<Dim<3>>; 4] = Default::default();
     for (label, kind) in kinds.iter() {
         let dim = Dim { extent: agreed_extent(label, tensors), strides: tensors.map(|t| t.stride(label)) };
-        // A dimension along which one operand is only repeated (stride 0) belongs to the other operand alone.
+        // If one operand of a batch dimension is broadcast (stride 0), the dimension belongs to the other operand only.
         let kind = match (kind, dim.strides) {
             (Kind::C, [l, 0, _]) if l != 0 => Kind::M,
             (Kind::C, [0, r, _]) if r != 0 => Kind::N,
@@ -103,7 +103,7 @@ fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     dims
 }
 
-/// The body if there is nothing to multiply; `None` otherwise.
+/// Returns the body if there is nothing to multiply, and `None` otherwise.
 fn idle(dims: &[Vec<Dim<3>>; 4]) -> Option<Body> {
     let empty = |kinds: &[Kind]| kinds.iter().any(|&kind| dims[kind as usize].iter().any(|d| d.extent == 0));
     if empty(&[Kind::C, Kind::M, Kind::N]) {
@@ -122,12 +122,13 @@ fn agreed_extent(label: Label, tensors: [&Layout; 3]) -> usize {
 }
 
 impl LocalContract {
-    /// Read-only, as kernels trust it to stay inside the tensors it was planned for.
+    /// The computation. Read-only, because kernels rely on its offsets to stay inside the tensors that it was planned
+    /// for.
     pub fn body(&self) -> &Body {
         &self.body
     }
 
-    /// The element type and the target of the plan; its family is the one that multiplies, [`KernelFamily::Own`] or
+    /// The element type and the target of the plan. The family is the one that the plan uses: [`KernelFamily::Own`] or
     /// [`KernelFamily::Xsmm`].
     pub fn kernel(&self) -> (Dtype, Target) {
         (self.dtype, self.target)
@@ -143,33 +144,33 @@ impl LocalContract {
         }
     }
 
-    /// Shares lists of offsets that are equal to another plan's.
+    /// Replaces lists of offsets with the equal lists of another plan, so that each list is stored once.
     pub fn share(&mut self, other: &LocalContract) {
         if let (Body::Gemm(plan), Body::Gemm(other)) = (&mut self.body, &other.body) {
             plan.share(other);
         }
     }
 
-    /// Whether a tensor (0 left, 1 right, 2 out) has the layout that this was planned for.
+    /// Whether a tensor (0 left, 1 right, 2 out) has the layout that the contraction was planned for.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
-        // Not as slices: comparing empty ones, whose pointers dangle, can cost hundreds of nanoseconds.
+        // Compares element by element: comparing empty slices, whose pointers dangle, can cost hundreds of nanoseconds.
         self.extents[tensor].iter().eq(extents) && self.strides[tensor].iter().eq(strides)
     }
 }
 
-/// The number of multiply-adds, and the number of threads that are worth using for loops.
+/// The number of multiply-adds, and the number of threads that loops should use.
 fn size(dims: &[Vec<Dim<3>>; 4], target: &Target) -> (f64, usize) {
     let multiply_adds: f64 = dims.iter().flatten().map(|d| d.extent as f64).product();
     (multiply_adds, if multiply_adds < MIN_PARALLEL_LOOP_MULTIPLY_ADDS { 1 } else { target.threads.max(1) })
 }
 
-/// Whether only loops are considered: for tiny contractions, and for those without rows, columns or a sum, where a
-/// matrix product would have nothing to reuse.
+/// Whether to consider loops only. This is true of tiny contractions, and of contractions without rows, columns or a
+/// sum, in which a matrix product could not reuse any element.
 fn is_for_loops(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
     multiply_adds <= MIN_GEMM_MULTIPLY_ADDS || dims[1..].iter().any(Vec::is_empty)
 }
 
-/// Plans the computation. Dimensions are folded, and none is empty.
+/// Plans the computation. Dimensions are folded, and no extent is 0.
 fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
     let (multiply_adds, threads) = size(&dims, target);
     if target.family != KernelFamily::Own

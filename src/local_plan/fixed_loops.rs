@@ -1,12 +1,12 @@
 //! A list of loops that needs no heap allocation while it is short.
 //!
-//! Invariant: `many` is empty unless there are more than [`INLINE_LOOPS`] loops, and then it holds all of them.
+//! Invariant: `many` contains all loops if there are more than [`INLINE_LOOPS`], and is empty otherwise.
 
 use std::ops::{Deref, DerefMut};
 
 use super::Dim;
 
-/// Maximum number of loops that are held without a heap allocation.
+/// Maximum number of loops that are stored without a heap allocation.
 const INLINE_LOOPS: usize = 8;
 
 /// A list of loops.

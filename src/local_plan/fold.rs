@@ -1,6 +1,6 @@
-//! Loops over several tensors at once, and the fusion of two loops into one if the strides of every tensor allow it.
+//! Loops over several tensors, and the fusion of two loops into one if the strides of every tensor allow it.
 //!
-//! Invariant: [`fold`] keeps the set of visited offset tuples; it changes at most the order of the visits.
+//! Invariant: [`fold`] keeps the set of visited offset tuples; only the order of the visits may change.
 
 /// One loop: its extent, and its stride in each of `N` tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Isa {
-    /// Plain code, as the compiler vectorises it for the target.
+    /// Plain Rust, which the compiler vectorises for the build target.
     Generic,
     /// AVX2 with FMA.
     Avx2,
@@ -22,7 +22,7 @@ impl Isa {
     /// All instruction sets.
     pub const ALL: [Isa; 4] = [Isa::Generic, Isa::Avx2, Isa::Avx512, Isa::Neon];
 
-    /// Its name in machine files and in JSON.
+    /// The name in machine files and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Isa::Generic => "generic",

@@ -1,4 +1,4 @@
-//! The layout of one tensor: labels, extents and strides, without the tensor.
+//! The layout of one tensor: labels, extents and strides, without the elements.
 //!
 //! Invariant: the three slices have the same length. Strides count elements and may be negative or zero.
 
@@ -52,8 +52,8 @@ pub fn row_major(extents: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// Encodes layouts as one list, which is equal for layouts that get equal plans: each label is replaced by the order of
-/// its first occurrence.
+/// Encodes layouts as one list of numbers, for use as the key of a cached plan. Layouts that differ only in the names
+/// of their labels have equal keys: labels are numbered in the order of their first occurrence.
 pub fn key(layouts: &[Layout]) -> Vec<isize> {
     let mut seen: Vec<Label> = Vec::new();
     let mut key = Vec::new();

@@ -1,11 +1,11 @@
 //! Plans how one process contracts two strided tensors, or permutes or sums one. Accesses no data.
 //!
-//! [`plan_contract`] takes three [`Layout`]s, an element type and a [`Target`] and returns a [`LocalContract`]: which
-//! dimensions form the matrices of the inner product, which are loops around it, which tensors are packed first, how
-//! the work is divided among threads and how much workspace is needed. [`crate::kernel`] executes it. A plan is a plain
-//! value, so a planner can account for its memory long before there is a tensor.
+//! [`plan_contract`] takes three [`Layout`]s, an element type and a [`Target`] and returns a [`LocalContract`]. The
+//! plan states which dimensions form the matrices of the inner matrix product and which are loops around it, which
+//! tensors are packed, how the work is divided among threads, and how much workspace is needed. [`crate::kernel`]
+//! executes it. A plan is a plain value, so a planner can account for the workspace before any tensor exists.
 //!
-//! Deliberately absent: measured rates. A price ranks alternatives for one contraction and does not predict seconds.
+//! Deliberately absent: measured rates. A price ranks alternatives for one contraction; it does not predict seconds.
 
 mod chain;
 mod contract;

@@ -1,42 +1,44 @@
-//! Plans copies between two strided tensors of one shape.
+//! Plans copies between two strided tensors of the same shape.
 //!
-//! Indices are moved block by block. If the source's dimension of stride 1 is not the destination's, a block is a
-//! matrix: its columns are a contiguous stretch of the source, its rows a contiguous stretch of the destination, each
-//! over as many dimensions as needed to fill several cache lines. Blocks of a large destination pass through a buffer,
-//! so that each of its stretches is written as whole cache lines, past the caches.
+//! Elements are copied block by block. If the dimension of stride 1 in the source has another stride in the
+//! destination, a block is a matrix: its column index runs over a contiguous stretch of the source, and its row index
+//! over a contiguous stretch of the destination. Each stretch spans as many dimensions as needed to fill several cache
+//! lines. If the destination is large, blocks pass through a buffer, so that complete cache lines of the destination
+//! are written with stores that bypass the caches.
 //!
-//! Invariants: every index belongs to exactly one block; shares are consecutive blocks, and have few cache lines of the
-//! destination in common, at the ends of stretches; the plan depends on the arguments only. Deliberately absent: the
-//! operation on the elements, and the instruction set.
+//! Invariants: every index belongs to exactly one block; a share is a range of consecutive blocks; two shares have few
+//! cache lines of the destination in common, at the ends of stretches; the plan depends on the arguments only.
+//! Deliberately absent: the operation on the elements, and the instruction set.
 
 use super::{CACHE_LINE, Dim, Loops};
 
-/// Source and destination in every pair of strides.
+/// Positions of source and destination in every pair of strides.
 const FROM: usize = 0;
 const TO: usize = 1;
 
-/// Bytes of the contiguous stretches that a block reads and writes, with the buffer and without it.
+/// Bytes of the contiguous stretches that a block reads and writes, with a buffer and without one.
 const BUFFERED_STRETCH_BYTES: [usize; 2] = [512, 1024];
 const DIRECT_STRETCH_BYTES: [usize; 2] = [256, 256];
-/// Bytes of the buffer of a block, with padding between columns so that they do not compete for the same cache lines.
+/// Bytes of a block's buffer, including one cache line of padding per column so that columns map to different cache
+/// sets.
 pub const BUFFER_BYTES: usize = BUFFERED_STRETCH_BYTES[FROM] * (BUFFERED_STRETCH_BYTES[TO] + CACHE_LINE) / 4;
 /// Maximum number of rows or columns of a block, reached by elements of 4 bytes.
 pub const MAX_BLOCK_SIDE: usize = BUFFERED_STRETCH_BYTES[TO] / 4;
-/// Destinations of at least this many bytes are written past the caches: their first bytes would be evicted from a
-/// second-level cache before the last are written.
+/// Destinations of at least this many bytes are written with stores that bypass the caches: a second-level cache would
+/// evict their first bytes before the last bytes are written.
 const MIN_STREAMED_BYTES: usize = 4 << 20;
-/// Bytes of the shortest stretch of the destination that is worth the detour through the buffer.
+/// Minimum bytes of a destination stretch for which the detour through the buffer pays off.
 const MIN_BUFFERED_BYTES: usize = 256;
-/// Bytes of the longest piece of a line, and of the lines in a block.
+/// Maximum bytes of one piece of a line, and of all lines in a block.
 const LINE_BYTES: usize = 32 << 10;
-/// Side of a block that is moved element by element.
+/// Elements per side of a block that is copied element by element.
 const ELEMENTWISE_BLOCK_SIDE: usize = 32;
-/// Minimum number of elements on a side for which a block is still made smaller to give all threads work.
+/// Blocks are halved to give all threads work only while a side has more than this many elements.
 const MIN_BLOCK_SIDE: usize = 16;
-/// Elements below which a second thread costs more than it gains.
+/// Below this many elements, a second thread costs more than it gains.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
-/// How to copy one strided tensor onto another.
+/// How to copy one strided tensor to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permute {
     elements: usize,
@@ -48,20 +50,20 @@ pub struct Permute {
     shares: usize,
 }
 
-/// How a block is moved.
+/// How a block is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyKind {
-    /// The columns have stride 1 on both sides.
+    /// The column index has stride 1 in both tensors.
     Lines { past_caches: bool },
-    /// The columns have stride 0 in the source and 1 in the destination.
+    /// The column index has stride 0 in the source and 1 in the destination.
     Spread,
-    /// The columns have stride 1 in the source, the rows in the destination.
+    /// The column index has stride 1 in the source, and the row index has stride 1 in the destination.
     Tiles { buffered: bool },
-    /// Anything else.
+    /// Any other strides: elements are copied one by one.
     Elements,
 }
 
-/// The blocks, in order.
+/// The blocks of a plan, in the order in which they are copied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocks {
     /// Loops over blocks, outermost first.
@@ -73,31 +75,32 @@ pub struct Blocks {
 /// The columns or the rows of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
-    /// Loops inside a block, innermost first. The extent of the last one is the most of its indices that a block has.
+    /// Loops inside a block, innermost first. The extent of the last loop is the maximum number of its indices in one
+    /// block.
     pub loops: Loops<2>,
-    /// The number of indices of all loops but the last.
+    /// The product of the extents of all loops except the last.
     pub inner: usize,
-    /// The full extent of the last loop.
+    /// The extent of the last loop over all blocks.
     pub extent: usize,
-    /// The index of the outer loop that steps through the last one.
+    /// The position in [`Blocks::outer`] of the loop that steps through the last loop, one block at a time.
     pub outer: usize,
 }
 
 impl Side {
-    /// The most indices of the last loop in a block.
+    /// The maximum number of indices of the last loop in one block.
     pub fn block(&self) -> usize {
         self.loops.last().map_or(1, |d| d.extent)
     }
 
-    /// The number of columns or rows of the block that is `index` steps of the outer loop away from the first.
+    /// The number of columns or rows of the block at index `index` of the outer loop.
     pub fn count(&self, index: usize) -> usize {
         self.inner * self.block().min(self.extent - index * self.block())
     }
 }
 
 impl Permute {
-    /// Plans to copy elements of `element_bytes` bytes along loops with strides in source and destination, on `threads`
-    /// threads.
+    /// Plans a copy on `threads` threads. `dims` are loops over elements of `element_bytes` bytes, with strides in the
+    /// source and the destination.
     ///
     /// Loops may have any extent, stride and order, but no two indices may refer to the same element of the
     /// destination.
@@ -167,22 +170,23 @@ impl Permute {
         Permute { start, elements, element_bytes, widened, blocks, body, shares }
     }
 
-    /// The number of elements to move.
+    /// The number of elements to copy.
     pub fn elements(&self) -> usize {
         self.elements
     }
 
-    /// Bytes of the elements that the plan was made for.
+    /// Bytes per element.
     pub fn element_bytes(&self) -> usize {
         self.element_bytes
     }
 
-    /// The number of adjacent elements that are moved as one; strides of the blocks count these.
+    /// The number of adjacent elements that are copied as one widened element. Strides of the blocks count widened
+    /// elements.
     pub fn widened(&self) -> usize {
         self.widened
     }
 
-    /// Offsets of the first block, in elements. They differ from 0 if a loop was reversed.
+    /// Offsets of the first block in source and destination, in elements. They differ from 0 if a loop was reversed.
     pub fn start(&self) -> [isize; 2] {
         self.start
     }
@@ -200,7 +204,7 @@ impl Permute {
         self.shares
     }
 
-    /// The blocks of one share.
+    /// The range of blocks in one thread's share.
     pub fn share(&self, share: usize) -> std::ops::Range<usize> {
         let blocks = self.blocks.count();
         blocks * share / self.shares..blocks * (share + 1) / self.shares
@@ -247,7 +251,7 @@ impl Blocks {
             let mut block = (stretch / inner).clamp(1, extent);
             block = extent.div_ceil(extent.div_ceil(block));
             if inner == 1 {
-                // Whole cache lines in every block but the last.
+                // Every block except the last has complete cache lines.
                 block = block.next_multiple_of(line).min(extent.max(1)).min(stretch.max(1));
             }
             loops[last].extent = block;
@@ -259,8 +263,8 @@ impl Blocks {
         rows.outer = insert(&mut outer, row_step);
         cols.outer += usize::from(rows.outer <= cols.outer);
         if let CopyKind::Tiles { buffered: true } = body {
-            // Steps from block to block along the source: measured up to twice as fast as along the destination, whose
-            // stretches are whole cache lines anyway.
+            // The innermost loop over blocks steps along the source. This was measured up to twice as fast as steps
+            // along the destination, whose stretches are complete cache lines in either case.
             let step = outer.remove(cols.outer);
             outer.push(step);
             rows.outer -= usize::from(rows.outer > cols.outer);
@@ -270,7 +274,8 @@ impl Blocks {
     }
 }
 
-/// Inserts a loop by its stride in the destination, the largest first; returns its index.
+/// Inserts a loop into `outer`, which is in descending order of the strides in the destination. Returns the loop's
+/// index.
 fn insert(outer: &mut Loops<2>, dim: Dim<2>) -> usize {
     let larger = |d: &&Dim<2>| d.strides[TO].unsigned_abs() >= dim.strides[TO].unsigned_abs();
     let at = outer.iter().take_while(larger).count();
@@ -279,7 +284,8 @@ fn insert(outer: &mut Loops<2>, dim: Dim<2>) -> usize {
     at
 }
 
-/// Moves loops that continue a contiguous stretch of a tensor from `dims` to `side`, until the stretch is long enough.
+/// Moves loops that continue a contiguous stretch of a tensor from `dims` to `side`, until the stretch has at least
+/// `stretch` elements.
 fn extend(side: &mut Loops<2>, dims: &mut Loops<2>, tensor: usize, stretch: usize) {
     loop {
         let dense: usize = side.iter().map(|d| d.extent).product();
@@ -291,8 +297,8 @@ fn extend(side: &mut Loops<2>, dims: &mut Loops<2>, tensor: usize, stretch: usiz
     }
 }
 
-/// Returns the loops of extents other than 1, with positive strides in the destination, fused where both tensors allow
-/// it, the smallest stride in the destination first.
+/// Removes loops of extent 1, reverses loops with a negative stride in the destination, sorts loops by ascending stride
+/// in the destination, and fuses loops where both tensors allow it.
 fn folded(dims: &[Dim<2>], start: &mut [isize; 2]) -> Loops<2> {
     let mut loops: Loops<2> = dims.iter().copied().filter(|d| d.extent != 1).collect();
     for dim in loops.iter_mut().filter(|d| d.strides[TO] < 0) {
@@ -312,7 +318,7 @@ fn folded(dims: &[Dim<2>], start: &mut [isize; 2]) -> Loops<2> {
     loops
 }
 
-/// Reverses a loop.
+/// Reverses a loop, and moves `start` to the element that is now the first.
 fn flip(dim: &mut Dim<2>, start: &mut [isize; 2]) {
     for (start, stride) in start.iter_mut().zip(&mut dim.strides) {
         *start += *stride * (dim.extent as isize - 1);
@@ -320,7 +326,8 @@ fn flip(dim: &mut Dim<2>, start: &mut [isize; 2]) {
     }
 }
 
-/// Merges two or four elements that are adjacent in both tensors into one; returns how many, or 1 if there are none.
+/// Merges two or four elements that are adjacent in both tensors into one element of 8 or 16 bytes. Returns the number
+/// of merged elements, or 1 if none can be merged.
 fn widen(dims: &mut Loops<2>, element_bytes: usize) -> usize {
     let Some(at) = dims.iter().position(|d| d.strides == [1, 1]) else { return 1 };
     let count = dims[at].extent;
@@ -338,7 +345,7 @@ fn widen(dims: &mut Loops<2>, element_bytes: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Every index is in one block of one share.
+    /// Plans a copy, and checks that its blocks have as many elements as the tensor.
     fn covers(dims: &[Dim<2>], bytes: usize, threads: usize) -> Permute {
         let plan = Permute::new(dims, bytes, threads);
         let blocks = plan.blocks();

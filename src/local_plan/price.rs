@@ -1,10 +1,10 @@
-//! The estimated cost of a contraction on one process, as all ways to compute it state it.
+//! The estimated cost of a contraction on one process, for loops and for matrix products.
 
-/// The estimated cost of a contraction. It ranks contractions of one size, and is not a prediction.
+/// The estimated cost of a contraction. Prices rank contractions of equal size; they do not predict run times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     pub nanoseconds: f64,
-    /// Whether packed operands are contiguous in runs and out is written in place. Other estimates have been off by
-    /// half.
+    /// Whether packed operands consist of contiguous runs and out is written in place. In other cases, estimates have
+    /// been off by 50 %.
     pub reliable: bool,
 }

@@ -1,10 +1,10 @@
-//! Plans batches of small products of one size that are read and written in place, each computed whole by code
-//! generated for the size.
+//! Plans batches of small products of equal size, which are read and written in place. Each product is one call of code
+//! that is generated for this size.
 //!
-//! Invariants: each of m, n and k is one dimension; the leading dimensions are large enough for the extents, as
-//! generated code requires, and within its range; no two products have an element of out in common, as the elements of
-//! a tensor are distinct. Deliberately absent: packing, blocking, products beyond the sizes that generated code is good
-//! at, and checking that code exists.
+//! Invariants: each of m, n and k is one dimension; the leading dimensions are at least the extents, and within the
+//! range that generated code supports; no two products have an element of out in common, because the elements of a
+//! tensor are distinct. Deliberately absent: packing, blocking, products too large for generated code to be fast, and
+//! the check that code exists.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -12,11 +12,11 @@ use std::ops::Range;
 use super::Dim;
 use super::target::MIN_PARALLEL_MULTIPLY_ADDS;
 
-/// LIBXSMM is designed for products up to this extent in every direction.
+/// LIBXSMM is designed for products with extents up to this one.
 const MAX_EXTENT: usize = 64;
 /// Below this many multiply-adds, a call costs more than the product.
 const MIN_MULTIPLY_ADDS: usize = 256;
-/// Fewer products than this are not a batch.
+/// Minimum number of products in a batch.
 const MIN_PRODUCTS: usize = 4;
 /// Largest leading dimension for which there is code: generated code counts bytes in 32 bits.
 const MAX_LEADING_DIMENSION: usize = (1 << 24) - 1;
@@ -24,13 +24,13 @@ const MAX_LEADING_DIMENSION: usize = (1 << 24) - 1;
 /// Column-major products, out = left right. Strides of the three tensors are in the order left, right, out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmallBatchPlan {
-    /// Whether left is the contraction's right: a row-major product is the column-major one with its operands
-    /// exchanged.
+    /// Whether left is the right operand of the contraction: a row-major product is the column-major product of the
+    /// exchanged operands.
     pub swapped: bool,
     /// The numbers of rows, of columns, and of terms of the sum.
     pub extents: [usize; 3],
-    /// Leading dimensions: the strides from one column to the next in left, right and out. If right is stored by rows,
-    /// its stride from one row to the next.
+    /// Leading dimensions: the strides from one column to the next in left, right and out. If right is row-major, its
+    /// leading dimension is the stride from one row to the next.
     pub leads: [usize; 3],
     pub right_by_rows: bool,
     /// Loops over the products, outermost first.
@@ -40,7 +40,7 @@ pub struct SmallBatchPlan {
 }
 
 impl SmallBatchPlan {
-    /// Returns the plan if these dimensions of kinds c, m, n and k form such a batch.
+    /// Returns a plan if these dimensions of kinds c, m, n and k form such a batch, and `None` otherwise.
     pub(super) fn new(dims: &[Vec<Dim<3>>; 4], threads: usize) -> Option<SmallBatchPlan> {
         let [batch, m, n, k] = dims;
         let (&[m], &[n], &[k]) = (m.as_slice(), n.as_slice(), k.as_slice()) else { return None };
@@ -89,14 +89,14 @@ impl SmallBatchPlan {
         self.batch.iter().map(|d| d.extent).product()
     }
 
-    /// The products of a share.
+    /// The products of one thread's share.
     pub fn share(&self, number: usize) -> Range<usize> {
         let count = self.products();
         count * number / self.shares..count * (number + 1) / self.shares
     }
 
-    /// The offsets of a product in left, right and out, the number of products from it on that are evenly spaced, and
-    /// their strides.
+    /// The offsets of a product in left, right and out, the number of evenly spaced products from this one on, and the
+    /// strides between them.
     pub fn run(&self, product: usize) -> ([isize; 3], usize, [isize; 3]) {
         let (mut start, mut rest) = ([0; 3], product);
         for dim in self.batch.iter().rev() {
@@ -109,12 +109,12 @@ impl SmallBatchPlan {
         }
     }
 
-    /// Elements of a buffer that holds a product until it is scaled or added.
+    /// Elements of the buffer that stores a product until it is scaled or added to out.
     pub fn share_elements(&self) -> usize {
         self.extents[0] * self.extents[1]
     }
 
-    /// Elements of workspace for all shares.
+    /// Elements of workspace for the shares of all threads.
     pub fn workspace_elements(&self) -> usize {
         self.shares * self.share_elements()
     }

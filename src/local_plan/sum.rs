@@ -1,11 +1,12 @@
 //! Plans sums over some dimensions of one tensor.
 //!
-//! Out is divided into units: single elements if the source's dimension of smallest stride is summed, stretches of
-//! elements if it is kept. Each unit is summed in a buffer and written once. The sum itself is a list of steps: lines,
-//! or pieces of long ones.
+//! Out is divided into units. If the source's dimension of smallest stride is summed, a unit is a single element;
+//! otherwise a unit is a stretch of elements. Each unit is summed in a buffer and written once. The sum of a unit is a
+//! list of steps: lines, or pieces of long lines.
 //!
 //! Invariants: units partition out, and steps partition the sum; threads share the units, or the steps of each unit if
-//! there are fewer units than threads; halves are added in a fixed order. Deliberately absent: access to the elements.
+//! there are fewer units than threads; the halves of a list of steps are added in a fixed order. Deliberately absent:
+//! access to the elements.
 
 use super::{Dim, Loops};
 
@@ -13,21 +14,22 @@ use super::{Dim, Loops};
 pub const UNIT: usize = 512;
 /// Maximum number of elements of a step along the sum.
 const STEP: usize = 1 << 13;
-/// A sum along fewer elements than this does not repay the cost of starting a line.
+/// Minimum number of elements along the sum for which starting a line pays off.
 const MIN_LINE_ELEMENTS: usize = 16;
-/// Elements below which a second thread costs more than it gains.
+/// Below this many elements, a second thread costs more than it gains.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
 /// How to sum a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
-    /// Loops over out with strides in source and out, then loops over the sum.
+    /// Loops over out, with strides in source and out. The loops over the sum are `sums`.
     pub kept: Loops<2>,
     pub sums: Loops<1>,
-    /// The innermost loop: of the sum (then its stride in out is 0), or of out.
+    /// The innermost loop. If `inside` is true, it is a loop of the sum, with stride 0 in out; otherwise it is a loop
+    /// of out.
     pub line: Dim<2>,
     pub inside: bool,
-    /// Maximum number of elements of the line in a step (if the line is along the sum) or in a unit.
+    /// Maximum number of elements of the line in a step, if the line is a loop of the sum, or in a unit otherwise.
     pub piece: usize,
     pub threads: usize,
 }
@@ -79,13 +81,13 @@ impl Sum {
         self.sums.iter().map(|d| d.extent).product::<usize>() * if self.inside { self.pieces() } else { 1 }
     }
 
-    /// The start of a unit in source and out, and its number of elements.
+    /// The start of a unit in source and out, and the number of elements of the unit.
     pub fn unit(&self, unit: usize) -> ([isize; 2], usize) {
         if self.inside { (offset(&self.kept, unit), 1) } else { self.piece_of(&self.kept, unit) }
     }
 
-    /// The start of a step, relative to the start of its unit, and its number of elements of the line (0 if the line is
-    /// a loop of out).
+    /// The start of a step relative to the start of its unit, and the number of elements of the line in the step. This
+    /// number is 0 if the line is a loop of out.
     pub fn step(&self, step: usize) -> (isize, usize) {
         if self.inside {
             let (piece, rest) = (step % self.pieces(), step / self.pieces());
@@ -106,7 +108,7 @@ impl Sum {
     }
 }
 
-/// The offsets of the loops' indices with the given number; the last loop runs fastest.
+/// The offsets of the iteration with the given number; the last loop is the innermost.
 fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
     let mut offset = [0; N];
     for dim in loops.iter().rev() {
@@ -117,7 +119,7 @@ fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
     offset
 }
 
-/// Fuses adjacent loops where every tensor allows it; the order is outermost first.
+/// Fuses adjacent loops where every tensor allows it. Loops are listed outermost first.
 fn fuse<const N: usize>(loops: &mut Loops<N>) {
     let mut at = 1;
     while at < loops.len() {

@@ -9,34 +9,34 @@ use crate::dtype::Dtype;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelFamily {
-    /// This crate's.
+    /// The micro-kernels of this crate.
     Own,
-    /// LIBXSMM's, generated for each size.
+    /// The micro-kernels of LIBXSMM, generated for each size.
     Xsmm,
-    /// LIBXSMM's for batches of small products, and this crate's for everything else.
+    /// The micro-kernels of LIBXSMM for batches of small products, and those of this crate for everything else.
     Mixed,
 }
 
-/// Bytes of a cache line on every machine that matters.
+/// Assumed bytes of a cache line, true of x86-64 and of most AArch64 processors.
 pub const CACHE_LINE: usize = 64;
 
-/// Below this many multiply-adds, waking a second thread for products costs more than it gains.
+/// Below this many multiply-adds, waking a second thread for matrix products costs more than it gains.
 pub(crate) const MIN_PARALLEL_MULTIPLY_ADDS: f64 = 400_000.0;
 
-/// From this many bytes on, out may be written past the caches: no cache keeps that much until it is read.
+/// Minimum bytes of out for which stores may bypass the caches: no cache keeps a tensor of this size until it is read.
 pub(super) const MIN_STREAMED_OUT_BYTES: usize = 16 << 20;
 
-/// Bytes of data cache that one core can count on.
+/// Bytes of data cache that are available to one core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Caches {
-    /// The first level.
+    /// Bytes of the first-level data cache.
     pub l1: usize,
-    /// The second level.
+    /// Bytes of the second-level cache.
     pub l2: usize,
 }
 
 impl Default for Caches {
-    /// Sizes that most present-day cores have at least.
+    /// Most current cores have caches of at least these sizes.
     fn default() -> Caches {
         Caches { l1: 32 << 10, l2: 512 << 10 }
     }

@@ -1,6 +1,6 @@
 //! Plans operations with one input and one output tensor: turns labels and layouts into a [`Permute`] or a [`Sum`].
 //!
-//! A diagonal is a dimension whose stride is the sum of the strides of its repeated label, so it costs nothing extra.
+//! A diagonal costs nothing extra: it is a dimension whose stride is the sum of the strides of the repeated label.
 
 use super::{Dim, Layout, Loops, Permute, Sum};
 
@@ -20,8 +20,8 @@ pub enum UnaryBody {
     Sum(Sum),
 }
 
-/// Plans out = input: repeated labels of the input are diagonals, labels missing from out are summed, and dimensions
-/// are in the order of out.
+/// Plans out = input. Repeated labels of the input denote diagonals, labels missing from out are summed over, and
+/// dimensions are permuted to the order of out.
 ///
 /// # Panics
 /// If a label of out is repeated or not in the input, or one label has different extents.
@@ -55,12 +55,13 @@ pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: u
 }
 
 impl UnaryPlan {
-    /// The operation. Read-only, as kernels rely on it to stay inside the tensors it was planned for.
+    /// The operation. Read-only, because kernels rely on its offsets to stay inside the tensors that it was planned
+    /// for.
     pub fn body(&self) -> &UnaryBody {
         &self.body
     }
 
-    /// Whether a tensor (0 input, 1 out) has the layout that this was planned for.
+    /// Whether a tensor (0 input, 1 out) has the layout that the operation was planned for.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
         self.extents[tensor] == extents && self.strides[tensor] == strides
     }

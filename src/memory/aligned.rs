@@ -1,8 +1,8 @@
 //! Owned memory, aligned to cache lines and zeroed.
 //!
-//! Zeroed pages come from the system untouched, so the first write decides their placement (first touch). Failure to
-//! allocate is an error with a size, never an abort. If processes share a node, large memory is allocated so that the
-//! others can read it ([`Segment`]).
+//! The system maps zeroed pages lazily, so the first write to a page decides its NUMA domain (first touch). A failed
+//! allocation returns an error with its size and never aborts. If several ranks are processes of one host, large
+//! buffers are allocated such that the other processes can read them ([`Segment`]).
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ pub struct OutOfMemory {
     pub bytes: usize,
 }
 
-/// Alignment of every owned buffer: one cache line, and the widest vector.
+/// Alignment of every owned buffer: the bytes of a cache line, and of the widest vector register.
 const ALIGNMENT: usize = 64;
 
-/// Zeroed bytes at a 64-byte boundary.
+/// Owned bytes, initially zero, aligned to 64 bytes.
 #[derive(Debug)]
 pub struct Aligned {
     memory: Memory,
@@ -38,7 +38,7 @@ impl Aligned {
     /// Allocates `bytes` zeroed bytes and counts them in `footprint`.
     ///
     /// # Errors
-    /// [`OutOfMemory`] when the system refuses or the size overflows.
+    /// Returns [`OutOfMemory`] if the system refuses or the size overflows.
     pub fn zeroed(bytes: usize, footprint: &Arc<Footprint>) -> Result<Aligned, OutOfMemory> {
         match Segment::new(bytes) {
             Some(segment) => Ok(Self::of(Memory::Readable(segment), footprint)),
@@ -46,10 +46,10 @@ impl Aligned {
         }
     }
 
-    /// As [`Aligned::zeroed`], for memory that no other process reads.
+    /// Like [`Aligned::zeroed`], but other processes cannot read the memory.
     ///
     /// # Errors
-    /// As [`Aligned::zeroed`].
+    /// The same as for [`Aligned::zeroed`].
     pub fn private(bytes: usize, footprint: &Arc<Footprint>) -> Result<Aligned, OutOfMemory> {
         let memory = Zeroed::new(bytes, ALIGNMENT).ok_or(OutOfMemory { bytes })?;
         Ok(Self::of(Memory::Own(memory), footprint))
@@ -80,8 +80,8 @@ impl Aligned {
     }
 
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: the start points at `len` initialised bytes that live as long as `self`, and nothing writes them
-        // while the shared borrow lasts (writers need `&mut self`, or a store that has taken `self` over).
+        // SAFETY: the start points to `len` initialised bytes that live as long as `self`. Nothing writes them while
+        // the shared borrow lasts: writers need `&mut self`, or a store to which `self` has been handed over.
         unsafe { std::slice::from_raw_parts(self.as_ptr(), self.len()) }
     }
 

@@ -1,6 +1,6 @@
 //! A dense array of elements in owned memory.
 //!
-//! Invariant: row-major, without gaps. Its pages are untouched until the first write.
+//! Invariant: elements are contiguous in row-major order. Pages are not touched before the first write.
 
 use std::marker::PhantomData;
 
@@ -19,7 +19,7 @@ pub struct Array<T> {
 
 impl<T: Element> Array<T> {
     /// # Errors
-    /// [`OutOfMemory`] when the system refuses or the size overflows.
+    /// Returns [`OutOfMemory`] if the system refuses or the size overflows.
     pub fn zeros(extents: Vec<usize>) -> Result<Array<T>, OutOfMemory> {
         let bytes = extents.iter().try_fold(size_of::<T>(), |bytes, &extent| bytes.checked_mul(extent));
         let memory = Aligned::zeroed(bytes.ok_or(OutOfMemory { bytes: usize::MAX })?, &Default::default())?;
@@ -29,12 +29,12 @@ impl<T: Element> Array<T> {
     /// All elements, in row-major order.
     pub fn as_slice(&self) -> &[T] {
         let bytes = self.memory.as_slice();
-        // SAFETY: the memory has that many elements at an alignment of 64, and `Element` is sealed: every byte pattern
-        // is a valid value of each element type.
+        // SAFETY: the memory contains this many elements and is aligned to 64 bytes. `Element` is sealed, and every
+        // byte pattern is a valid value of each of its types.
         unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) }
     }
 
-    /// All elements, to write into.
+    /// All elements in row-major order, mutable.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         let bytes = self.memory.as_mut_slice();
         // SAFETY: as above, and the borrow is exclusive.
@@ -55,7 +55,7 @@ impl<T: Element> Array<T> {
 
 impl<T: Element> Clone for Array<T> {
     /// # Panics
-    /// When memory runs out.
+    /// Panics if memory cannot be allocated.
     fn clone(&self) -> Array<T> {
         let mut copy = Array::zeros(self.extents.clone()).unwrap_or_else(|error| panic!("{error}"));
         copy.as_mut_slice().copy_from_slice(self.as_slice());

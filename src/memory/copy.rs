@@ -1,24 +1,24 @@
-//! Copies between distinct memory, through the caches or past them.
+//! Copies between disjoint memory ranges, through the caches or with streaming stores, which bypass the caches.
 //!
 //! ```text
 //! cached      core 0 stores a line --> its cache --> fetched by core 1, line by line      fast if both share a cache
 //! streaming   core 0 stores a line ---> memory ----> prefetched by core 1                 the same in both cases
 //! ```
 //!
-//! Where two cores share no cache, lines that one has written and the other fetches were measured at 2.5 GB/s, streamed
-//! ones at 15 to 22; where they share one, 16 and 13 (Zen 4, pieces of 256 KiB).
+//! Measured on Zen 4 with pieces of 256 KiB: between cores that share no cache, 2.5 GB/s cached and 15 to 22 GB/s
+//! streaming; between cores that share a cache, 16 GB/s cached and 13 GB/s streaming.
 //!
-//! Invariant: when the copy returns, streaming stores are ordered before every later store of the thread, so a flag
-//! that is stored with release afterwards publishes them. Deliberately absent: copies in any other order of elements
-//! (`strided`), and streaming stores on other systems than x86-64, where both kinds are the same: not measured there.
+//! Invariant: when the copy returns, its streaming stores are ordered before every later store of the thread, so a
+//! later store of a flag with release ordering publishes them. Deliberately absent: copies that reorder elements
+//! (`strided`), and streaming stores on architectures other than x86-64. There, both kinds of copy are the same.
 
 /// The kind of stores that a copy uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreKind {
-    /// Into the caches: the writer, or a core that shares its cache, reads the bytes soon.
+    /// Stores into the caches. Suited for bytes that the writer, or a core that shares its cache, reads soon.
     Cached,
-    /// Past the caches, if a run has enough bytes: another core reads them, or no core does before the cache is full of
-    /// other bytes.
+    /// Stores that bypass the caches, if a run has at least 1 KiB. Suited for bytes that a core with other caches
+    /// reads, or that would be evicted before any core reads them.
     Streaming,
 }
 
@@ -26,8 +26,8 @@ impl StoreKind {
     /// Copies `bytes` bytes.
     ///
     /// # Safety
-    /// `from` can be read and `into` written for `bytes` bytes; nothing else writes `from` or accesses `into` during
-    /// the call; they do not overlap.
+    /// `from` is valid for reads and `into` for writes of `bytes` bytes. During the call, nothing else writes to `from`
+    /// or accesses `into`. The two ranges do not overlap.
     #[inline]
     pub(super) unsafe fn copy(self, from: *const u8, into: *mut u8, bytes: usize) {
         match self {
@@ -39,11 +39,11 @@ impl StoreKind {
     }
 }
 
-/// In shorter runs, too many cache lines are partial.
+/// Minimum bytes of a streaming copy. In shorter runs, too large a share of the bytes is in partial cache lines.
 const MIN_STREAMED_BYTES: usize = 1 << 10;
 
 /// # Safety
-/// As [`StoreKind::copy`].
+/// The same as for [`StoreKind::copy`].
 #[cfg(target_arch = "x86_64")]
 unsafe fn stream(from: *const u8, into: *mut u8, bytes: usize) {
     use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
@@ -51,8 +51,8 @@ unsafe fn stream(from: *const u8, into: *mut u8, bytes: usize) {
     const VECTORS_PER_LINE: usize = LINE / size_of::<__m128i>();
     let head = into.align_offset(LINE).min(bytes);
     let lines = (bytes - head) / LINE;
-    // SAFETY: head, whole lines and the rest add up to `bytes`; lines of `into` are aligned; SSE2 belongs to x86-64;
-    // the fence orders these stores, like any others, before later stores that announce them.
+    // SAFETY: the head, the full lines and the rest add up to `bytes`; full lines of `into` are aligned; every x86-64
+    // has SSE2; the fence orders the streaming stores before later stores that announce the data.
     unsafe {
         std::ptr::copy_nonoverlapping(from, into, head);
         let (mut source, mut target) = (from.add(head).cast::<__m128i>(), into.add(head).cast::<__m128i>());
@@ -67,7 +67,7 @@ unsafe fn stream(from: *const u8, into: *mut u8, bytes: usize) {
 }
 
 /// # Safety
-/// As [`StoreKind::copy`].
+/// The same as for [`StoreKind::copy`].
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn stream(from: *const u8, into: *mut u8, bytes: usize) {
     // SAFETY: the caller's contract.

@@ -1,10 +1,10 @@
 //! Leases: the right to read, or to read and write, one box of one buffer until dropped.
 //!
-//! A lease is [`Send`], so a sender's lease can travel to the thread of the receiver, which copies out of it and drops
-//! it.
+//! A lease is [`Send`]: a sender can pass its lease to the thread of the receiver, which copies the box and then drops
+//! the lease.
 //!
-//! Invariant: while a [`WriteLease`] lives, no other lease touches its box (the ledger of [`Store`] enforces this), so
-//! a `&self`/`&mut self` view of the right element type is sound.
+//! Invariant: while a [`WriteLease`] is alive, no other live lease overlaps its box. The ledger of [`Store`] enforces
+//! this, so views of the box through `&self` and `&mut self` are sound if they have the right element type.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::strided::Strided;
 use crate::dtype::Dtype;
 use crate::kernel::{Element, Tensor, TensorMut};
 
-/// The common part of both kinds of lease: a location, and an entry in the ledger.
+/// The data of both kinds of lease: a location, and the number of an entry in the ledger.
 #[derive(Debug)]
 struct Lease {
     store: Arc<Store>,
@@ -49,8 +49,8 @@ impl Lease {
         if self.strided().elements() == 0 {
             return slot.origin;
         }
-        // SAFETY: the box lies inside the slot's array (checked by `Store::locate`) and has an element, so its first
-        // element is inside the allocation that the slot describes.
+        // SAFETY: the box is inside the slot's array, as `Store::locate` has checked, and it is not empty. Its first
+        // element is therefore inside the allocation that the slot describes.
         unsafe { slot.origin.offset(self.place.offset * self.dtype().size() as isize) }
     }
 
@@ -62,7 +62,8 @@ impl Lease {
         self.strided().is_dense().then(|| (self.start(), self.bytes()))
     }
 
-    /// Visits the runs of dense bytes, in row-major order, as (byte offset from the start, bytes).
+    /// Calls `visit(offset, length)` for each dense run in row-major order. Both are in bytes; offsets count from the
+    /// start of the box.
     fn for_each_run(&self, mut visit: impl FnMut(isize, usize)) {
         let size = self.dtype().size();
         let (dims, run) = self.strided().dense_suffix();
@@ -75,27 +76,28 @@ impl Lease {
     /// The address of the first element of the box.
     ///
     /// # Panics
-    /// When `T` is not the element type of the buffer.
+    /// Panics if `T` is not the element type of the buffer.
     fn typed<T: Element>(&self) -> *mut T {
         assert!(T::DTYPE == self.dtype(), "the buffer holds {}, not {}", self.dtype(), T::DTYPE);
         self.start().cast()
     }
 
-    /// Extents and strides as ndarray expects them: negative strides move the origin to the lowest address.
+    /// Origin, extents and strides as ndarray expects them. ndarray needs nonnegative strides here, so dimensions with
+    /// negative strides are reversed: the origin moves to the lowest address.
     fn array_parts<T: Element>(&self) -> (*mut T, IxDyn, IxDyn) {
         let mut start = self.typed::<T>();
         let mut strides = IxDyn::zeros(self.strided().strides.len());
         for (d, (&stride, &extent)) in self.strided().strides.iter().zip(&self.strided().extents).enumerate() {
             strides[d] = stride.unsigned_abs();
             if stride < 0 && extent > 0 && self.strided().elements() > 0 {
-                // SAFETY: moves to the last index of this dimension, which is an element of the box.
+                // SAFETY: the new start is the element at the last index of this dimension, which is in the box.
                 start = unsafe { start.offset(stride * (extent as isize - 1)) };
             }
         }
         (start, IxDyn(&self.strided().extents), strides)
     }
 
-    /// The dimensions that [`Lease::array_parts`] has reversed.
+    /// The dimensions that [`Lease::array_parts`] reverses.
     fn flipped(&self) -> impl Iterator<Item = Axis> + '_ {
         let dims = self.strided().strides.iter().zip(&self.strided().extents).enumerate();
         dims.filter(|(_, (stride, extent))| **stride < 0 && **extent > 0).map(|(d, _)| Axis(d))
@@ -114,7 +116,7 @@ impl Store {
     /// Leases the box `bounds` of `buffer` for reading.
     ///
     /// # Errors
-    /// The buffer does not exist, the box leaves it, or a live lease writes into the box.
+    /// Fails if the buffer does not exist, if the box is not inside it, or if a live write lease overlaps the box.
     pub fn read(self: &Arc<Self>, buffer: usize, bounds: &[Range<usize>]) -> Result<ReadLease, LeaseError> {
         let place = self.locate(buffer, bounds)?;
         let id = self.enter(&place, bounds, false)?;
@@ -124,7 +126,7 @@ impl Store {
     /// Leases the box `bounds` of `buffer` for reading and writing.
     ///
     /// # Errors
-    /// As [`Store::read`]; also when a live lease reads the box, and when the buffer is an operand.
+    /// Fails in the cases of [`Store::read`], if a live read lease overlaps the box, and if the buffer is an operand.
     pub fn write(self: &Arc<Self>, buffer: usize, bounds: &[Range<usize>]) -> Result<WriteLease, LeaseError> {
         let place = self.locate(buffer, bounds)?;
         if !self.slot(buffer).writable {
@@ -172,11 +174,12 @@ impl ReadLease {
     /// The box as an array.
     ///
     /// # Panics
-    /// When `T` is not the element type of the buffer.
+    /// Panics if `T` is not the element type of the buffer.
     pub fn view<T: Element>(&self) -> ArrayViewD<'_, T> {
         let (start, extents, strides) = self.0.array_parts::<T>();
-        // SAFETY: every index reaches an element of the box, which holds initialised `T` (the slot came from memory of
-        // this dtype, zeroed or the user's), and no lease that writes it is alive while this one is.
+        // SAFETY: every index is an element of the box. The box contains initialised values of `T`: the slot was
+        // created from memory of this dtype, which was zeroed or belongs to the user. While this lease is alive, no
+        // live write lease overlaps the box.
         let mut view = unsafe { ArrayViewD::from_shape_ptr(extents.strides(strides), start.cast_const()) };
         self.0.flipped().for_each(|axis| view.invert_axis(axis));
         view
@@ -185,25 +188,26 @@ impl ReadLease {
     /// The box as an argument of kernels.
     ///
     /// # Panics
-    /// When `T` is not the element type of the buffer.
+    /// Panics if `T` is not the element type of the buffer.
     pub fn tensor<T: Element>(&self) -> Tensor<'_, T> {
         let Strided { extents, strides } = self.0.strided();
-        // SAFETY: as in `view`; here strides keep their signs.
+        // SAFETY: as in `view`, except that strides keep their signs.
         unsafe { Tensor::new(self.0.typed(), extents, strides) }
     }
 
     /// The bytes of the box, if they are contiguous in row-major order.
     pub fn as_dense(&self) -> Option<&[u8]> {
-        // SAFETY: a dense box is `bytes` initialised bytes, and nothing writes them while the lease lives.
+        // SAFETY: a dense box is `bytes` initialised bytes, and nothing writes them while the lease is alive.
         self.0.dense_bytes().map(|(start, bytes)| unsafe { std::slice::from_raw_parts(start, bytes) })
     }
 
-    /// Copies the box, row-major, into `out`, which has exactly its size.
+    /// Copies the box in row-major order into `out`, which must have exactly the size of the box.
     pub fn pack(&self, out: &mut [u8]) {
         assert!(out.len() == self.bytes(), "the target has the size of the box");
         let (start, mut done) = (self.0.start(), 0);
         self.0.for_each_run(|offset, bytes| {
-            // SAFETY: the run lies inside the leased box; `out` is a distinct exclusive slice with room (asserted).
+            // SAFETY: the run is inside the leased box; `out` is a disjoint exclusive slice with enough room, as
+            // asserted.
             unsafe { std::ptr::copy_nonoverlapping(start.offset(offset), out[done..done + bytes].as_mut_ptr(), bytes) };
             done += bytes;
         });
@@ -223,47 +227,47 @@ impl WriteLease {
         &self.0.strided().extents
     }
 
-    /// The box as an array to write into.
+    /// The box as a mutable array.
     ///
     /// # Panics
-    /// When `T` is not the element type of the buffer.
+    /// Panics if `T` is not the element type of the buffer.
     pub fn view_mut<T: Element>(&mut self) -> ArrayViewMutD<'_, T> {
         let (start, extents, strides) = self.0.array_parts::<T>();
-        // SAFETY: as in `ReadLease::view`, and no other lease of any kind overlaps the box. Writable slots come from an
-        // owned dense array or from an `ArrayViewMut`, so distinct indices are distinct elements.
+        // SAFETY: as in `ReadLease::view`, and no other lease of any kind overlaps the box. Writable slots are created
+        // from an owned dense array or from an `ArrayViewMut`, so distinct indices are distinct elements.
         let mut view = unsafe { ArrayViewMutD::from_shape_ptr(extents.strides(strides), start) };
         self.0.flipped().for_each(|axis| view.invert_axis(axis));
         view
     }
 
-    /// The box as an argument of kernels, to write into.
+    /// The box as a mutable argument of kernels.
     ///
     /// # Panics
-    /// When `T` is not the element type of the buffer.
+    /// Panics if `T` is not the element type of the buffer.
     pub fn tensor_mut<T: Element>(&mut self) -> TensorMut<'_, T> {
         let Strided { extents, strides } = self.0.strided();
-        // SAFETY: as in `view_mut`; here strides keep their signs.
+        // SAFETY: as in `view_mut`, except that strides keep their signs.
         unsafe { TensorMut::new(self.0.typed(), extents, strides) }
     }
 
     /// The bytes of the box, if they are contiguous in row-major order.
     pub fn as_dense_mut(&mut self) -> Option<&mut [u8]> {
-        // SAFETY: a dense box is `bytes` initialised bytes, and nothing else touches them while the lease lives.
+        // SAFETY: a dense box is `bytes` initialised bytes, and nothing else accesses them while the lease is alive.
         self.0.dense_bytes().map(|(start, bytes)| unsafe { std::slice::from_raw_parts_mut(start, bytes) })
     }
 
-    /// Fills the box, row-major, from `from`, which has exactly its size.
+    /// Fills the box in row-major order from `from`, which must have exactly the size of the box.
     pub fn unpack(&mut self, from: &[u8]) {
         assert!(from.len() == self.bytes(), "the source has the size of the box");
         let (start, mut done) = (self.0.start(), 0);
         self.0.for_each_run(|offset, bytes| {
-            // SAFETY: the run lies inside the exclusively leased box; `from` is a distinct slice with enough bytes.
+            // SAFETY: the run is inside the exclusively leased box; `from` is a disjoint slice with enough bytes.
             unsafe { std::ptr::copy_nonoverlapping(from[done..done + bytes].as_ptr(), start.offset(offset), bytes) };
             done += bytes;
         });
     }
 
-    /// Copies a box of the same extents and element type; the strides may differ.
+    /// Copies a box of the same extents and element type into this box. The strides may differ.
     pub fn copy_from(&mut self, from: &ReadLease) {
         assert!(self.extents() == from.extents() && self.0.dtype() == from.0.dtype(), "the boxes have one shape");
         if let Some(dense) = from.as_dense() {
@@ -283,8 +287,8 @@ impl WriteLease {
         let run: usize = target.extents[leading..].iter().product::<usize>() * size;
         let (read, write) = (from.0.start(), self.0.start());
         Strided::for_each_leading_of([source, target], leading, |[source, target]| {
-            // SAFETY: both offsets are elements of their boxes and `run` bytes from there are dense in both; the boxes
-            // do not overlap, since a write lease excludes every other lease of its box.
+            // SAFETY: each offset is an element of its box, and the `run` bytes from there are dense in both boxes. The
+            // boxes do not overlap, because a write lease excludes every other lease that overlaps its box.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     read.offset(source * size as isize),

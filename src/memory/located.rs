@@ -1,5 +1,4 @@
-//! Boxes at addresses of this process, regardless of the owner: leased ones, and those of other processes that are
-//! mapped.
+//! Boxes at addresses of this process: leased boxes, and mapped boxes of other processes.
 //!
 //! Invariant: the address and the shape of a box do not change.
 
@@ -7,7 +6,7 @@ use super::strided::Strided;
 
 /// A box at an address of this process.
 pub(super) trait Located {
-    /// The address of its first element.
+    /// The address of the first element.
     fn start(&self) -> *mut u8;
 
     fn strided(&self) -> &Strided;

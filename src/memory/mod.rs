@@ -1,14 +1,13 @@
-//! Buffers, and the only way to touch them: leases.
+//! Buffers, which are accessed through leases only.
 //!
-//! A rank's buffers live in a [`Store`]: some own their memory ([`Aligned`]), some borrow an operand or an output of
-//! the user for one run. Nothing else writes to them, and another process that reads some of them (`remote_view`) does
-//! so under a lease. A task leases the boxes that it reads and writes. The ledger of the store refuses a lease that
-//! would overlap a live one in a conflicting way, so a wrong schedule ends in an error and never in a data race,
-//! whatever verified it before.
+//! The buffers of a rank are in a [`Store`]. Some buffers own their memory ([`Aligned`]); others borrow an operand or
+//! an output of the user for one run. A task leases the boxes that it reads and writes. If another process reads a box
+//! in place (`remote_view`), its owner holds a lease meanwhile. The ledger of the store refuses a lease that conflicts
+//! with a live one, so a wrong schedule ends in an error and never in a data race, even if it has passed verification.
 //!
-//! Invariants: a lease keeps its store alive; a store whose memory is borrowed is dropped before the borrow ends
-//! ([`Store::close`]). Buffers may share memory; a lease of one then excludes leases of the others. Deliberately
-//! absent: any knowledge of tasks, ranks or labels.
+//! Invariants: a lease keeps its store alive; a store that borrows memory is closed before the borrow ends
+//! ([`Store::close`]). Buffers may share memory. A lease of one buffer then conflicts with leases of the others, unless
+//! both only read. Deliberately absent: tasks, ranks and labels.
 
 mod aligned;
 mod array;
@@ -43,8 +42,9 @@ pub use store::{LeaseError, Slot, Store};
 pub use stream::{Incoming, Outgoing, RemoteReader};
 pub use strided::Strided;
 
-// These live in `kernel`, because code below this module allocates and reports, too.
+// These are defined in `kernel`, because kernels also allocate memory and report errors, and this module imports
+// `kernel`.
 pub use crate::kernel::{ReportingAllocator, end_at_once, fallible, report_with, share_few_addresses};
-// Code that reads memory of other processes prefetches it, but must not depend on kernels.
+// `comm` prefetches memory of other processes through this re-export, because it must not import `kernel`.
 #[cfg(feature = "mpi")]
 pub(crate) use crate::kernel::prefetch;

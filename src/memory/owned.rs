@@ -1,6 +1,6 @@
-//! Vectors and arrays whose size comes from input: a lack of memory is an error, never an abort.
+//! Vectors and arrays whose size depends on input. A lack of memory is an error and never an abort.
 //!
-//! Invariant: zeroed pages come from the system untouched, so the first write decides their placement.
+//! Invariant: the system maps zeroed pages lazily, so the first write to a page decides its NUMA domain.
 
 use std::alloc::{Layout, alloc_zeroed};
 
@@ -12,7 +12,7 @@ use crate::kernel::Element;
 /// A vector of zeros.
 ///
 /// # Errors
-/// [`OutOfMemory`] when the system refuses or the size overflows.
+/// Returns [`OutOfMemory`] if the system refuses or the size overflows.
 pub fn zeros<T: Element>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     let bytes = elements.saturating_mul(size_of::<T>());
     let layout = Layout::array::<T>(elements).map_err(|_| OutOfMemory { bytes })?;
@@ -24,15 +24,15 @@ pub fn zeros<T: Element>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     if start.is_null() {
         return Err(OutOfMemory { bytes });
     }
-    // SAFETY: this allocator returned the memory for a layout of `elements` elements, and zero bytes are a valid value
-    // of each element type (`Element` is sealed).
+    // SAFETY: the global allocator returned the memory for a layout of `elements` elements. `Element` is sealed, and
+    // zero bytes are a valid value of each of its types.
     Ok(unsafe { Vec::from_raw_parts(start, elements, elements) })
 }
 
 /// A row-major array of zeros.
 ///
 /// # Errors
-/// As [`zeros`].
+/// The same as for [`zeros`].
 pub fn zero_array<T: Element>(extents: &[usize]) -> Result<ArrayD<T>, OutOfMemory> {
     let elements = extents.iter().try_fold(1usize, |elements, &extent| elements.checked_mul(extent));
     let values = zeros(elements.ok_or(OutOfMemory { bytes: usize::MAX })?)?;
@@ -43,7 +43,7 @@ pub fn zero_array<T: Element>(extents: &[usize]) -> Result<ArrayD<T>, OutOfMemor
 /// A row-major copy.
 ///
 /// # Errors
-/// As [`zeros`].
+/// The same as for [`zeros`].
 pub fn copy_of<T: Element>(view: &ArrayViewD<'_, T>) -> Result<ArrayD<T>, OutOfMemory> {
     let mut copy = zero_array(view.shape())?;
     copy.assign(view);
@@ -53,7 +53,7 @@ pub fn copy_of<T: Element>(view: &ArrayViewD<'_, T>) -> Result<ArrayD<T>, OutOfM
 /// An empty vector with room for `elements` elements.
 ///
 /// # Errors
-/// As [`zeros`].
+/// The same as for [`zeros`].
 pub fn room_for<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut memory = Vec::new();
     let had = fallible(|| memory.try_reserve_exact(elements));
@@ -61,12 +61,12 @@ pub fn room_for<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     Ok(memory)
 }
 
-/// Checks that `bytes` bytes could be allocated now; they are freed at once.
+/// Checks that `bytes` bytes can be allocated now, by allocating and freeing them.
 ///
 /// # Errors
-/// [`OutOfMemory`] when the system refuses.
+/// Returns [`OutOfMemory`] if the system refuses.
 pub fn probe(bytes: usize) -> Result<(), OutOfMemory> {
-    // Without it, the compiler may remove the unused allocation.
+    // Without `black_box`, the compiler may remove the unused allocation.
     std::hint::black_box(room_for::<u8>(bytes)).map(drop)
 }
 
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn too_much_is_an_error() {
-        // More than any address space has, and more than `usize` can express.
+        // Sizes beyond any address space, and sizes in bytes that overflow `usize`.
         for elements in [usize::MAX / 16, usize::MAX / 4, usize::MAX] {
             let bytes = elements.saturating_mul(4);
             assert_eq!(zeros::<f32>(elements), Err(OutOfMemory { bytes }));

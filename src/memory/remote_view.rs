@@ -5,8 +5,8 @@
 //! peer      ExportedView  ->  Remote, in its own mapping of segment 7        checked to be inside the segment
 //! ```
 //!
-//! Invariant: all elements of a box are in one segment. Deliberately absent: how peers send each other boxes, and
-//! report that they are done.
+//! Invariant: all elements of a box are in one segment. Deliberately absent: the messages that send views to a peer,
+//! and that report the end of a read.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use super::located::Located;
 use super::segment::{Mapping, Segment, SegmentHandle};
 use super::strided::Strided;
 
-/// A box in a segment of its owner.
+/// A box in a segment of its owner, in a form that can be sent to a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedView {
     pub segment: SegmentHandle,
@@ -26,10 +26,10 @@ pub struct ExportedView {
     pub strided: Strided,
 }
 
-/// A box of another process.
+/// A box of another process, in this process's own mapping of the segment.
 #[derive(Debug)]
 pub struct Remote {
-    /// Bytes from the start of the mapping.
+    /// Bytes from the start of the mapping to the first element.
     offset: usize,
     element: usize,
     strided: Strided,
@@ -37,14 +37,14 @@ pub struct Remote {
 }
 
 impl ExportedView {
-    /// Where other processes can read a box; `None` if it is not in a segment.
+    /// The location at which other processes can read a box; `None` if the box is not inside one segment.
     pub(super) fn of(placed: &impl Located) -> Option<ExportedView> {
         let (segment, offset) = Segment::find(placed.start() as usize)?;
         let lent = ExportedView { segment, offset, element: placed.element(), strided: placed.strided().clone() };
         lent.is_inside().then_some(lent)
     }
 
-    /// A view of all of `memory`, if it is a segment.
+    /// A view of the whole of `memory`; `None` if it is not a segment.
     pub fn sample(memory: &Aligned) -> Option<ExportedView> {
         let (segment, offset) = Segment::find(memory.as_ptr() as usize)?;
         Some(ExportedView { segment, offset, element: 1, strided: Strided::row_major(&[memory.len()]) })
@@ -72,7 +72,7 @@ impl Remote {
 
 impl Located for Remote {
     fn start(&self) -> *mut u8 {
-        // SAFETY: the offset lies inside the mapping, as `new` has checked.
+        // SAFETY: the offset is inside the mapping, as `new` has checked.
         unsafe { self.mapping.start().as_ptr().add(self.offset) }
     }
 

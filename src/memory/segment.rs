@@ -1,19 +1,20 @@
-//! Memory that other processes of this host may read: a file without a name, mapped by its owner here, and elsewhere by
-//! any process that receives its description.
+//! Memory that other processes of this host may read. A segment is an anonymous in-memory file (memfd). Its owner maps
+//! the file for writing, and any process that receives the [`SegmentHandle`] can map it for reading.
 //!
 //! ```text
 //! owner    Segment::new(65536)     id 7, file 12 of process 4711    a box of it: 7, 12, offset 512, extents, strides
 //! peer     Mapping::of(4711, ..)                                    the same bytes, read only, if it is the same file
 //! ```
 //!
-//! Invariants: while a segment lives, the process knows the addresses inside it ([`Segment::find`]). Its memory returns
-//! to the system when its owner drops it, even if others still map it. A process has at most [`MAX_SEGMENTS`] at a
-//! time, as each is an open file. It has none where the system accounts for memory when it is allocated, and none
-//! larger than the machine's memory: a refusal of other memory is an error, here it would be a signal. It has none
-//! where the address space is limited (`ulimit -v`): segments that are gone stay mapped elsewhere for a while, and
-//! would count there. Deliberately absent: systems other than Linux, and writing by others. A forked process shares
-//! segments with its parent, where other memory is copied: each sees the other's writes, and once the parent has
-//! dropped a segment, the child must not touch it.
+//! Invariants: [`Segment::find`] finds every live segment of the process by any address inside it. When its owner drops
+//! a segment, its memory returns to the system, even if other processes still map it. A process has at most
+//! [`MAX_SEGMENTS`] segments at a time, because each is an open file. There are no segments under strict overcommit,
+//! and none is larger than the machine's memory: if ordinary memory runs out, the allocation fails, but if the memory
+//! of a file runs out, the first access raises a signal. There are no segments if the address space is limited (`ulimit
+//! -v`), because peers keep dropped segments mapped for a while, and these mappings would count towards the limit.
+//! Deliberately absent: systems other than Linux, and writes by other processes. After a fork, ordinary memory is
+//! copied on write, but segments stay shared: parent and child see each other's writes. The child must not access a
+//! segment that the parent has dropped.
 
 use std::collections::BTreeMap;
 use std::io::{Error, Result};
@@ -21,11 +22,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
-/// Maximum segments of a process at a time.
+/// Maximum number of live segments of a process.
 const MAX_SEGMENTS: usize = 256;
-/// Smaller memory is not worth a file.
+/// Minimum bytes of a segment. Smaller memory does not justify the cost of a file.
 const MIN_SEGMENT_BYTES: usize = 64 << 10;
-/// Larger memory needs huge pages, which not all systems have for files.
+/// Maximum bytes of a segment on systems without huge pages for files. Larger memory needs huge pages to be fast.
 const MAX_SMALL_PAGE_BYTES: usize = 16 << 20;
 
 /// The number of live [`WantedSegments`].
@@ -34,19 +35,19 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Live segments by the address of their first byte.
 static LIVE: Mutex<BTreeMap<usize, SegmentHandle>> = Mutex::new(BTreeMap::new());
 
-/// The owner's description of a segment.
+/// Describes a segment to other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentHandle {
-    /// Never used again in this process.
+    /// Unique among all segments that the owner's process ever creates.
     pub id: u64,
     /// The file descriptor in the owner's process.
     pub file: i32,
     pub bytes: usize,
-    /// The numbers of its file system and of the file itself, which no other file has.
+    /// Device and inode number, which together identify the file.
     pub identity: [u64; 2],
 }
 
-/// A request for segments: as long as any of these lives, new large buffers of this process are segments where
+/// A request for segments. While at least one such value is alive, new large buffers of this process are segments if
 /// possible.
 #[derive(Debug)]
 pub struct WantedSegments(());
@@ -80,25 +81,25 @@ pub fn machine_bytes() -> Option<usize> {
 }
 
 fn live() -> MutexGuard<'static, BTreeMap<usize, SegmentHandle>> {
-    // Each change of the list is one call, so a panic cannot leave it half changed.
+    // Each change of the map is one call, so a panic cannot leave it inconsistent.
     LIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Memory that other processes may read, zeroed and untouched.
+/// Memory that other processes may read. It is initially zero, and its pages are not yet touched.
 #[derive(Debug)]
 pub(super) struct Segment {
     start: NonNull<u8>,
     bytes: usize,
     /// The process that created it.
     process: u32,
-    // Closed last.
+    // Closed last, after `drop` has unmapped the memory.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are no segments"))]
     file: system::File,
 }
 
-// SAFETY: the bytes are owned, as in a Box<[u8]>; peers only read them while a lease of the owner lasts.
+// SAFETY: the bytes are owned, as in a Box<[u8]>; peers only read them, and only while the owner holds a lease.
 unsafe impl Send for Segment {}
-// SAFETY: as above; &self gives out the address and the size only.
+// SAFETY: as above; through `&self`, only the address and the size are accessible.
 unsafe impl Sync for Segment {}
 
 impl Segment {
@@ -130,7 +131,7 @@ impl Segment {
         self.bytes
     }
 
-    /// The segment that contains an address, and the offset from its start.
+    /// The segment that contains an address, and the offset of the address from the start of the segment.
     pub(super) fn find(address: usize) -> Option<(SegmentHandle, usize)> {
         let live = live();
         let (&start, &known) = live.range(..=address).next_back()?;
@@ -141,9 +142,9 @@ impl Segment {
 impl Drop for Segment {
     fn drop(&mut self) {
         live().remove(&(self.start.as_ptr() as usize));
-        // SAFETY: mapped by `new` with as many bytes, and the address is not used any more.
+        // SAFETY: `new` mapped `bytes` bytes at `start`, and nothing uses the address any more.
         unsafe { system::unmap(self.start, self.bytes) };
-        // A forked process has the file, too, but must not empty it.
+        // A forked child also has the file, but must not truncate it.
         if self.process == std::process::id() {
             system::empty(&self.file);
         }
@@ -158,11 +159,11 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps a segment of a process of this host. Its bytes may be read only while the other process lends them: at
-    /// other times they change, or are gone, which raises a signal.
+    /// Maps a segment of a process of this host. Its bytes may be read only while the owner holds a lease on them for
+    /// this purpose. At other times they may change, or the memory may be gone, and then a read raises a signal.
     ///
     /// # Errors
-    /// The system refuses, or the file descriptor is of another file.
+    /// Fails if the system refuses, or if the file descriptor belongs to another file.
     pub(crate) fn of(process: u32, segment: SegmentHandle) -> Result<Mapping> {
         let SegmentHandle { file, bytes, identity, .. } = segment;
         let file = system::open(process, file)?;
@@ -185,7 +186,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: mapped by `of` with as many bytes; every reader keeps the mapping alive.
+        // SAFETY: `of` mapped `bytes` bytes at `start`; every reader keeps the mapping alive.
         unsafe { system::unmap(self.start, self.bytes) };
     }
 }
@@ -227,7 +228,7 @@ mod system {
 
     pub fn limits() -> Limits {
         let soft = |resource| getrlimit(resource).current.map_or(usize::MAX, |most| most as usize);
-        // Strict overcommit does not count memory files as it counts other memory.
+        // Under strict overcommit, the system does not reserve memory for these files when they are created.
         let counted = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.trim() == "2");
         let few_addresses = getrlimit(Resource::As).current.is_some();
         let bytes =
@@ -245,7 +246,8 @@ mod system {
         // SAFETY: a new mapping, at an address that the system chooses, of a file of at least `bytes` bytes.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) }?;
         if has_huge_pages() {
-            // SAFETY: the mapping is new and ours; this advice changes the size of pages and nothing in them.
+            // SAFETY: the mapping is new, and nothing else uses it yet; this advice changes the size of its pages, not
+            // their contents.
             let _ = unsafe { madvise(start, bytes, Advice::LinuxHugepage) };
         }
         NonNull::new(start.cast()).ok_or_else(|| Error::other("mapped at 0"))
@@ -258,12 +260,12 @@ mod system {
         let _ = unsafe { munmap(start.as_ptr().cast(), bytes) };
     }
 
-    /// Returns the memory of a file to the system.
+    /// Returns the memory of a file to the system by truncating it.
     pub fn empty(file: &File) {
         let _ = ftruncate(file, 0);
     }
 
-    /// Whether files in memory get huge pages on request.
+    /// Whether the system backs in-memory files with huge pages on request.
     pub fn has_huge_pages() -> bool {
         static HAS: OnceLock<bool> = OnceLock::new();
         *HAS.get_or_init(|| {
@@ -311,7 +313,7 @@ mod system {
     }
 
     /// # Safety
-    /// There is nothing to unmap.
+    /// None: there are no mappings.
     pub unsafe fn unmap(_: NonNull<u8>, _: usize) {}
 
     pub fn empty(file: &File) {
@@ -337,7 +339,7 @@ mod tests {
         assert_eq!((offset, known.bytes), (70, 100_000));
         assert!(Segment::find(address + 100_000).is_none_or(|(other, _)| other.id != known.id));
         let mapping = Mapping::of(std::process::id(), known).unwrap();
-        // SAFETY: both mappings have as many bytes, and only this thread touches them.
+        // SAFETY: both mappings have at least 100,000 bytes, and only this thread accesses them.
         unsafe {
             assert_eq!(mapping.start().add(99_999).read(), 0);
             segment.start().add(99_999).write_volatile(7);
@@ -364,7 +366,7 @@ mod tests {
     #[test]
     fn there_are_none_where_addresses_are_limited() {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        // Other tests keep the limits that were found before.
+        // Caches the limits first, so that the limit set below does not affect other tests.
         LIMITS.get_or_init(system::limits);
         let before = getrlimit(Resource::As);
         let limited = Rlimit { current: Some(before.current.unwrap_or(1 << 60)), ..before };
@@ -380,7 +382,7 @@ mod tests {
         let mut segment = Segment::new(100_000).unwrap();
         let (known, _) = Segment::find(segment.start().as_ptr() as usize).unwrap();
         let mapping = Mapping::of(std::process::id(), known).unwrap();
-        // SAFETY: both mappings have as many bytes, and only this thread touches them.
+        // SAFETY: both mappings have at least 100,000 bytes, and only this thread accesses them.
         unsafe { segment.start().write(7) };
         segment.process += 1;
         drop(segment);

@@ -1,4 +1,4 @@
-//! Leases that several threads request, in interleavings explored with Shuttle.
+//! Tests of leases that several threads request at the same time. Shuttle explores the interleavings.
 
 use std::sync::Arc;
 

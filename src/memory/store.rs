@@ -1,8 +1,7 @@
-//! The buffers of one rank, and the ledger of the boxes that are being read or written.
+//! The buffers of one rank, and the ledger of the boxes that tasks currently read or write.
 //!
 //! Invariant: two live leases of one buffer, or of buffers that share memory, overlap only if both read. Cost of a
-//! lease: one lock and a comparison with the live leases, of which there are a handful; leases of whole buffers
-//! allocate nothing.
+//! lease: one lock, and a comparison with each of the few live leases. Leases of whole buffers allocate no memory.
 
 use std::io::Write;
 use std::ops::Range;
@@ -29,15 +28,15 @@ pub struct Slot {
     owner: Option<Arc<Aligned>>,
 }
 
-// SAFETY: a slot is an address with a shape. Memory behind it is touched only through leases, which the ledger keeps
-// apart; owned memory is kept alive by `owner`, borrowed memory by the contract of `Slot::borrowed*` and
-// `Store::close`.
+// SAFETY: a slot is an address with a shape. Its memory is accessed only through leases, and the ledger refuses
+// conflicting leases. `owner` keeps owned memory alive; the contract of `Slot::borrowed*` and `Store::close` keeps
+// borrowed memory alive.
 unsafe impl Send for Slot {}
-// SAFETY: as above; a shared slot only hands its address to leases.
+// SAFETY: as above; a shared slot only passes its address to leases.
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    /// A dense row-major buffer in owned memory, `offset` bytes from its start; the memory must hold it.
+    /// A dense row-major buffer that starts `offset` bytes after the start of owned memory and must fit into it.
     pub fn owned(memory: Arc<Aligned>, offset: usize, dtype: Dtype, extents: &[usize]) -> Slot {
         let strided = Strided::row_major(extents);
         let bytes = strided.elements() * dtype.size();
@@ -48,13 +47,14 @@ impl Slot {
         Slot { origin, dtype, strided, writable: true, owned_bytes: bytes, owner: Some(memory) }
     }
 
-    /// The address range of owned memory, which other slots may share.
+    /// The address range of an owned buffer, which may overlap other slots; empty for memory of the user.
     fn addresses(&self) -> Range<usize> {
         let start = self.origin as usize;
         start..start + self.owned_bytes
     }
 
-    /// An operand of the user, read only. The store that takes it must be closed before the view's borrow ends.
+    /// Borrows an operand of the user, read only. The store that owns the slot must be closed before the view's borrow
+    /// ends.
     pub fn borrowed<T: Element>(view: &ArrayViewD<'_, T>) -> Slot {
         Slot {
             origin: view.as_ptr().cast_mut().cast(),
@@ -66,8 +66,8 @@ impl Slot {
         }
     }
 
-    /// Boxes of one output of the user, each a slot of its own; `None` for a box that overlaps an earlier one. The
-    /// stores that take them must be closed before the view's borrow ends.
+    /// Borrows boxes of one output of the user, each as a slot of its own. `None` for a box that overlaps an earlier
+    /// box. The stores that own the slots must be closed before the view's borrow ends.
     pub fn borrowed_parts<T: Element>(view: &mut ArrayViewMutD<'_, T>, parts: &[Bounds]) -> Vec<Option<Slot>> {
         let whole = Slot::borrowed_mut(view);
         let mut taken: Vec<&Bounds> = Vec::with_capacity(parts.len());
@@ -80,7 +80,8 @@ impl Slot {
             let (offset, strided) = whole.strided.slice(part);
             let empty = strided.elements() == 0;
             let bytes = offset * T::DTYPE.size() as isize;
-            // Wrapping, since the corner of a box without elements may lie outside; such a box is never touched.
+            // The corner of an empty box may be outside the array, so the slot keeps the origin; its memory is never
+            // accessed.
             let origin = if empty { whole.origin } else { whole.origin.wrapping_offset(bytes) };
             Some(Slot { origin, dtype: T::DTYPE, strided, writable: true, owned_bytes: 0, owner: None })
         });
@@ -92,14 +93,14 @@ impl Slot {
         &self.strided.extents
     }
 
-    /// An output of the user. The store that takes it must be closed before the view's borrow ends.
+    /// Borrows an output of the user. The store that owns the slot must be closed before the view's borrow ends.
     pub fn borrowed_mut<T: Element>(view: &mut ArrayViewMutD<'_, T>) -> Slot {
         let strided = Strided { extents: view.shape().into(), strides: view.strides().into() };
         Slot { origin: view.as_mut_ptr().cast(), dtype: T::DTYPE, strided, writable: true, owned_bytes: 0, owner: None }
     }
 }
 
-/// Why a lease was refused: always a wrong schedule or a bug, never bad input.
+/// The reason why a lease was refused. It is always a wrong schedule or a bug, never bad input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseError {
     #[error("there is no buffer {buffer}")]
@@ -112,21 +113,22 @@ pub enum LeaseError {
     Conflict { buffer: usize },
 }
 
-/// The location of a box: the offset of its first element, in elements from that of the buffer, and its shape.
+/// The location of a box: its buffer, the offset of its first element from the first element of the buffer (in
+/// elements), and its shape.
 #[derive(Debug)]
 pub(super) struct BoxLocation {
     pub buffer: usize,
     pub offset: isize,
-    /// `None`: it is the whole buffer.
+    /// The shape; `None` if the box is the whole buffer.
     pub part: Option<Box<Strided>>,
 }
 
-/// A lease of a box that is not empty.
+/// A live lease of a nonempty box.
 #[derive(Debug)]
 struct Entry {
     id: u64,
     buffer: usize,
-    /// `None`: the whole buffer.
+    /// The box; `None` if it is the whole buffer.
     bounds: Option<Bounds>,
     write: bool,
 }
@@ -145,16 +147,16 @@ pub struct Store {
 }
 
 impl Store {
-    /// Creates a store over these slots; the index in the list names the buffer. `None` stands for a buffer that does
-    /// not exist.
+    /// Creates a store over these slots. The index of a slot is the number of its buffer; `None` means that the buffer
+    /// does not exist.
     pub fn open(slots: Vec<Option<Slot>>) -> Arc<Store> {
         Arc::new(Store { slots, ledger: Mutex::default() })
     }
 
-    /// Ends the store. Afterwards no lease of it exists, so memory that its slots borrowed is free again. Returns the
-    /// slots that own their memory.
+    /// Closes the store and returns the slots that own their memory. No lease of the store exists afterwards, so
+    /// nothing accesses borrowed memory any more.
     ///
-    /// A lease that is still alive would access memory that may be gone: the process aborts instead.
+    /// Aborts the process if a lease is still alive, because it could access freed memory.
     pub fn close(self: Arc<Store>) -> Vec<Option<Slot>> {
         let Ok(Store { mut slots, .. }) = Arc::try_unwrap(self) else {
             let what = "einsum-dist: a buffer is still in use at the end of a run; this is a bug";
@@ -167,7 +169,7 @@ impl Store {
         slots
     }
 
-    /// Prefetches a buffer that will be leased soon: its first cache line, which is all of a small one.
+    /// Prefetches the first cache line of a buffer that will be leased soon. A small buffer fits into this line.
     pub fn prefetch(&self, buffer: usize) {
         if let Some(slot) = self.slots.get(buffer).and_then(Option::as_ref) {
             prefetch(slot.origin.cast_const());
@@ -190,11 +192,11 @@ impl Store {
     }
 
     fn lock(&self) -> MutexGuard<'_, Ledger> {
-        // A panic while the lock is held cannot leave the list half changed: each change is one call.
+        // Each change of the list is one call, so a panic cannot leave it inconsistent.
         self.ledger.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// The location of a box, without a shape of its own if it is the whole buffer.
+    /// Checks the bounds of a box and returns its location.
     pub(super) fn locate(&self, buffer: usize, bounds: &[Range<usize>]) -> Result<BoxLocation, LeaseError> {
         let slot = self.slots.get(buffer).and_then(Option::as_ref).ok_or(LeaseError::NoBuffer { buffer })?;
         let extents = &slot.strided.extents;

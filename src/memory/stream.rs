@@ -1,13 +1,14 @@
-//! The bytes of boxes, in sequence and row-major order, read or written in steps of any size.
+//! Reads or writes the bytes of a list of boxes in steps of any size. The boxes follow one another, each in row-major
+//! order.
 //!
 //! ```text
 //! boxes        [0..4) [8..12)      two runs of a strided box
 //! next(3)      0 1 2
-//! next(3)            3 8 9         a step may end anywhere, inside a run too
+//! next(3)            3 8 9         a step may end inside a run
 //! ```
 //!
-//! Invariant: steps are consecutive; together they move the same bytes as [`ReadLease::pack`] and
-//! [`WriteLease::unpack`] do at once. Cost: that of copying, and a few operations for each dense run.
+//! Invariant: steps are consecutive; all steps together move the same bytes as one call of [`ReadLease::pack`] or
+//! [`WriteLease::unpack`] for each box. Cost: that of copying, plus a few operations per dense run.
 
 use super::copy::StoreKind;
 use super::lease::{ReadLease, WriteLease};
@@ -19,13 +20,13 @@ use super::strided::Strided;
 #[derive(Debug)]
 struct Outer {
     extent: usize,
-    /// In bytes.
+    /// Distance between consecutive indices in bytes.
     stride: isize,
     /// Index of the next or current run.
     index: usize,
 }
 
-/// The dense runs of a box in row-major order, cut where a step ends.
+/// Iterates over the dense runs of a box in row-major order. A run is divided where a step ends.
 #[derive(Debug)]
 struct Runs {
     /// Empty if the box is one run.
@@ -50,7 +51,7 @@ impl Runs {
         }
     }
 
-    /// Returns offset and length, in bytes, of the next part, which has at most `most` bytes.
+    /// Returns the offset and length in bytes of the next part of a run. The part has at most `most` bytes.
     fn next(&mut self, most: usize) -> (isize, usize) {
         let bytes = most.min(self.run - self.done);
         let offset = self.offset + self.done as isize;
@@ -62,7 +63,7 @@ impl Runs {
         (offset, bytes)
     }
 
-    /// Moves on to the next run.
+    /// Moves to the next run.
     fn advance(&mut self) {
         self.done = 0;
         for Outer { extent, stride, index } in self.outer.iter_mut().rev() {
@@ -81,7 +82,7 @@ impl Runs {
 #[derive(Debug)]
 struct Steps<L> {
     boxes: std::vec::IntoIter<L>,
-    /// The runs of the first box, once it is begun.
+    /// The runs of the first box; `None` until its first step.
     runs: Option<Runs>,
     left: usize,
 }
@@ -92,7 +93,7 @@ impl<L: Located> Steps<L> {
         Steps { boxes: boxes.into_iter(), runs: None, left }
     }
 
-    /// Advances by `bytes` bytes, and visits the address and the bytes of each run. Leases of finished boxes end.
+    /// Advances by `bytes` bytes, and calls `visit(address, length)` for each run. Leases of finished boxes end.
     fn step(&mut self, mut bytes: usize, mut visit: impl FnMut(*mut u8, usize)) {
         assert!(bytes <= self.left, "the boxes have as many bytes");
         self.left -= bytes;
@@ -101,7 +102,7 @@ impl<L: Located> Steps<L> {
             let start = first.start();
             while bytes > 0 && runs.left > 0 {
                 let (offset, run) = runs.next(bytes);
-                // SAFETY: the run lies inside the box, which has an element.
+                // SAFETY: the run is inside the box, which is not empty.
                 visit(unsafe { start.offset(offset) }, run);
                 bytes -= run;
             }
@@ -119,7 +120,7 @@ impl<L: Located> Steps<L> {
 pub struct Outgoing(Steps<ReadLease>);
 
 impl Outgoing {
-    /// Starts at the first byte of the first box.
+    /// A stream that starts at the first byte of the first box.
     pub fn new(boxes: Vec<ReadLease>) -> Outgoing {
         Outgoing(Steps::new(boxes))
     }
@@ -129,20 +130,20 @@ impl Outgoing {
         self.0.left
     }
 
-    /// Describes where other processes can read the boxes; `None` if any box is not in a segment. Call it before the
-    /// first step.
+    /// The locations at which other processes can read the boxes; `None` if any box is not in a segment. Must be called
+    /// before the first step.
     pub fn lend(&self) -> Option<Vec<ExportedView>> {
         debug_assert!(self.0.runs.is_none(), "a part has been read");
         let boxes = self.0.boxes.as_slice().iter();
         boxes.filter(|lease| lease.bytes() > 0).map(ExportedView::of).collect()
     }
 
-    /// Fills `out` with the next bytes; at least that many must be left.
+    /// Fills `out` with the next bytes. At least `out.len()` bytes must be left.
     pub fn read(&mut self, out: &mut [u8], store_kind: StoreKind) {
         let mut done = 0;
         self.0.step(out.len(), |run, bytes| {
-            // SAFETY: the run is leased for reading; `out` is a distinct exclusive slice, and steps add up to its
-            // length.
+            // SAFETY: the run is leased for reading; `out` is a disjoint exclusive slice, and the runs of the step add
+            // up to its length.
             unsafe { store_kind.copy(run.cast_const(), out[done..done + bytes].as_mut_ptr(), bytes) };
             done += bytes;
         });
@@ -154,18 +155,19 @@ impl Outgoing {
 pub struct RemoteReader(Steps<Remote>);
 
 impl RemoteReader {
-    /// Fills `out` with the next bytes; at least that many must be left, and their owner must still lend them.
+    /// Fills `out` with the next bytes. At least `out.len()` bytes must be left, and their owner must still hold a
+    /// lease on them.
     pub(crate) fn read(&mut self, out: &mut [u8]) {
         let mut done = 0;
         self.0.step(out.len(), |run, bytes| {
-            // SAFETY: the run lies in memory that the other process keeps unchanged until it hears that the boxes have
-            // been read; `out` is a distinct exclusive slice, and steps add up to its length.
+            // SAFETY: the run is in memory that the other process keeps unchanged until it is notified that the boxes
+            // have been read; `out` is a disjoint exclusive slice, and the runs of the step add up to its length.
             unsafe { std::ptr::copy_nonoverlapping(run.cast_const(), out[done..done + bytes].as_mut_ptr(), bytes) };
             done += bytes;
         });
     }
 
-    /// Starts at the first byte of the first box.
+    /// A stream that starts at the first byte of the first box.
     pub(crate) fn new(boxes: Vec<Remote>) -> RemoteReader {
         RemoteReader(Steps::new(boxes))
     }
@@ -181,7 +183,7 @@ impl RemoteReader {
 pub struct Incoming(Steps<WriteLease>);
 
 impl Incoming {
-    /// Starts at the first byte of the first box.
+    /// A stream that starts at the first byte of the first box.
     pub fn new(boxes: Vec<WriteLease>) -> Incoming {
         Incoming(Steps::new(boxes))
     }
@@ -191,21 +193,21 @@ impl Incoming {
         self.0.left
     }
 
-    /// Copies the next bytes of another process's boxes to their destination.
+    /// Copies the next `bytes` bytes from boxes of another process into these boxes.
     pub fn copy(&mut self, from: &mut RemoteReader, bytes: usize, store_kind: StoreKind) {
         from.0.step(bytes, |run, bytes| {
-            // SAFETY: the run lies in memory that the other process keeps unchanged until it hears that the boxes have
-            // been copied.
+            // SAFETY: the run is in memory that the other process keeps unchanged until it is notified that the boxes
+            // have been copied.
             self.write(unsafe { std::slice::from_raw_parts(run.cast_const(), bytes) }, store_kind);
         });
     }
 
-    /// Writes `from` to its destination; there must be room for at least as many bytes.
+    /// Writes `from` to the next bytes of the boxes. At least `from.len()` bytes must be left.
     pub fn write(&mut self, from: &[u8], store_kind: StoreKind) {
         let mut done = 0;
         self.0.step(from.len(), |run, bytes| {
-            // SAFETY: the run is leased for writing, so nothing else touches it; `from` is a distinct slice, and steps
-            // add up to its length.
+            // SAFETY: the run is leased for writing, so nothing else accesses it; `from` is a disjoint slice, and the
+            // runs of the step add up to its length.
             unsafe { store_kind.copy(from[done..done + bytes].as_ptr(), run, bytes) };
             done += bytes;
         });

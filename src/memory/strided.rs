@@ -1,4 +1,4 @@
-//! The shape of memory: extents and strides, in elements, of an n-dimensional array or of a box inside one.
+//! Extents and strides, in elements, of an n-dimensional array or of a box inside an array.
 //!
 //! Invariant: `extents` and `strides` have the same length. Strides may be zero or negative (views of the user).
 
@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-/// Numbers, one per dimension; on the heap only for more dimensions than most tensors have.
+/// One number per dimension. Up to four numbers are stored inline, more on the heap.
 pub(super) type PerDim<N> = SmallVec<[N; 4]>;
 
-/// Extents and strides of an array, in elements; the address of element `[0, 0, ..]` is kept elsewhere.
+/// Extents and strides of an array, in elements. The address of element `[0, 0, ..]` is stored elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Strided {
     pub extents: PerDim<usize>,
@@ -32,7 +32,8 @@ impl Strided {
         self.extents.iter().product()
     }
 
-    /// The sub-box `bounds`: its offset in elements, and its own extents with the same strides.
+    /// The box `bounds`: the offset of its first element in elements, and its extents and strides. The strides do not
+    /// change.
     pub fn slice(&self, bounds: &[Range<usize>]) -> (isize, Strided) {
         debug_assert!(bounds.len() == self.extents.len());
         let offset = bounds.iter().zip(&self.strides).map(|(b, &s)| b.start as isize * s).sum();
@@ -62,7 +63,8 @@ impl Strided {
         Strided::for_each_leading_of([self], dims, |[offset]| visit(offset));
     }
 
-    /// As [`Strided::for_each_leading`], for several arrays of equal extents: passes one offset in each.
+    /// Like [`Strided::for_each_leading`], for several arrays of equal leading extents. `visit` receives one offset per
+    /// array.
     pub fn for_each_leading_of<const N: usize>(arrays: [&Self; N], dims: usize, mut visit: impl FnMut([isize; N])) {
         let extents = arrays.first().map_or(&[][..], |array| &array.extents[..dims]);
         debug_assert!(arrays.iter().all(|array| array.extents[..dims] == *extents));

@@ -1,4 +1,4 @@
-//! Builds the report of a plan, with the measurements of a run if there are any.
+//! Builds the report of a plan, including the measurements of a run if they are given.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -7,9 +7,9 @@ use serde::Serialize;
 /// Planned and measured bytes; without a measurement, `measured` is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bytes {
-    /// From the schedules.
+    /// Computed from the schedules.
     pub planned: MaxMean,
-    /// Counted as bytes moved.
+    /// Counted by the transports during the run.
     pub measured: Option<MaxMean>,
 }
 
@@ -29,25 +29,25 @@ impl MaxMean {
     }
 }
 
-/// Planned and measured bytes of one rank, or of the busiest one.
+/// Planned and measured bytes of one rank, or of the rank with the most bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Peak {
-    /// From the schedules.
+    /// Computed from the schedules.
     pub planned: u64,
     /// Counted in the run.
     pub measured: Option<u64>,
 }
 
-/// Bytes by the class of the link over which they came.
+/// Received bytes by the class of their link.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, serde::Deserialize)]
 pub struct ByLink {
-    /// From ranks of the same host.
+    /// Bytes from ranks of the same host.
     pub same_node: u64,
-    /// From other hosts.
+    /// Bytes from ranks of other hosts.
     pub other_nodes: u64,
 }
 
-/// One step of the plan; operations, seconds and bytes are summed over all slices.
+/// One step of the plan. Operations, seconds and bytes are summed over all slices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeReport {
     /// The step as an expression: `mk,kn->mn`.
@@ -62,10 +62,11 @@ pub struct NodeReport {
     pub grid: BTreeMap<String, usize>,
     /// Operations in units of 10^9, 2 per multiply-add (8 for complex numbers).
     pub gflop: f64,
-    /// From the start of the step's first work, or the end of its first transfer, to the end of its last task, on the
-    /// slowest rank; summed over slices. Includes waiting for other ranks in between.
+    /// Measured seconds of the step on the slowest rank, summed over slices. A step lasts from the start of its first
+    /// work task or the end of its first transfer, whichever is earlier, to the end of its last task. A step without
+    /// work starts when its first transfer is posted. Waiting for other ranks in between counts.
     pub seconds: Option<f64>,
-    /// Bytes that a rank receives.
+    /// Bytes received by a rank.
     pub bytes_received: Bytes,
     /// Bytes that the busiest rank must receive with any algorithm
     /// ([`Plan::lower_bound_bytes`](crate::Plan::lower_bound_bytes)).
@@ -79,9 +80,9 @@ pub struct NodeReport {
 pub struct RankReport {
     /// Name of the host.
     pub node_name: Option<String>,
-    /// Cores that its threads may use, as the system numbers hardware threads.
+    /// Hardware threads on which its threads may run, by the operating system's numbers.
     pub cpus: Option<Vec<usize>>,
-    /// The NUMA domain of these cores; `None` if they belong to several, or if it is unknown.
+    /// The NUMA domain of `cpus`; `None` if they belong to several domains, or if the domain is unknown.
     pub numa: Option<usize>,
     /// Bytes received in all steps and slices.
     pub bytes_received: Peak,
@@ -89,35 +90,35 @@ pub struct RankReport {
     pub bytes_by_link: Option<ByLink>,
     /// Bytes of the blocks of operands and output, intermediates, and packing workspace.
     pub peak_bytes: Peak,
-    /// Seconds in which workers were idle.
+    /// Seconds of the run during which no work task ran.
     pub idle_seconds: Option<f64>,
-    /// The share of the time with a receive under way during which workers computed, from 0 to 1; `None` without
-    /// receives. A receive is under way from the moment it may begin, so waiting for the other rank counts, and
-    /// computing meanwhile hides it.
+    /// The fraction of receive time during which workers computed, from 0 to 1; `None` without receives. A receive
+    /// starts when its dependencies are complete, so receive time includes waiting for the sender.
     pub hidden_share: Option<f64>,
 }
 
 /// Seconds over the timed runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Seconds {
-    /// Of the quickest run.
+    /// Seconds of the fastest run.
     pub min: f64,
-    /// Of the run in the middle, or the mean of two.
+    /// Median over all runs; for an even number of runs, the mean of the middle two.
     pub median: f64,
-    /// Of the slowest run.
+    /// Seconds of the slowest run.
     pub max: f64,
-    /// How many runs were timed.
+    /// Number of timed runs.
     pub runs: usize,
 }
 
-/// A comparison of output elements with double precision; errors are relative to the sum of |products| of an element.
+/// A comparison of output elements with their values in double precision. The error of an element is relative to the
+/// sum of its |products|.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CheckReport {
-    /// How many elements were compared.
+    /// Number of elements that were compared.
     pub checked: u64,
-    /// Largest error of all of them.
+    /// Maximum error of these elements.
     pub max_error: f64,
-    /// The largest error that rounding can explain ([`Plan::roundings`](crate::Plan::roundings)).
+    /// Bound on the error caused by rounding ([`Plan::roundings`](crate::Plan::roundings)).
     pub bound: f64,
     /// Whether the largest error is within the bound.
     pub ok: bool,
@@ -126,9 +127,9 @@ pub struct CheckReport {
 /// The result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OutputReport {
-    /// Shape over all slices and ranks.
+    /// Shape of the whole result, over all slices and ranks.
     pub shape: Vec<usize>,
-    /// Number of parts in which it is delivered; 1 if it is held whole.
+    /// Number of parts in which the result is returned; 1 if the whole result is in memory.
     pub parts: usize,
     /// The Frobenius norm.
     pub norm: Option<f64>,
@@ -143,17 +144,17 @@ pub struct Report {
     pub expression: String,
     /// NumPy's name of the element type.
     pub dtype: String,
-    /// How many ranks there are.
+    /// Number of ranks.
     pub ranks: usize,
-    /// Compute threads of each rank.
+    /// Number of compute threads of each rank.
     pub workers: usize,
-    /// How bytes move between ranks.
+    /// The transport between ranks.
     pub transport: Option<String>,
-    /// The kernel of local contractions; the requested one if the plan was not resolved on a machine.
+    /// The kernel of local contractions; the requested kernel if the plan was not resolved on a machine.
     pub kernel: String,
     /// [`Plan::fingerprint`](crate::Plan::fingerprint) in hexadecimal digits.
     pub plan_fingerprint: String,
-    /// How many times the schedule runs for one result.
+    /// Number of times that the schedule runs for one result.
     pub slices: usize,
     /// [`Plan::path`](crate::Plan::path).
     pub path: Vec<[usize; 2]>,
@@ -161,19 +162,19 @@ pub struct Report {
     pub dims: BTreeMap<String, usize>,
     /// Steps, in the order in which they run.
     pub nodes: Vec<NodeReport>,
-    /// The first 64 ranks at most.
+    /// Reports of at most the first 64 ranks.
     pub per_rank: Vec<RankReport>,
-    /// Seconds that planning took.
+    /// Seconds spent on planning.
     pub plan_seconds: Option<f64>,
-    /// Seconds that compiling took.
+    /// Seconds spent on compiling the plan.
     pub compile_seconds: Option<f64>,
     /// Seconds of a run, from operands in place to output in place, on the slowest rank.
     pub seconds: Option<Seconds>,
     /// All operations divided by the median of the seconds, in units of 10^9 per second.
     pub gflops: Option<f64>,
-    /// Peak bytes of the busiest rank.
+    /// Peak bytes of the rank that needs the most memory.
     pub peak_bytes: Peak,
-    /// The comparison, if one was requested.
+    /// The comparison with double precision, if it was requested.
     pub check: Option<CheckReport>,
     /// The result.
     pub output: OutputReport,
@@ -184,23 +185,24 @@ pub struct Report {
 pub struct Measured {
     /// Name of the host.
     pub node_name: String,
-    /// Cores that its threads may use.
+    /// Hardware threads on which its threads may run.
     pub cpus: Vec<usize>,
-    /// The NUMA domain that contains all of them.
+    /// The NUMA domain that contains all of `cpus`, if there is one.
     pub numa: Option<usize>,
-    /// Bytes received, per value of the plan.
+    /// Bytes received for each value of the plan.
     pub received: Vec<u64>,
-    /// The same bytes by link class.
+    /// The same bytes, by link class.
     pub by_link: ByLink,
-    /// From the start of the first work, or the end of the first transfer, to the end of the last task, per value of
-    /// the plan; summed over slices.
+    /// Seconds for each value of the plan, summed over slices: from the start of its first work task or the end of its
+    /// first transfer, whichever is earlier, to the end of its last task.
     pub seconds: Vec<f64>,
     /// Bytes of the blocks of operands and output, intermediates, and packing workspace.
     pub peak_bytes: u64,
-    /// Seconds in which workers were idle.
+    /// Seconds of the run during which no work task ran.
     pub idle_seconds: f64,
-    /// Seconds with a receive under way, from the moment it may begin: waiting for the other rank counts.
+    /// Seconds during which a receive is in flight. A receive starts when its dependencies are complete, so waiting for
+    /// the sender counts.
     pub receiving_seconds: f64,
-    /// The share of these seconds during which workers computed; `None` without receives.
+    /// The fraction of these seconds during which workers computed; `None` without receives.
     pub hidden_share: Option<f64>,
 }

@@ -1,6 +1,6 @@
 //! The arena: places a rank's own buffers in one piece of memory. Two buffers may share bytes if the last node that
-//! uses one comes before the first node that uses the other. In a pipeline, a node's turn for each batch counts as a
-//! node of its own.
+//! uses one buffer precedes the first node that uses the other. In a pipeline, a node has one turn for each batch, and
+//! each turn counts as a separate node.
 //!
 //! ```text
 //! three nodes: t = ab, u = t c, v = u d        bytes 0 .. 100 .. 150
@@ -9,11 +9,12 @@
 //!   v  (80 bytes)  nodes 2 to 3                [ v     ]
 //! ```
 //!
-//! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]; a task that is the first to use a part of a buffer
-//! waits for all earlier users of its bytes. Transfers of one node may have to be in flight together on all ranks,
-//! those of two nodes never, so edges from node to node cannot cause a deadlock. Buffers that later runs read again
-//! share memory with no other; on several ranks, only buffers that last equally long share memory. Deliberately absent:
-//! the user's memory, and sharing bytes between operands and result of one node.
+//! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]. A task that is the first to use a part of a buffer
+//! waits for all earlier users of the buffer's bytes. Transfers of the same node may have to be in flight at the same
+//! time on all ranks, but transfers of different nodes never have to be, so edges between nodes cannot cause a
+//! deadlock. Buffers that later runs read again share memory with no other buffer. On several ranks, buffers share
+//! memory only if their contents stay valid equally long. Deliberately absent: the user's memory, and sharing bytes
+//! between operands and result of one node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,18 +23,19 @@ use super::{BufferId, Home, Lane, ReuseScope, Schedule, Task, TaskId};
 /// Bytes of a cache line, and of the widest vector.
 pub const ALIGNMENT: usize = 64;
 
-/// With more buffers than this, offsets are found in order of first use only; the order of sizes is not tried.
+/// Maximum number of buffers that are also placed in order of size. Larger numbers are placed in order of first use
+/// only.
 const MAX_BUFFERS_BY_SIZE: usize = 2_000;
 
 /// The offsets of buffers, and the memory that they need.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrangement {
-    /// By buffer; 0 for the user's.
+    /// The offset of each buffer in bytes; 0 for buffers of the user.
     pub offsets: Vec<usize>,
     pub bytes: usize,
 }
 
-/// By buffer, the first and the last task that use it; `None` if no task does.
+/// For each buffer, the first and the last task that use it; `None` if no task does.
 pub fn lifetimes(schedule: &Schedule) -> Vec<Option<(TaskId, TaskId)>> {
     let mut lifetimes = vec![None; schedule.buffers.len()];
     for (id, task) in schedule.tasks.iter().enumerate() {
@@ -49,7 +51,8 @@ fn used(task: &Task) -> impl Iterator<Item = BufferId> + '_ {
     task.action.reads().into_iter().chain(task.action.writes()).map(|view| view.buffer)
 }
 
-/// By task, the number of turns of nodes before its own; if nodes run in order, each has one turn.
+/// For each task, the number of turns of nodes before the task's own turn. If nodes run in order, each node has one
+/// turn.
 fn turns(schedule: &Schedule) -> Vec<usize> {
     let mut turn = 0;
     let before = schedule.tasks.iter().zip(schedule.tasks.iter().skip(1));
@@ -60,15 +63,14 @@ fn turns(schedule: &Schedule) -> Vec<usize> {
     std::iter::once(0).chain(next).take(schedule.tasks.len()).collect()
 }
 
-/// A buffer that needs a place: its bytes, rounded up to whole cache lines, and the first and last turn of its
-/// lifetime.
+/// A buffer to be placed: its bytes, rounded up to whole cache lines, and the first and last turn of its lifetime.
 struct Allocation {
     buffer: BufferId,
     bytes: usize,
     lifetime: (usize, usize),
 }
 
-/// Assigns a place to every buffer that is not the user's.
+/// Assigns an offset to every buffer that does not belong to the user.
 pub fn arrange(schedule: &Schedule) -> Arrangement {
     let (lifetimes, kept, turns) = (lifetimes(schedule), schedule.kept(), turns(schedule));
     let allocations: Vec<Allocation> = schedule
@@ -89,7 +91,8 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     if schedule.sections.is_empty() {
         return grouped(allocations, &schedule.sharing());
     }
-    // Buffers that only one branch of a section uses are placed by themselves, and then as one block among the others.
+    // Buffers that only one branch of a section uses are placed separately, and then as one block among the other
+    // buffers.
     let mut nested: Vec<(usize, Arrangement, Vec<BufferId>)> = Vec::new();
     let mut outer: Vec<Allocation> = Vec::new();
     let mut inner: BTreeMap<(usize, usize), Vec<Allocation>> = BTreeMap::new();
@@ -101,7 +104,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
                 if schedule.section(last) == Some(section) && schedule.branch(first) == schedule.branch(last) {
                     inner.entry((section, schedule.branch(first))).or_default().push(allocation);
                 } else {
-                    // In use at the same time as everything in the other branches.
+                    // The buffer is in use at the same time as all buffers of the other branches.
                     allocation.lifetime.0 = turns[schedule.sections[section].tasks().start];
                     outer.push(allocation);
                 }
@@ -114,7 +117,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
         let lifetime = (turns[tasks.start], turns[tasks.end - 1]);
         let buffers = allocations.iter().map(|allocation| allocation.buffer).collect();
         let arrangement = place(allocations, schedule.buffers.len());
-        // A virtual buffer that stands for all of them, numbered after the real ones.
+        // A virtual buffer that represents all buffers of the branch, numbered after the real buffers.
         let buffer = schedule.buffers.len() + nested.len();
         outer.push(Allocation { buffer, bytes: arrangement.bytes, lifetime });
         nested.push((buffer, arrangement, buffers));
@@ -129,7 +132,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     whole
 }
 
-/// Places the buffers of each group, which may share memory, by themselves, one group after another.
+/// Places one group after another. Buffers of the same group may share memory.
 fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     let mut whole = Arrangement { offsets: vec![0; groups.len()], bytes: 0 };
     let mut by_group: BTreeMap<ReuseScope, Vec<Allocation>> = BTreeMap::new();
@@ -145,7 +148,7 @@ fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     whole
 }
 
-/// The smaller of two arrangements; for very many buffers, only the one that is faster to find.
+/// The smaller of two arrangements. For very many buffers, only the arrangement that is faster to find.
 fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     let in_order = in_order(&allocations, buffers);
     if allocations.len() > MAX_BUFFERS_BY_SIZE {
@@ -155,7 +158,7 @@ fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     if by_size.bytes < in_order.bytes { by_size } else { in_order }
 }
 
-/// Largest buffer first, each at the lowest offset that is free for its whole lifetime.
+/// Places the largest buffer first, and each buffer at the lowest offset that is free throughout its lifetime.
 fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     allocations.sort_by_key(|allocation| (std::cmp::Reverse(allocation.bytes), allocation.buffer));
     let mut arrangement = Arrangement { offsets: vec![0; buffers], bytes: 0 };
@@ -180,8 +183,8 @@ fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// Finds overlapping lifetimes. They are grouped by the binary logarithm of their length and sorted by start, so that a
-/// query does not visit those that ended long before.
+/// Finds overlapping lifetimes. Lifetimes are grouped by the binary logarithm of their length and sorted by start, so
+/// that a query does not visit lifetimes that ended long before.
 #[derive(Default)]
 struct Lifetimes(Vec<BTreeMap<usize, Vec<Lifetime>>>);
 
@@ -203,7 +206,8 @@ impl Lifetimes {
         lifetimes.map(|&(_, buffer, bytes)| (buffer, bytes))
     }
 
-    /// The lifetimes that started early enough, but not so early that all of their class must have ended.
+    /// The lifetimes that start no later than `end`, and not so early that every lifetime of their class must end
+    /// before `start`.
     fn candidates(&self, (start, end): (usize, usize)) -> impl Iterator<Item = &Lifetime> + '_ {
         self.0.iter().enumerate().flat_map(move |(class, lifetimes)| {
             let longest = usize::MAX >> (usize::BITS as usize - 1 - class);
@@ -212,7 +216,7 @@ impl Lifetimes {
     }
 }
 
-/// In order of first use, each in the smallest gap that is large enough.
+/// Places buffers in order of first use, each in the smallest gap that is large enough.
 fn in_order(allocations: &[Allocation], buffers: usize) -> Arrangement {
     let mut arrivals: Vec<&Allocation> = allocations.iter().collect();
     arrivals.sort_by_key(|allocation| (allocation.lifetime.0, allocation.buffer));
@@ -238,9 +242,9 @@ fn in_order(allocations: &[Allocation], buffers: usize) -> Arrangement {
 /// The free gaps between buffers. Invariant: no two gaps are adjacent, and both indices contain the same gaps.
 #[derive(Default)]
 struct Gaps {
-    /// Bytes by start.
+    /// The bytes of each gap, by its start.
     starts: BTreeMap<usize, usize>,
-    /// Bytes and start.
+    /// The bytes and the start of each gap.
     sizes: BTreeSet<(usize, usize)>,
 }
 
@@ -256,7 +260,8 @@ impl Gaps {
         Some(bytes)
     }
 
-    /// Takes `bytes` from the smallest gap that is large enough, the first one of equals. Returns its start.
+    /// Takes `bytes` from the smallest gap that is large enough, or from the first of several such gaps. Returns its
+    /// start.
     fn take(&mut self, bytes: usize) -> Option<usize> {
         let &(found, start) = self.sizes.range((bytes, 0)..).next()?;
         self.remove(start);
@@ -295,8 +300,8 @@ impl Gaps {
 pub struct Occupants(BTreeMap<usize, (usize, BufferId)>);
 
 impl Occupants {
-    /// Moves a buffer into its place. Returns the buffers that were there; one of them may occur several times, once
-    /// per part.
+    /// Records that `buffer` now occupies these bytes. Returns the buffers that occupied them before. A buffer may
+    /// occur several times, once for each of its parts.
     pub fn replace(&mut self, buffer: BufferId, start: usize, bytes: usize) -> Vec<BufferId> {
         let end = start + bytes;
         if bytes == 0 {
@@ -322,8 +327,8 @@ impl Occupants {
     }
 }
 
-/// Makes the first users of each buffer's parts wait for the last earlier users of its bytes. `fresh` lists, in order,
-/// the tasks that use a part of a buffer that no task used before.
+/// Makes the first users of each part of a buffer wait for the last earlier users of the buffer's bytes. `fresh` lists,
+/// in order, the tasks that are the first to use a part of a buffer.
 pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskId, BufferId)]) {
     let lifetimes = lifetimes(schedule);
     let mut last: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
@@ -331,7 +336,8 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
         used(task).for_each(|buffer| last[buffer][task.action.lane() as usize] = Some(id));
     }
     let mut occupants = Occupants::default();
-    // By buffer, the last earlier user of its bytes on each lane; one is enough, as lanes complete in order.
+    // For each buffer and lane, the last earlier user of the buffer's bytes. One task is enough, because lanes complete
+    // in order.
     let mut waits: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
     for &(task, buffer) in fresh {
         if !matches!(schedule.buffers[buffer].home, Home::Arena | Home::Exchange) {
@@ -349,7 +355,7 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
         let lane = schedule.tasks[task].action.lane();
         let after = &mut schedule.tasks[task].after;
         for (other, wait) in waits[buffer].into_iter().enumerate() {
-            // Work waits for earlier work anyway.
+            // No edge is needed between two work tasks, because the work lane runs in order.
             let implied = lane == Lane::Work && other == Lane::Work as usize;
             after.extend(wait.filter(|&wait| !implied && wait < task));
         }
@@ -388,7 +394,7 @@ mod tests {
         }
     }
 
-    /// In a chain of thousands of steps, few lifetimes overlap, and a query visits few others.
+    /// In a chain of thousands of steps, few lifetimes overlap, and a query visits few other lifetimes.
     #[test]
     fn lives_that_are_over_are_not_looked_at() {
         let mut lifetimes = Lifetimes::default();

@@ -16,33 +16,34 @@ pub enum Home {
     Operand(usize),
     /// The block of the result, borrowed from the user or kept in the arena.
     Output,
-    /// Owned by the compiled plan; no peer sees it.
+    /// Owned by the compiled plan; not sent and not received into.
     Arena,
     /// Owned by the compiled plan; sent from or received into.
     Exchange,
 }
 
-/// The contents of a buffer at the start (operands, an output that is added onto) or required at the end (output).
+/// The contents that a buffer has at the start (operands, an output that is added onto) or must have at the end
+/// (output).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferPlacement {
-    /// The piece of the whole tensor, stored densely.
+    /// The region of the tensor that the buffer stores, densely.
     pub region: Region,
-    /// The index of the summand of the tensor, and the number of summands (`(0, 1)`: final values).
+    /// The index of the summand of the tensor, and the number of summands; `(0, 1)` for final values.
     pub summand: (usize, usize),
 }
 
 /// One buffer: a row-major array of these extents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffer {
-    /// The tree node whose tensor the buffer holds a piece of.
+    /// The tree node whose tensor is stored, in part or completely, in the buffer.
     pub node: usize,
     pub labels: Vec<Label>,
     pub extents: Vec<usize>,
-    /// The extents of the dense array of which the buffer is a box: its own extents, or those of the user's block that
-    /// it is a slice of.
+    /// The extents of the dense array of which the buffer is a box: its own extents or, for a slice of a block of the
+    /// user, the extents of that block.
     pub within: Vec<usize>,
     pub home: Home,
-    /// Set for operands and the output.
+    /// Present for operands and the output only.
     pub place: Option<BufferPlacement>,
 }
 

@@ -1,8 +1,8 @@
 //! Builds the schedule of one rank, and derives its edges.
 //!
-//! An algorithm declares buffers and appends tasks in program order; from the boxes that tasks read and write, the
-//! builder derives the earlier tasks that each must wait for. So an algorithm cannot forget an edge; the verifier does
-//! not rely on this.
+//! An algorithm declares buffers and appends tasks in program order. From the boxes that a task reads and writes, the
+//! builder derives the earlier tasks that the task must wait for. So an algorithm cannot forget an edge. The verifier
+//! does not rely on the builder.
 
 use std::ops::Range;
 
@@ -13,12 +13,12 @@ use super::{Action, Buffer, BufferId, ReuseScope, Schedule, Section, Task, TaskI
 /// A schedule under construction.
 pub struct Builder {
     schedule: Schedule,
-    /// By buffer, the uses that later tasks may have to wait for.
+    /// For each buffer, the uses that later tasks may have to wait for.
     live: Vec<Uses>,
     /// Tasks that are the first to use some part of a buffer.
     fresh: Vec<(TaskId, BufferId)>,
     node: usize,
-    /// The ranks that take part; within the group they are numbered from 0.
+    /// The ranks that take part. Within the group, they are numbered from 0.
     group: Range<usize>,
 }
 
@@ -54,7 +54,7 @@ impl Builder {
         self.group.len()
     }
 
-    /// Appends tasks of a range of ranks, which must include this rank.
+    /// Appends tasks for a range of ranks, which must include this rank.
     pub fn within(&mut self, group: Range<usize>, tasks: impl FnOnce(&mut Builder)) {
         debug_assert!(group.contains(&self.schedule.rank), "only those who are in it have tasks of a group");
         let all = std::mem::replace(&mut self.group, group);
@@ -67,7 +67,7 @@ impl Builder {
         self.node = node;
     }
 
-    /// The node to which tasks are assigned now.
+    /// The node to which new tasks are assigned.
     pub fn node(&self) -> usize {
         self.node
     }
@@ -96,13 +96,13 @@ impl Builder {
         self.push(Action::Work(Box::new(work)));
     }
 
-    /// Sends the boxes to `peer`; appends no task if they hold no element.
+    /// Sends the boxes to `peer`; appends no task if the boxes have no elements.
     pub fn send(&mut self, peer: usize, from: Vec<View>) {
         let peer = self.group.start + peer;
         self.transfer(from, |from| Action::Send { peer, from });
     }
 
-    /// Receives into the boxes from `peer`; appends no task if they hold no element.
+    /// Receives into the boxes from `peer`; appends no task if the boxes have no elements.
     pub fn recv(&mut self, peer: usize, into: Vec<View>) {
         let peer = self.group.start + peer;
         self.transfer(into, |into| Action::Recv { peer, into });
@@ -114,7 +114,8 @@ impl Builder {
         arena::order(&mut self.schedule, &arrangement, &self.fresh);
         let Arrangement { offsets, bytes } = arrangement;
         (self.schedule.offsets, self.schedule.arena_bytes) = (offsets, bytes);
-        // A program keeps its schedule, and a list that has grown may have capacity for twice as many tasks.
+        // Free unused capacity: a program stores its schedule, and a list that has grown may have twice the needed
+        // capacity.
         self.schedule.tasks.shrink_to_fit();
         self.schedule.buffers.shrink_to_fit();
         self.schedule

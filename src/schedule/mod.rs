@@ -3,8 +3,8 @@
 //! A [`Schedule`] is a plain value. Algorithms generate it ([`crate::algorithm`]), [`verify`] proves it, the executor
 //! runs it, the cost model prices it. Tasks run on three lanes per rank: work, send and receive; parts of the work lane
 //! may split into branches ([`Section`]). **Each lane starts its tasks in order and completes them in order**; a task
-//! starts when all tasks in its `after` list are complete. Transfers on one lane may overlap each other (a window of
-//! several in flight), so only edges order a transfer after another one's completion.
+//! starts when all tasks in its `after` list are complete. Several transfers of one lane may be in flight at the same
+//! time, so only an edge makes a transfer wait for the completion of another one.
 //!
 //! ```text
 //! rank 0 of ring-mn on 2 ranks         lane     after
@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 /// All tasks of one rank in one run of a plan, with their buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// The rank that runs them.
+    /// The rank that runs the tasks.
     pub rank: usize,
     /// The number of ranks of the plan.
     pub ranks: usize,
@@ -49,15 +49,15 @@ pub struct Schedule {
     pub element: usize,
     /// The blocks of memory that tasks read and write, by number.
     pub buffers: Vec<Buffer>,
-    /// The tasks, each after all that it waits for.
+    /// The tasks; each one comes after all tasks that it waits for.
     pub tasks: Vec<Task>,
-    /// By buffer, its start in the arena, in bytes; 0 for the user's.
+    /// The start of each buffer in the arena, in bytes; 0 for buffers of the user.
     pub offsets: Vec<usize>,
     /// Bytes of the arena.
     pub arena_bytes: usize,
     /// Groups of tasks that run side by side, in order; all other tasks run one after the other.
     pub sections: Vec<Section>,
-    /// By node, how long its tensor stays valid; one slice for nodes that are not listed.
+    /// How long the tensor of each node stays valid; one slice for nodes that are not listed.
     pub lasting: Vec<ReuseScope>,
 }
 
@@ -105,7 +105,7 @@ impl Schedule {
         sent.sum()
     }
 
-    /// Bytes of the user's blocks and of the arena. Packing buffers of the transport and the kernels come on top.
+    /// Bytes of the user's blocks and of the arena, without packing buffers of the transport and the kernels.
     pub fn peak_bytes(&self) -> u64 {
         let users = self.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output));
         let bytes = users.map(|buffer| buffer.elements().saturating_mul(self.element) as u64);

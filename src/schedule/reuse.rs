@@ -1,4 +1,5 @@
-//! Reuse of results: how long the tensor of a node stays valid, and the buffers that must be left untouched for that.
+//! Reuse of results: how long the tensor of a node stays valid, and the buffers that must not be overwritten until
+//! then.
 //!
 //! ```text
 //! ab,bc,cd->ad as (ab bc) cd           first run      later runs with the same ab and bc
@@ -6,12 +7,12 @@
 //!   node u = t cd    lasts: Slice      reads t        reads t
 //! ```
 //!
-//! Invariants: a node lasts no longer than its inputs; all tasks that write a buffer last equally long, so that either
-//! all of them are skipped or none. On several ranks, buffers share memory only with buffers that last equally long:
-//! waiting for a skipped task is no wait at all, so the order after the tasks that it would have waited for would be
-//! lost. A *kept* buffer is read by tasks that run again when those that wrote it do not; it shares its memory with no
-//! other. Transfers are skipped at both ends, as both ends belong to one node. Deliberately absent: the promise that an
-//! operand does not change, which the plan makes.
+//! Invariants: the tensor of a node stays valid no longer than its inputs. All tasks that write a buffer have the same
+//! scope, so either all of them are skipped or none. On several ranks, buffers share memory only with buffers of the
+//! same scope. Otherwise a task could wait for a skipped task, which does not itself wait, and the order that this edge
+//! implies would be lost. A *kept* buffer is read by tasks that run again although the tasks that wrote it do not; it
+//! shares its memory with no other buffer. Transfers are skipped at both ends, because both ends belong to one node.
+//! Deliberately absent: the guarantee that an operand does not change, which the plan gives.
 
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +37,8 @@ impl Schedule {
         self.lasting.get(node).copied().unwrap_or_default()
     }
 
-    /// By buffer, how long its contents stay valid, according to the tasks that write it; `None` if these disagree.
+    /// For each buffer, how long its contents stay valid, according to the tasks that write it; `None` if these tasks
+    /// disagree.
     pub(super) fn written(&self) -> Vec<Option<ReuseScope>> {
         let mut written: Vec<Result<Option<ReuseScope>, ()>> = vec![Ok(None); self.buffers.len()];
         for task in &self.tasks {
@@ -52,7 +54,7 @@ impl Schedule {
         written.into_iter().map(|lasts| lasts.ok().map(Option::unwrap_or_default)).collect()
     }
 
-    /// By buffer, its sharing group: only buffers of the same group may share memory.
+    /// The sharing group of each buffer. Only buffers of the same group may share memory.
     pub(super) fn sharing(&self) -> Vec<ReuseScope> {
         if self.ranks == 1 || self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return vec![ReuseScope::Slice; self.buffers.len()];
@@ -60,10 +62,10 @@ impl Schedule {
         self.written().into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// By buffer, whether it is read by tasks that run again when those that wrote it do not.
+    /// For each buffer, whether it is read by tasks that run again when the tasks that wrote it do not.
     pub fn kept(&self) -> Vec<bool> {
         let mut kept = vec![false; self.buffers.len()];
-        // Most plans compute everything in every run.
+        // Most plans compute everything in every run, and keep no buffer.
         if self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return kept;
         }
@@ -77,7 +79,7 @@ impl Schedule {
         kept
     }
 
-    /// The first task that lasts longer than the contents of a buffer that it uses.
+    /// The first task whose scope is longer than that of the contents of a buffer that it uses.
     pub fn outlasts(&self) -> Option<usize> {
         if self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return None;

@@ -9,9 +9,9 @@
 //! ```
 //!
 //! Invariants: the branches of a section (`branches`) are consecutive ranges of tasks, and contain only work, no
-//! transfers; so the tasks may also run one by one in their order. Tasks of two branches share no memory unless they
-//! only read it (checked by the verifier), and tasks after a section wait for all of it. Deliberately absent: edges
-//! between the branches of a section.
+//! transfers; so the tasks may also run one after another in their order. Tasks of two branches share memory only if
+//! they only read it (checked by the verifier), and tasks after a section wait for all tasks of the section.
+//! Deliberately absent: edges between the branches of a section.
 
 use std::ops::Range;
 
@@ -62,7 +62,7 @@ impl Schedule {
         section.is_some() && section == self.section(other) && self.branch(one) != self.branch(other)
     }
 
-    /// Whether sections are in order, their branches consecutive, and all of their tasks work.
+    /// Whether sections are in order, their branches are consecutive, and all of their tasks are work.
     pub(super) fn sections_are_sound(&self) -> bool {
         let mut next = 0;
         self.sections.iter().all(|section| {

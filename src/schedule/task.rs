@@ -23,8 +23,8 @@ impl View {
         volume(&self.bounds)
     }
 
-    /// Tile `index` of `parts` even tiles along the longest dimension; `None` if it is empty. A scalar is its own first
-    /// tile. Boxes of equal extents have tiles of equal extents.
+    /// Tile `index` of `parts` even tiles along the longest dimension; `None` if that tile is empty. A scalar is its
+    /// own first tile. Boxes of equal extents have tiles of equal extents.
     pub fn tile(&self, parts: usize, index: usize) -> Option<View> {
         let mut bounds = self.bounds.clone();
         match bounds.iter_mut().min_by_key(|range| std::cmp::Reverse(range.len())) {
@@ -38,7 +38,7 @@ impl View {
         Some(View { buffer: self.buffer, bounds }).filter(|view| view.elements() > 0)
     }
 
-    /// Whether the two share an element.
+    /// Whether the two views have a common element.
     pub fn overlaps(&self, other: &View) -> bool {
         let meet = |(a, b): (&Range<usize>, &Range<usize>)| a.start.max(b.start) < a.end.min(b.end);
         self.buffer == other.buffer && self.bounds.iter().zip(&other.bounds).all(meet)
@@ -51,19 +51,19 @@ impl View {
     }
 }
 
-/// The treatment of the values that `out` holds before a contraction.
+/// How a contraction treats the previous values of `out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accumulate {
-    /// They are not read: `out = left right`.
+    /// The previous values are not read: `out = left right`.
     Overwrite,
     /// `out = out + left right`.
     Add,
-    /// They are user values: `out = beta out + left right`.
+    /// The previous values are the user's: `out = beta out + left right`.
     Beta,
 }
 
-/// A task for the workers. Labels come from the buffers; contractions of the root are scaled by the run's alpha.
+/// A task for the workers. A view has the labels of its buffer. Contractions of the root are scaled by the run's alpha.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
@@ -87,18 +87,18 @@ pub enum Work {
 pub enum Factor {
     /// The factor of the new values.
     Alpha,
-    /// The factor of the values that out held before.
+    /// The factor of the previous values of out.
     Beta,
 }
 
-/// Boxes that a task uses; the few of a work task are stored inline, without a heap allocation.
+/// Boxes that a task uses. Up to three boxes, enough for a work task, are stored without a heap allocation.
 pub type Views<'a> = SmallVec<[&'a View; 3]>;
 
 /// The action of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Boxed, since it is more than twice as large as a transfer, and most tasks are transfers.
+    /// Boxed, because work is more than twice as large as a transfer, and most tasks are transfers.
     Work(Box<Work>),
     /// Sends the boxes one after another, each in row-major order.
     Send { peer: usize, from: Vec<View> },
@@ -119,9 +119,9 @@ pub enum Lane {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub action: Action,
-    /// The tree node that it belongs to.
+    /// The tree node that the task belongs to.
     pub node: usize,
-    /// Earlier tasks of this rank that must be complete before it starts.
+    /// Earlier tasks of this rank that must be complete before the task starts.
     pub after: Vec<TaskId>,
 }
 
@@ -142,7 +142,7 @@ impl Action {
         }
     }
 
-    /// The work of the task, if it is one for the workers.
+    /// The work of the task; `None` for a transfer.
     pub fn work(&self) -> Option<&Work> {
         match self {
             Action::Work(work) => Some(work),
@@ -150,7 +150,7 @@ impl Action {
         }
     }
 
-    /// The boxes that are read.
+    /// The boxes that the action reads.
     pub fn reads(&self) -> Views<'_> {
         match self {
             Action::Work(work) => match work.as_ref() {
@@ -166,7 +166,7 @@ impl Action {
         }
     }
 
-    /// The boxes that are written.
+    /// The boxes that the action writes.
     pub fn writes(&self) -> Views<'_> {
         match self {
             Action::Work(work) => match work.as_ref() {

@@ -1,9 +1,10 @@
 //! The tasks that use the boxes of one buffer, found by overlap.
 //!
-//! Invariants: a write removes the uses that it covers, since a task that waits for the write also waits for them; of
-//! several reads of one box on one lane only the last is kept, since a lane completes in order. So the list stays
-//! short. Queries stay cheap even if a ring of thousands of ranks fills a buffer box by box: boxes are sorted along a
-//! dimension in which the first two are disjoint, and a query visits only those that can reach it.
+//! Invariants: a write removes the uses that it covers, because a task that waits for the write also waits for these
+//! uses. Of several reads of one box on one lane, only the last is stored, because a lane completes in order. So the
+//! list stays short. Queries stay cheap even if a ring of thousands of ranks fills a buffer box by box: boxes are
+//! sorted along a dimension in which the first two boxes are disjoint, and a query visits only boxes that can overlap
+//! the queried one.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ pub struct Use {
 pub struct Uses {
     /// The dimension along which entries are sorted, by the starts of their boxes.
     dim: usize,
-    /// The length of the longest box along it.
+    /// The length of the longest box along `dim`.
     longest: usize,
     entries: BTreeMap<usize, Vec<(View, Use)>>,
 }
@@ -86,8 +87,8 @@ fn first_length(entries: &BTreeMap<usize, Vec<(View, Use)>>, dim: usize) -> usiz
 mod tests {
     use super::*;
 
-    /// Tasks that run side by side complete in any order: completion of a later one does not imply completion of an
-    /// earlier one.
+    /// Tasks that run side by side complete in any order, so the completion of a later task does not imply the
+    /// completion of an earlier one.
     #[test]
     fn readers_side_by_side_are_both_kept() {
         let view = View { buffer: 0, bounds: std::iter::once(0..4).collect() };

@@ -1,5 +1,5 @@
-//! The layout of a box of a buffer, as local plans need it. Buffers are dense row-major arrays, including the user's
-//! unless a run passes other strides.
+//! The layout of a box of a buffer, in the form that local plans use. Buffers are dense row-major arrays. So are blocks
+//! of the user, unless a run passes other strides.
 
 use super::{Schedule, View, Work};
 use crate::dims::Label;

@@ -1,7 +1,8 @@
-//! Sleeping on a word of memory that processes may share.
+//! Sleeps on a word of memory that processes may share.
 //!
-//! Invariant: a thread that sees the expected value falls asleep before the word changes, or not at all. Whatever ends
-//! a sleep, the caller checks again. Systems without such a call sleep briefly instead.
+//! Invariant: a thread falls asleep only if the word still has the expected value, and no wake-up can come between this
+//! check and the sleep. Callers check their condition again after every sleep, whatever ended it. Systems without
+//! futexes sleep briefly instead.
 
 use std::time::Duration;
 

@@ -1,13 +1,13 @@
 //! Locks, atomics and threads for the protocols between threads and ranks: those of std and rayon.
 //!
-//! In a test with `--cfg shuttle` they are Shuttle's (`shuttle_runtime`). Shuttle runs one thread at a time and chooses
-//! the next one at every use of them, so that tests try thousands of interleavings (`api/shuttle_tests.rs`,
-//! `comm/mpi/shuttle_tests.rs`). There no sleep ends by timeout, a pool has one worker, and memory is sequentially
-//! consistent: a missing fence is not found.
+//! In tests with `--cfg shuttle`, they are replaced by those of Shuttle (`shuttle_runtime`). Shuttle runs one thread at
+//! a time and chooses the next thread at every use of a lock, an atomic or a thread, so that tests try thousands of
+//! interleavings (`api/shuttle_tests.rs`, `comm/mpi/shuttle_tests.rs`). Under Shuttle, no sleep ends by timeout, a pool
+//! has one worker, and memory is sequentially consistent, so a missing fence is not found.
 //!
-//! Invariant: `memory`, `comm`, `exec` and the start of ranks import from here everything that they wait for or share.
-//! Deliberately absent: locks without contention, counters, and the list of segments (`memory/segment.rs`), whose lock
-//! threads do share, but without blocking while they hold it: these stay std's.
+//! Invariant: `memory`, `comm`, `exec` and the start of ranks import every primitive that threads wait for or share
+//! from this module. Deliberately absent: locks without contention, counters, and the lock of the list of segments
+//! (`memory/segment.rs`), under which no thread blocks. These are used directly from std.
 
 #[cfg(feature = "mpi")]
 pub mod futex;

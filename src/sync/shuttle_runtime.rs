@@ -1,8 +1,8 @@
-//! Threads and pools on Shuttle, with the part of the interfaces of std and rayon that is used; and how tests explore
-//! interleavings.
+//! Threads and pools on Shuttle, with the parts of the interfaces of std and rayon that this crate uses; and the
+//! function with which tests explore interleavings.
 //!
-//! Invariant: a pool has one worker, which lives as long as the scope; so two tasks of a rank never run at the same
-//! time, as in a real pool. Deliberately absent: more workers inside a task, for which rayon is responsible.
+//! Invariant: a pool has one worker, which lives as long as the scope. So two tasks of a rank never run at the same
+//! time, as in a real pool. Deliberately absent: several workers inside a task, for which rayon is responsible.
 
 use std::convert::Infallible;
 
@@ -89,15 +89,15 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// Runs a test in `orders` interleavings drawn at random, and in as many with few, badly placed thread switches. A
-/// failure prints how to repeat it.
+/// Runs a test in `orders` random interleavings, and in `orders` interleavings with few thread switches at unfavourable
+/// points. A failure prints how to reproduce it.
 pub fn explore(orders: usize, test: impl Fn() + Send + Sync + 'static) {
     let test = std::sync::Arc::new(test);
     let schedulers: [Box<dyn Scheduler + Send>; 2] =
         [Box::new(RandomScheduler::new(orders)), Box::new(PctScheduler::new(3, orders))];
     for scheduler in schedulers {
         let mut config = Config::new();
-        // Kernels keep more than a page on the stack.
+        // Kernels use more than a page of stack.
         config.stack_size = 1 << 20;
         config.silence_warnings = true;
         config.max_steps = MaxSteps::FailAfter(100_000);

@@ -1,23 +1,24 @@
-//! How long a rank works and transfers, and how much of both overlaps.
+//! The time that a rank spends on work and on transfers, and the overlap of the two.
 //!
-//! Invariant: time is counted once however many tasks share it.
+//! Invariant: time during which several tasks run is counted once.
 
 /// Busy seconds of a rank's run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Busy {
-    /// Seconds with a task of the workers under way.
+    /// Seconds during which at least one task of the work lane runs.
     pub working: f64,
-    /// Seconds with a transfer under way, from the moment it may begin: waiting for the other rank counts.
+    /// Seconds during which at least one transfer is in flight. A transfer starts when its dependencies are complete,
+    /// so waiting for the other rank counts.
     pub transferring: f64,
-    /// Seconds with both under way.
+    /// Seconds during which work tasks and transfers overlap.
     pub hidden: f64,
 }
 
 impl Busy {
-    /// From the starts and ends of tasks and transfers, in any order. Cost: that of sorting them.
+    /// Computes busy times from (start, end) of work tasks and transfers, in any order. Cost: O(n log n).
     pub fn of(work: Vec<(f64, f64)>, transfers: Vec<(f64, f64)>) -> Busy {
         let [work, transfers] = [work, transfers].map(merged);
-        // `sum` of nothing is -0, which would be displayed.
+        // `sum` of an empty iterator is -0.0, and its sign would be displayed.
         let added = |sum: f64, more: f64| sum + more;
         let seconds = |spans: &[(f64, f64)]| spans.iter().map(|(start, end)| end - start).fold(0.0, added);
         let hidden = transfers.iter().map(|&(start, end)| {
@@ -35,13 +36,13 @@ impl Busy {
         self.hidden += more.hidden;
     }
 
-    /// The share of the time with a transfer under way during which workers computed; `None` without transfers.
+    /// The fraction of transfer time during which workers computed, from 0 to 1; `None` without transfers.
     pub fn hidden_share(&self) -> Option<f64> {
         (self.transferring > 0.0).then(|| self.hidden / self.transferring)
     }
 }
 
-/// The union of time spans.
+/// The union of time spans: disjoint and in order.
 fn merged(mut spans: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     spans.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut union: Vec<(f64, f64)> = Vec::new();

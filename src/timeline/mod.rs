@@ -1,15 +1,15 @@
-//! Timelines: what each rank did when, in a run ([`Program::timeline`](crate::Program::timeline)) or in a simulation
-//! without data ([`Plan::simulate`](crate::Plan::simulate)).
+//! Timelines: the start and end of every task of every rank, in a run ([`Program::timeline`](crate::Program::timeline))
+//! or in a simulation without data ([`Plan::simulate`](crate::Plan::simulate)).
 //!
 //! | content | where |
 //! |---|---|
 //! | the picture | `svg` |
 //! | a trace file for viewers, with every task | `trace` |
-//! | how much of it overlaps | `busy` |
+//! | the overlap of work and transfers | `busy` |
 //!
 //! Invariant: the spans of one lane of one rank are in order of their starts, and transfers between two ranks are in
-//! the same order at both ends. Several transfers of a lane may be under way at once, and so may work of schedules with
-//! sections.
+//! the same order at both ends. Transfers of one lane may overlap in time. Work tasks overlap only if they are in
+//! parallel branches of a section of the schedule.
 
 mod busy;
 mod svg;
@@ -26,16 +26,16 @@ use crate::schedule::{Action, Lane, TaskId, Work};
 pub enum Activity {
     /// Workers contract two blocks.
     Contract,
-    /// Workers add, permute, copy, zero or scale blocks.
+    /// Workers add, permute, copy, scale or zero blocks.
     Arrange,
-    /// A block goes to this rank.
+    /// Sends a block to the rank with this number.
     Send(usize),
-    /// A block comes from this rank.
+    /// Receives a block from the rank with this number.
     Recv(usize),
 }
 
 impl Activity {
-    /// What a rank does in a task.
+    /// The activity of a task.
     pub fn of(action: &Action) -> Activity {
         match action {
             Action::Work(work) if matches!(**work, Work::Contract { .. }) => Activity::Contract,
@@ -45,7 +45,7 @@ impl Activity {
         }
     }
 
-    /// The lane that it occupies.
+    /// The lane of tasks with this activity.
     pub fn lane(self) -> Lane {
         match self {
             Activity::Contract | Activity::Arrange => Lane::Work,
@@ -58,28 +58,30 @@ impl Activity {
 /// One task on its lane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Span {
-    /// The rank that does it.
+    /// The rank that runs the task.
     pub rank: usize,
-    /// What the rank does.
+    /// The kind of task.
     #[serde(rename = "doing")]
     pub activity: Activity,
-    /// The value of the plan that it serves.
+    /// Index of the value of the plan to which the task belongs.
     pub node: usize,
-    /// Its place in the rank's schedule.
+    /// Index of the task in the rank's schedule.
     pub task: TaskId,
-    /// For work that runs side by side with other work: its branch, which has one worker. All workers share other work.
+    /// The worker that runs the task, if the task is in a parallel branch; a branch has one worker. `None` for
+    /// transfers, and for work that all workers share.
     pub worker: Option<usize>,
-    /// Seconds from the beginning of the run. A transfer begins when it may, and then waits for the other rank.
+    /// Start, in seconds since the beginning of the run. A transfer starts when its dependencies are complete, and may
+    /// then wait for the other rank.
     pub start: f64,
-    /// Seconds from the beginning of the run.
+    /// End, in seconds since the beginning of the run.
     pub end: f64,
-    /// Bytes of a transfer.
+    /// Bytes of a transfer; 0 for work.
     pub bytes: u64,
-    /// Predicted seconds of the task by itself.
+    /// Seconds that the cost model predicts for the task, without waiting.
     pub predicted: f64,
 }
 
-/// A run, rank by rank.
+/// The tasks of all ranks of a run or a simulation, on one clock.
 ///
 /// ```
 /// use einsum_dist::AlgorithmName;
@@ -89,7 +91,7 @@ pub struct Span {
 /// let alone = shaped.plan(&Machine::new(1, 1), &options)?.simulate().unwrap();
 /// let four = shaped.plan(&Machine::new(4, 1), &options)?.simulate().unwrap();
 /// assert!(four.seconds < alone.seconds / 2.0 && four.seconds > alone.seconds / 4.0);
-/// // All receive while they compute, except the part that nothing hides.
+/// // More than half of the receive time is hidden behind computation.
 /// assert!(four.hidden_share().unwrap() > 0.5);
 /// assert!(four.svg("a ring of four").starts_with("<svg"));
 /// assert!(four.trace().starts_with("{"));
@@ -99,41 +101,42 @@ pub struct Span {
 pub struct Timeline {
     /// Seconds from the beginning of the run to the end of the last task.
     pub seconds: f64,
-    /// How many ranks there are.
+    /// Number of ranks.
     pub ranks: usize,
-    /// Threads of each rank that compute.
+    /// Number of compute threads of each rank.
     pub workers: usize,
     /// The host of each rank; empty for a simulation.
     pub hosts: Vec<String>,
-    /// Number of slices shown, one after the other: the first ones of the plan.
+    /// Number of slices that the timeline contains. These are the first slices of the plan.
     pub slices: usize,
-    /// By how many seconds spans of ranks on different hosts may be off, as their clocks differ.
+    /// Maximum error, in seconds, of times on one host relative to times on another host. It is caused by their
+    /// different clocks.
     pub clock_error: f64,
-    /// The values of the plan as expressions: `mk,kn->mn`.
+    /// The values of the plan as expressions, such as `mk,kn->mn`.
     pub steps: Vec<String>,
-    /// All tasks of all ranks, those of a lane in order.
+    /// All tasks of all ranks. The tasks of one lane are in order of their starts.
     pub spans: Vec<Span>,
 }
 
 impl Timeline {
-    /// Summed seconds of a rank's tasks on a lane.
+    /// Sum of the seconds of a rank's tasks on a lane.
     pub fn busy(&self, rank: usize, lane: Lane) -> f64 {
         let of = self.spans.iter().filter(|span| span.rank == rank && span.activity.lane() == lane);
         of.map(|span| span.end - span.start).sum()
     }
 
-    /// The share of the time that workers of an average rank compute.
+    /// The fraction of the run during which workers compute, averaged over ranks.
     pub fn working_share(&self) -> f64 {
         if self.seconds > 0.0 { self.all_busy().working / (self.seconds * self.ranks as f64) } else { 1.0 }
     }
 
-    /// The share of the receive time of all ranks during which the same rank computed; `None` if nothing is received. A
-    /// receive of a run begins when it may, so this time includes waiting for the other rank.
+    /// The fraction of receive time, summed over ranks, during which the receiving rank also computes; `None` without
+    /// receives. A receive starts when its dependencies are complete, so receive time includes waiting for the sender.
     pub fn hidden_share(&self) -> Option<f64> {
         self.all_busy().hidden_share()
     }
 
-    /// Work and receives of all ranks together.
+    /// Busy times of work and receives, summed over ranks.
     fn all_busy(&self) -> Busy {
         let mut lanes = vec![[Vec::new(), Vec::new()]; self.ranks];
         for span in self.spans.iter().filter(|span| span.activity.lane() != Lane::Send) {

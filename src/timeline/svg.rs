@@ -1,4 +1,4 @@
-//! Draws a timeline as a picture: one row per rank, with a line each for its workers, its receives and its sends.
+//! Draws a timeline as a picture with one row per rank. A row has one line each for work, receives and sends.
 //!
 //! ```text
 //!          0        1 ms      2 ms
@@ -8,9 +8,9 @@
 //! rank 1   ...
 //! ```
 //!
-//! Rows shrink as the number of ranks grows; of more than 64 ranks the first 64 are drawn, and the picture says so.
-//! Invariant: the size grows with the pixels, not with the number of tasks: bars less than a quarter of a pixel apart
-//! are merged.
+//! Rows shrink as the number of ranks grows. At most the first 64 ranks are drawn; the caption contains the number of
+//! all ranks. Invariant: the maximum size of the file does not depend on the number of tasks, because bars less than a
+//! quarter of a pixel apart are merged.
 
 use std::fmt::Write;
 
@@ -25,12 +25,12 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 76.0;
 const BOTTOM: f64 = 28.0;
-/// Height of all rows together, as far as the maximum height of a row allows.
+/// Maximum total height of all rows.
 const ROWS: f64 = 1536.0;
 const MAX_ROW_HEIGHT: f64 = 48.0;
 /// Maximum number of ranks that are drawn.
 const MAX_RANKS: usize = 64;
-/// Bars closer than this are merged.
+/// Bars of one kind that are closer than this are merged.
 const MIN_GAP: f64 = 0.25;
 /// Minimum width of a visible bar.
 const MIN_BAR_WIDTH: f64 = 0.6;
@@ -55,7 +55,7 @@ fn kind(activity: Activity) -> usize {
 }
 
 impl Timeline {
-    /// The picture, with this title. Cost: linear in the spans.
+    /// Returns the picture with this title. Cost: O(spans).
     pub fn svg(&self, title: &str) -> String {
         let ranks = self.ranks.min(MAX_RANKS);
         let row = (ROWS / ranks as f64).min(MAX_ROW_HEIGHT);
@@ -88,7 +88,7 @@ impl Timeline {
         document.to_string()
     }
 
-    /// Numbers that the picture itself does not show.
+    /// The text at the top right: the number of ranks, if not all are drawn, and the shares of busy and hidden time.
     fn caption(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let some =
@@ -114,7 +114,7 @@ fn legend() -> Group {
     legend
 }
 
-/// Round times from 0 to the end, with their labels.
+/// The ticks of the time axis: round numbers from 0 to the end, with their labels.
 fn ticks(seconds: f64) -> Vec<(f64, String)> {
     if seconds <= 0.0 {
         return vec![(0.0, "0".to_owned())];
@@ -130,14 +130,14 @@ fn ticks(seconds: f64) -> Vec<(f64, String)> {
     (0..=count).map(tick).collect()
 }
 
-/// The smallest of 1, 2 and 5 times powers of ten that is at least `least`.
+/// The smallest number >= `least` that is 1, 2 or 5 times a power of ten.
 fn round(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     let steps = [1.0, 2.0, 5.0].map(|factor| factor * power);
     steps.into_iter().find(|&step| step >= least).unwrap_or(10.0 * power)
 }
 
-/// Bars of each kind of each rank, in pixels.
+/// Start and end of every bar in pixels, by rank and kind.
 struct Bars {
     ranks: Vec<[Vec<[f64; 2]>; KINDS.len()]>,
 }
@@ -163,7 +163,7 @@ impl Bars {
             let [from, to] = part.map(|part| top + part * height);
             for &[start, end] in bars {
                 let width = (end - start).max(MIN_BAR_WIDTH);
-                // Writing into memory cannot fail.
+                // Writing into a `String` cannot fail.
                 let _ = write!(path, "M{start:.2} {from:.2}h{width:.2}V{to:.2}h-{width:.2}z");
             }
             if !path.is_empty() {
@@ -190,7 +190,7 @@ mod tests {
         ];
         let svg = timeline(2e-3, 2, spans).svg("mk,kn->mn & more");
         assert!(svg.contains("mk,kn-&gt;mn &amp; more"), "{svg}");
-        // The workers of rank 0 are busy for the first half, those of rank 1 all the time.
+        // The workers of rank 0 are busy for the first half, and the workers of rank 1 for the whole run.
         assert!(svg.contains(r##"<path d="M80.00 78.88h448.00V101.92h-448.00z" fill="#2a6fb0"/>"##), "{svg}");
         assert!(svg.contains(r##"<path d="M528.00 126.88h448.00V149.92h-448.00z" fill="#8fc1e3"/>"##), "{svg}");
         for name in ["0 ms", "0.5 ms", "2 ms", "rank 0", "rank 1", "receiving"] {

@@ -11,13 +11,14 @@
 //!   receive             |from 0   v|                   an arrow from each send to the receive of the same bytes
 //! ```
 //!
-//! An arrow in Perfetto joins whole slices, and leads from the one that begins first. Receives begin before the sends
-//! that they wait for, so each contains its last nanosecond as a slice, "arrived", to which the arrow leads.
+//! In Perfetto, an arrow connects two slices (spans on tracks), and starts at the slice that begins first. A receive
+//! begins before the send for which it waits. Therefore the last nanosecond of each receive is also a slice of its own,
+//! "arrived", and the arrow ends there.
 //!
-//! Invariants: each rank is a process of the trace; tracks of all ranks have different numbers, none of which is that
-//! of a process; spans on one track do not overlap, except for the arrival at the end of a receive; the n-th send from
-//! one rank to another belongs to the n-th receive there. Times are microseconds on the clock of rank 0. Deliberately
-//! absent: the share of each worker in a task, which is not measured.
+//! Invariants: each rank is a process of the trace; the numbers of tracks are unique over all ranks, and differ from
+//! the numbers of processes; spans on one track do not overlap, except for "arrived" at the end of a receive; the n-th
+//! send from one rank to another belongs to the n-th receive there. Times are in microseconds on the clock of rank 0.
+//! Deliberately absent: the time of each worker within a task, which is not measured.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -27,18 +28,18 @@ use serde_json::{Value, json};
 use super::{Activity, Span, Timeline};
 use crate::schedule::Lane;
 
-/// Number of spans on worker tracks beyond which a task of all workers is on the first track only.
+/// Maximum number of spans on all worker tracks. Beyond it, tasks that all workers share are on the first track only.
 const MAX_WORKER_SPANS: usize = 1 << 20;
 
-/// Tracks for the transfers of a lane: as many as are under way at once.
+/// Tracks for the transfers of a lane. Their number is the maximum number of transfers in flight at the same time.
 #[derive(Default)]
 struct Tracks {
-    /// The nanosecond from which each track is free again.
+    /// For each track, the end of its last span in nanoseconds.
     free: Vec<f64>,
 }
 
 impl Tracks {
-    /// The first free track for a span that begins no earlier than all before it.
+    /// Places a span on the first free track, and returns the track. Spans must be placed in order of their starts.
     fn place(&mut self, [start, end]: [f64; 2]) -> usize {
         let at = self.free.iter().position(|&free| free <= start).unwrap_or(self.free.len());
         self.free.resize(self.free.len().max(at + 1), 0.0);
@@ -55,13 +56,15 @@ struct End {
 }
 
 impl Timeline {
-    /// The trace: one JSON object, a line for each event. Cost: linear in the spans, and in the workers for work spans.
+    /// Returns the trace: one JSON object with one event per line. Cost: O(e log e) for e events; a task that all
+    /// workers share is one event per worker.
     pub fn trace(&self) -> String {
         let work = self.spans.iter().filter(|span| span.activity.lane() == Lane::Work).count();
         let sharing = if work * self.workers > MAX_WORKER_SPANS { 1 } else { self.workers };
         let mut events = Vec::new();
         let mut arrows: BTreeMap<[usize; 2], [Vec<End>; 2]> = BTreeMap::new();
-        // Viewers treat a track with the number of its process as the main thread and put it on top.
+        // If a track has the number of its process, viewers show it as the main thread, above all others. Track numbers
+        // therefore start after the numbers of ranks.
         let mut base = self.ranks;
         for (rank, spans) in self.by_rank().into_iter().enumerate() {
             let of = |lane: Lane| spans.iter().copied().filter(move |span| span.activity.lane() == lane);
@@ -109,11 +112,12 @@ impl Timeline {
                 events.push((nanoseconds, event));
             }
         }
-        // Names come first, as they have no time. At equal times: a receive, its arrival, the send, the arrow.
+        // Names come first, because their sort key is -infinity. The sort is stable: at equal times, "arrived" follows
+        // its receive, and arrows follow the slices that they connect.
         events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let mut text = String::from("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
         for (at, (_, event)) in events.iter().enumerate() {
-            // Writing into memory cannot fail.
+            // Writing into a `String` cannot fail.
             let _ = write!(text, "{}\n{event}", if at == 0 { "" } else { "," });
         }
         let percent = |share: f64| (share * 1e4).round() / 100.0;
@@ -132,7 +136,7 @@ impl Timeline {
         ranks
     }
 
-    /// The event of a span on its track.
+    /// The event of a span on this track, with its start in nanoseconds as sort key.
     fn event(&self, span: &Span, track: usize) -> (f64, Value) {
         let step = self.steps.get(span.node).map_or("", String::as_str);
         let (name, kind) = match span.activity {
@@ -169,7 +173,7 @@ impl Timeline {
     }
 }
 
-/// The event of the last nanosecond of a receive.
+/// The event "arrived", which covers the last nanosecond of a receive.
 fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
     let event = json!({
         "ph": "X", "pid": rank, "tid": track, "ts": start / 1e3, "dur": 1e-3, "name": "arrived", "cat": "arrived",
@@ -177,8 +181,8 @@ fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
     (start, event)
 }
 
-/// Start and end of a span in nanoseconds. Both are rounded, so that neighbours on a track do not overlap. A transfer
-/// lasts at least one nanosecond, which arrows need.
+/// Start and end of a span in nanoseconds. Both are rounded, so that consecutive spans on a track do not overlap. A
+/// transfer lasts at least one nanosecond, because arrows cannot be attached to empty slices.
 fn rounded(span: &Span) -> [f64; 2] {
     let [start, end] = [span.start, span.end].map(nanoseconds);
     let least = if span.activity.lane() == Lane::Work { 0.0 } else { 1.0 };
@@ -208,7 +212,7 @@ mod tests {
             span(1, Activity::Recv(0), 2.0, 2.0),
             span(1, Activity::Recv(0), 4.0, 5.0),
         ];
-        // Tracks of rank 0: a worker, one for receives, two for sends; then those of rank 1.
+        // Tracks of rank 0: one worker, one for receives, two for sends. The tracks of rank 1 follow.
         let trace: Value = serde_json::from_str(&timeline(5.0, 2, spans).trace()).unwrap();
         let of = |phase: &str, first: &str| {
             let events = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == phase);

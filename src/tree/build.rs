@@ -26,7 +26,7 @@ pub fn build<E>(einsums: &Einsums, mut order: impl FnMut(&Network) -> Result<Ord
         });
     }
     let mut tree = builder.tree;
-    // An expression that changes nothing (`ab->ab`) still makes a new tensor.
+    // The result is always a new tensor, so an expression that changes nothing (`ab->ab`) becomes a copy.
     if let Step::Leaf { .. } = tree.nodes[tree.root()].step {
         let node = &tree.nodes[tree.root()];
         let copy = Node { step: Step::Unary { input: tree.root(), op: UnaryOp::Permute }, ..node.clone() };
@@ -40,7 +40,7 @@ struct TreeBuilder {
     span: Span,
 }
 
-/// For each label, how many of the remaining tensors have it; the output counts as one.
+/// For each label, the number of remaining tensors that have it. The output counts as a tensor.
 struct Needed(HashMap<Label, usize>);
 
 impl Needed {
@@ -71,7 +71,8 @@ impl TreeBuilder {
         &self.tree.nodes[node].labels
     }
 
-    /// Adds one einsum of any number of inputs in this order; the tensors of a group are contracted from left to right.
+    /// Adds the steps of one einsum in this order and returns its result. The tensors of a group are contracted from
+    /// left to right.
     fn einsum(&mut self, inputs: Vec<NodeId>, output: &[Label], order: &Order) -> NodeId {
         let mut result = inputs[inputs.len() - 1];
         let mut needed = Needed(HashMap::new());
@@ -101,7 +102,7 @@ impl TreeBuilder {
         self.unary(result, output.to_vec())
     }
 
-    /// The distinct labels of a tensor that the other one or any remaining tensor needs.
+    /// The distinct labels of `node` that also occur in `other` or in a remaining tensor.
     fn kept(&self, node: NodeId, other: NodeId, needed: &Needed) -> Vec<Label> {
         let mut kept: Vec<Label> = Vec::new();
         for &label in self.labels(node) {
@@ -112,7 +113,7 @@ impl TreeBuilder {
         kept
     }
 
-    /// Sums labels that no other tensor needs, and takes diagonals; adds no step if there is neither.
+    /// Reduces a tensor to the labels `kept` by a unary step, unless it has exactly these labels.
     fn reduce(&mut self, input: NodeId, kept: Vec<Label>) -> NodeId {
         if self.labels(input).len() == kept.len() { input } else { self.unary(input, kept) }
     }
@@ -134,7 +135,8 @@ impl TreeBuilder {
 
     fn contract(&mut self, left: NodeId, right: NodeId, out: Vec<Label>) -> NodeId {
         let kinds = classify(self.labels(left), self.labels(right), &out).unwrap_or_else(|error| {
-            // `reduce` left distinct labels, each in the other operand or in `out`, and `out` holds no others.
+            // After `reduce`, the labels of an operand are distinct, and each also occurs in the other operand or in
+            // `out`. Each label of `out` occurs in an operand.
             unreachable!("reduced operands are a contraction: {error}")
         });
         self.push(out, Step::Contract { left, right, kinds })

@@ -2,9 +2,9 @@
 //! contraction order is still open.
 //!
 //! Invariants: inputs come before the einsum that uses them, and the last node is the root; every label of an einsum's
-//! output is one of an input. If an operand's extent of a label is 1 and longer in other operands, the operand has a
-//! dimension of its own there, which no other tensor has and which is summed away: the operand is broadcast along the
-//! label.
+//! output is a label of an input. An operand is broadcast along a label that has extent 1 in this operand and another
+//! extent elsewhere. In place of the label, the operand gets a new dimension of extent 1. No other tensor has this
+//! dimension, and it is summed away.
 
 use std::collections::HashSet;
 
@@ -18,34 +18,34 @@ use crate::dims::Label;
 /// An expression over shapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsums {
-    /// Distinct names of dimensions; a bracket's own dimension that shares its letter with another gets primes, or a
-    /// number if there are many.
+    /// Distinct names of dimensions. If several dimensions have the same letter, all but the first get primes or
+    /// numbers.
     pub names: Vec<String>,
     /// Extents of dimensions, by label.
     pub extents: Vec<usize>,
-    /// Nodes, each after its inputs; the last one is the result.
+    /// Nodes, each after its inputs. The last node is the result.
     pub nodes: Vec<Einsum>,
-    /// How many operands there are.
+    /// Number of operands.
     pub operands: usize,
 }
 
 /// A tensor of the expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsum {
-    /// Its dimensions, the slowest first.
+    /// Its dimensions, the slowest-varying one first.
     pub labels: Vec<Label>,
-    /// The place in the expression that it comes from.
+    /// The part of the expression that defines it.
     pub span: Span,
-    /// Its source.
+    /// An operand of the expression, or the inputs of an einsum.
     pub source: EinsumSource,
 }
 
-/// The source of a tensor of the expression.
+/// An operand of the expression, or an einsum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EinsumSource {
     /// The operand with this number.
     Operand(usize),
-    /// The einsum of these nodes, one or more.
+    /// The einsum of these input nodes. There is at least one.
     Of(Vec<usize>),
 }
 
@@ -53,7 +53,8 @@ impl Einsums {
     /// Resolves an expression over operands of these shapes.
     ///
     /// # Errors
-    /// Too many or too few operands, an operand of the wrong rank, or a label with two extents; each says where.
+    /// Fails if the number of operands or the rank of an operand is wrong, or if a label has two extents. The error
+    /// contains the places in the text.
     pub fn new(expression: &Expression, shapes: &[Vec<usize>]) -> Result<Einsums, ShapeError> {
         check_count(expression, shapes.len())?;
         let ranks: Vec<usize> = shapes.iter().map(Vec::len).collect();
@@ -68,7 +69,8 @@ impl Einsums {
                 }
                 NodeKind::Einsum { inputs, .. } => {
                     let inputs: Vec<usize> = inputs.iter().map(|input| input.0 as usize).collect();
-                    // If all inputs are broadcast along a label, so is the result.
+                    // If all inputs are broadcast along a label, all of them have new dimensions in its place, and the
+                    // result does not have the label either.
                     let below: HashSet<Label> =
                         inputs.iter().flat_map(|&input| &nodes[input].labels).copied().collect();
                     let labels = term.labels.into_iter().filter(|label| below.contains(label)).collect();
@@ -92,7 +94,7 @@ impl Einsums {
     }
 }
 
-/// The labels of an operand, with new dimensions where it is broadcast.
+/// The labels of an operand, with a new dimension in place of each label along which the operand is broadcast.
 fn repeated((names, extents): (&mut Names, &mut Vec<usize>), mut labels: Vec<Label>, shape: &[usize]) -> Vec<Label> {
     let written = labels.clone();
     for (at, (&label, &extent)) in written.iter().zip(shape).enumerate() {
@@ -124,17 +126,17 @@ fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> 
     let place = terms.get(given).or(terms.last()).copied().unwrap_or_default();
     let label = if given < terms.len() { "nothing is given for this one" } else { "the last operand" };
     let text = expression.text().to_owned();
-    // One operand too few, and the last term is empty because the text ends with a comma.
+    // Whether the only missing operand is an empty last term, because the text ends with a comma.
     let comma = given + 1 == terms.len() && text.trim_end().ends_with(',');
     let help =
         comma.then(|| "the `,` at the end stands before a 0-dimensional operand; drop it if there is none".to_owned());
     Err(ShapeError { text, message, places: vec![(place, label.to_owned())], help })
 }
 
-/// An extent, its operand, and the place where it occurs.
+/// An extent, the number of its operand, and its place in the text.
 type ExtentSource = (usize, usize, Span);
 
-/// The extent of every dimension, from the operands: 1 yields to any other.
+/// The extent of every dimension, from the shapes of all operands. Any other extent takes precedence over 1.
 fn extents(
     expression: &Expression,
     terms: &[Resolved],
@@ -146,7 +148,7 @@ fn extents(
         let NodeKind::Operand { index: operand, .. } = node.kind else { continue };
         let places = || term.labels.iter().zip(&term.spans).zip(&shapes[operand]);
         for (at, ((&label, &span), &extent)) in places().enumerate() {
-            // A diagonal is not broadcast.
+            // A label that is repeated in one operand is a diagonal. Its extents must be equal, even if one is 1.
             let earlier = places().take(at).find(|((l, _), e)| **l == label && **e != extent);
             if let Some(((_, &place), &first)) = earlier {
                 return Err(conflict(expression, names, label, (first, operand, place), (extent, operand, span)));
@@ -160,7 +162,7 @@ fn extents(
             }
         }
     }
-    // The parser ensures that every label of an output is one of an input, so every dimension occurs in an operand.
+    // The parser ensures that every label of an output is a label of an input, so every dimension occurs in an operand.
     Ok(known.into_iter().map(|known| known.map_or(1, |(extent, ..)| extent)).collect())
 }
 

@@ -1,15 +1,15 @@
-//! Shapes that do not fit an expression.
+//! The error for shapes that do not match an expression.
 
 use einsum_parser::{Span, render_carets};
 
-/// Operands that do not fit the expression, with the places concerned.
+/// The shapes of operands do not match the expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShapeError {
     /// The expression in canonical form.
     pub text: String,
-    /// What is wrong, in one line.
+    /// The error message, in one line.
     pub message: String,
-    /// Places in the text, each with a note; the first is the main one.
+    /// Places in the text, each with a note. The first place is the main one.
     pub places: Vec<(Span, String)>,
     /// A suggestion for a fix.
     pub help: Option<String>,

@@ -1,8 +1,8 @@
-//! Distinct names of dimensions: if several have one letter, all but the first get primes, or numbers if there are
-//! many.
+//! Distinct names of dimensions. If several dimensions have the same letter, the first keeps its name, the next ones
+//! get one to three primes, and further ones get numbers.
 //!
-//! Invariant: the cost of a name does not depend on how often its letter is used, so thousands of brackets may each
-//! have a `j`.
+//! Invariant: the cost of a new name does not depend on the number of dimensions with the same letter, so an expression
+//! may have thousands of brackets with a `j` of their own.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +16,7 @@ const MAX_PRIMES: usize = 3;
 pub struct Names {
     pub all: Vec<String>,
     used: HashSet<String>,
-    /// How often the name of another dimension was derived from this one.
+    /// For each name, the number of attempts to derive another name from it.
     again: HashMap<String, usize>,
 }
 

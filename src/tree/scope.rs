@@ -1,7 +1,7 @@
-//! Resolves the dimension that each label of each bracket means.
+//! Maps each label of each bracket to a dimension.
 //!
-//! A bracket passes on the labels of its output; all others are its own. Resolution starts at the root, so that a label
-//! has its dimension before the brackets below it are resolved.
+//! The labels of a bracket's output are dimensions of the enclosing einsum; all other labels of a bracket are local to
+//! it. Resolution starts at the root, so the labels of an einsum are mapped before the brackets inside it are resolved.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::error::{ShapeError, counted};
 use super::names::Names;
 use crate::dims::Label;
 
-/// A term with its ellipsis spelled out, and the place of each index.
+/// A term whose ellipsis is replaced by dimensions, and the place of each dimension in the text.
 pub struct Resolved {
     pub labels: Vec<Label>,
     pub spans: Vec<Span>,
@@ -20,14 +20,14 @@ pub struct Resolved {
 /// Labels of all terms of an expression, and the names of their dimensions.
 pub struct Scopes {
     pub names: Names,
-    /// By node of the expression: the operand's term, or the einsum's output.
+    /// For each node of the expression, the operand's term or the einsum's output.
     pub terms: Vec<Resolved>,
 }
 
 #[derive(Clone, Default)]
 struct Scope {
     labels: HashMap<einsum_parser::Label, Label>,
-    /// The dimensions of `...` in order; shorter ellipses are the last ones.
+    /// The dimensions of `...` in order. A shorter ellipsis stands for the last of them.
     ellipsis: Vec<Label>,
 }
 
@@ -39,7 +39,7 @@ pub fn resolve(expression: &Expression, ranks: &[usize]) -> Result<Scopes, Shape
     let mut scopes: Vec<Scope> = vec![Scope::default(); nodes.len()];
     let mut terms: Vec<Resolved> = Vec::with_capacity(nodes.len());
     for (id, node) in nodes.iter().enumerate().rev() {
-        // The scope so far holds the output's labels, put there by the bracket above (none at the root).
+        // The enclosing bracket has already inserted the labels of this node's output. At the root, the scope is empty.
         let mut scope = std::mem::take(&mut scopes[id]);
         match &node.kind {
             NodeKind::Operand { term, .. } => terms.push(spell(term, &scope, dots[id])),
@@ -73,7 +73,7 @@ fn indices(expression: &Expression, node: usize) -> &[Index] {
     expression.nodes()[node].term().map_or(&[], |term| &term.indices)
 }
 
-/// The part of a scope that a node below sees: the labels of its own term.
+/// The part of a scope that applies to an input node: the labels of the input's term, and its ellipsis.
 fn handed_down(expression: &Expression, node: usize, scope: &Scope, dots: &[usize]) -> Scope {
     let labels = indices(expression, node).iter().filter_map(|index| match index.kind {
         IndexKind::Label(label) => Some((label, scope.labels[&label])),
@@ -82,7 +82,7 @@ fn handed_down(expression: &Expression, node: usize, scope: &Scope, dots: &[usiz
     Scope { labels: labels.collect(), ellipsis: scope.ellipsis[scope.ellipsis.len() - dots[node]..].to_vec() }
 }
 
-/// How many dimensions `...` stands for in the term of each node.
+/// The number of dimensions that `...` stands for in the term of each node.
 fn ellipsis_dims(expression: &Expression, ranks: &[usize]) -> Result<Vec<usize>, ShapeError> {
     let mut dots: Vec<usize> = Vec::with_capacity(expression.nodes().len());
     for node in expression.nodes() {
@@ -126,7 +126,7 @@ fn spell(term: &Term, scope: &Scope, dots: usize) -> Resolved {
     resolved
 }
 
-/// The implicit output: dimensions of `...` first, then labels that occur once, in code-point order of their names.
+/// The implicit output: the dimensions of `...`, then the labels that occur once, sorted by name in code-point order.
 fn implicit(expression: &Expression, below: &[&[Index]], scope: &Scope, span: Span) -> Resolved {
     let mut count: HashMap<einsum_parser::Label, usize> = HashMap::new();
     for index in below.iter().copied().flatten() {

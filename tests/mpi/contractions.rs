@@ -1,10 +1,10 @@
 //! Contractions on MPI ranks agree with the reference, and planned bytes equal moved bytes.
 //!
 //! ```text
-//! mpirun -n 4 mpi contractions           N passed, 0 failed; a failed check ends all ranks
-//! mpirun -n 4 mpi contractions shared    by another transport than messages
-//! mpirun -n 4 mpi contractions rma delays      every algorithm with random pauses in front of tasks: the same bits each time
-//! mpirun -n 3 mpi contractions message file PATH   a .npy file beyond 2^31 elements, written and read by blocks of all ranks
+//! mpirun -n 4 mpi contractions                     transport by messages; a failed check ends all ranks
+//! mpirun -n 4 mpi contractions shared              another transport
+//! mpirun -n 4 mpi contractions rma delays          every algorithm with random delays before tasks: always equal bits
+//! mpirun -n 3 mpi contractions message file PATH   a .npy file of more than 2^31 elements, in blocks of all ranks
 //! ```
 //!
 //! If `EINSUM_DIST_BYTES_FILE` is set, every rank appends one line to the file `$EINSUM_DIST_BYTES_FILE.<rank>`: `rank

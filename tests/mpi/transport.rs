@@ -3,17 +3,18 @@
 //! The program runs under mpirun only. An argument names the scenario:
 //!
 //! ```text
-//! mpirun -n 4 mpi transport              everything that ends well, by messages; exit code 0
-//! mpirun -n 4 mpi transport all shared   the same by other routes: shared, rma, or mixed (ranks two by two on a node)
-//! mpirun -n 4 mpi transport probe        which routes are the quickest here
-//! mpirun -n 2 mpi transport short ROUTE  the message is shorter than expected: rank 1 says so and ends the run, code 3
-//!                           long, more, fewer      likewise: too long, too many pieces, too few
-//! mpirun -n 4 mpi transport abort        rank 1 ends the run, code 3, while the others wait
-//! mpirun -n 4 mpi transport panic        rank 1 panics; the launcher ends the others
-//! mpirun -n 4 mpi transport late         rank 1 does not close its end; the others end the run, code 1
-//! mpirun -n 4 mpi transport foreign      MPI is the program's, which finalises it
-//! mpirun -n 2 mpi transport huge ROUTE   a block of 2.2 billion elements and one of 8 GB in two boxes (5.4 GB by message), there and back; 9 GB of memory each
-//! mpirun -n 2 mpi transport bandwidth ROUTE [KIB]   blocks from rank 0 to rank 1 and both ways, beside a plain copy
+//! mpirun -n 4 mpi transport              all tests that succeed, by messages; exit code 0
+//! mpirun -n 4 mpi transport all shared   the same by another route: shared, rma, or mixed (two ranks per node)
+//! mpirun -n 4 mpi transport probe        prints the fastest routes of this machine
+//! mpirun -n 2 mpi transport short ROUTE  a message is too short: rank 1 prints an error and aborts, exit code 3
+//!                           long, more, fewer      likewise: too long, too many pieces, too few pieces
+//! mpirun -n 4 mpi transport abort        rank 1 aborts with exit code 3 while the other ranks wait
+//! mpirun -n 4 mpi transport panic        rank 1 panics; the launcher ends the other ranks
+//! mpirun -n 4 mpi transport late         rank 1 does not close its endpoint; the other ranks abort, exit code 1
+//! mpirun -n 4 mpi transport foreign      the program itself initialises and finalises MPI
+//! mpirun -n 2 mpi transport huge ROUTE   2.2 billion elements, then 8 GB in two boxes (5.4 GB by message), to the
+//!                                        other rank and back; needs 9 GB of memory per rank
+//! mpirun -n 2 mpi transport bandwidth ROUTE [KIB]   blocks in one and in both directions, compared with a plain copy
 //! ```
 //!
 //! If `tests/pmpi/count.c` is preloaded and `PMPI_COUNT_FILE` is set, the first scenario also compares the bytes that

@@ -1,7 +1,7 @@
 //! Elements of the result from operands in double precision: as one sum, or from intermediates along the tree.
 //!
-//! Invariant: `cost` counts everything that is held at a time. Every tensor stores last the labels over which its
-//! consumer sums, so that the innermost loop runs over adjacent elements.
+//! Invariant: `cost` counts all memory that is in use at the same time. In every tensor, the labels over which its
+//! consumer sums come last, so that the innermost loop runs over adjacent elements.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{Step, Tree};
@@ -22,14 +22,14 @@ pub struct Evaluator<'a> {
     layouts: Vec<Vec<Label>>,
     evaluation: Evaluation,
     complex: bool,
-    /// The rounding errors of a run in each step; where there are no steps, all of them in the last one.
+    /// The rounding errors of a run in each step. A direct evaluation attributes all of them to the last step.
     roundings: Vec<Rounding>,
     /// Exponents of the powers of two by which operands are divided, one per operand.
     exponents: Vec<i32>,
 }
 
 impl<'a> Evaluator<'a> {
-    /// `exponents`: those of the powers of two by which operands are divided, one per operand.
+    /// `exponents`: the exponents of the powers of two by which operands are divided, one per operand.
     pub fn new(tree: &'a Tree, limits: &Limits, evaluation: Evaluation, exponents: Vec<i32>) -> Evaluator<'a> {
         let root = tree.root();
         let mut kept: Vec<&[Label]> = vec![&tree.nodes[root].labels; tree.nodes.len()];
@@ -55,8 +55,8 @@ impl<'a> Evaluator<'a> {
         self.exponents.iter().fold(0, |sum, exponent| sum.saturating_add(*exponent))
     }
 
-    /// Returns the elements of a selection of the result, in row-major order, on this thread if `single_threaded`:
-    /// other threads then have work of their own. `sources` has one entry per operand.
+    /// Returns the elements of a selection of the result, in row-major order. If `single_threaded`, computes them on
+    /// this thread only, because the other threads compute other pieces. `sources` has one entry per operand.
     ///
     /// # Errors
     /// There is too little memory, or a file cannot be read.
@@ -90,7 +90,8 @@ impl<'a> Evaluator<'a> {
         Ok(terms.pop().flatten().unwrap_or_default().values)
     }
 
-    /// Returns a tensor to its only consumer; fetches an operand now.
+    /// Returns an input of a step. Fetches an operand when it is needed; moves an intermediate out of `terms`, because
+    /// it has only one consumer.
     fn term(
         &self,
         id: usize,

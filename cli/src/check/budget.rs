@@ -1,12 +1,11 @@
-//! The memory budget of a check that follows the run, within the memory limit and within what this process can
-//! allocate.
+//! The memory budget of a check, which shares the memory limit, and the memory of this process, with the run.
 //!
 //! ```text
 //! --memory-limit   [ operands, part, intermediates, packing | reserve ]    the run is planned without the reserve
 //! no limit         half of what process and host have left by the run, at most [`MAX_BYTES`]
 //! ```
 //!
-//! Invariant: a plan with a check stays within the limit, including what `cost` counts of the check.
+//! Invariant: a plan with a check stays within the limit, including the memory of the check as `cost` counts it.
 
 use einsum_dist::tree::Tree;
 use einsum_dist::{Error, Plan, World};
@@ -19,25 +18,26 @@ use super::strategy::Choice;
 /// Maximum bytes of a check, with or without a memory limit.
 const MAX_BYTES: u64 = 1 << 29;
 
-/// Divisors of a limit: the share of a check, and its shares if it is slow.
+/// Divisors of the memory limit that give the share of a check: the first divisor for any check, the others in turn for
+/// a slow check until it is quick.
 const LIMIT_DIVISOR: u64 = 16;
 const SLOW_LIMIT_DIVISORS: [u64; 3] = [8, 4, 2];
 
-/// Operations of a check that takes seconds.
+/// Operations beyond which a check is slow. A quick check takes seconds.
 const MAX_QUICK_OPERATIONS: f64 = 1e10;
 
-/// Bytes beyond which more memory gains a check nothing.
+/// Bytes beyond which more memory does not speed up a check.
 const SUFFICIENT_BYTES: u64 = 1 << 26;
 
-/// Minimum bytes of any check: those of one product at a time.
+/// Minimum bytes of a check, which then computes one product at a time.
 pub fn least(tree: &Tree) -> u64 {
     let one: Vec<usize> = tree.extents.iter().map(|&extent| extent.min(1)).collect();
     let bytes = |evaluation| Cost::of(tree, evaluation, &one).bytes;
     bytes(Evaluation::Directly).min(bytes(Evaluation::AlongTree)).ceil() as u64
 }
 
-/// Returns the plan of a run that leaves memory for its check within the limit, if there is one, and the bytes left for
-/// the check. `plan` makes the plan for a limit.
+/// Returns the plan of the run and the bytes for its check. If there is a limit, the plan leaves these bytes free
+/// within the limit. `plan` makes the plan for a given limit.
 ///
 /// # Errors
 /// There is no plan, or none that leaves memory for a check.
@@ -54,7 +54,7 @@ pub fn plan_beside(
     let least = least(tree);
     let reserve = |share: u64| (limit / share).clamp(least, SUFFICIENT_BYTES.max(least));
     let mut chosen = plan(Some(limit))?;
-    // Plan the run in less memory; failing that, the check gets less.
+    // Plan the run in less memory. If that is impossible, give the check less.
     let smaller = |reserve: u64| limit.checked_sub(reserve).and_then(|less| plan(Some(less)).ok());
     if left(&chosen) < reserve(LIMIT_DIVISOR) {
         chosen = match smaller(reserve(LIMIT_DIVISOR)) {
@@ -70,10 +70,10 @@ pub fn plan_beside(
             })?,
         };
     }
-    // A check that would take very long gets more, as far as the run can do with less.
+    // A slow check is given more memory if the run can be planned in less.
     let is_slow = |plan: &Plan| {
         let limits = Limits::new(plan, tree);
-        // All ranks must make the same plan, however many threads they have.
+        // All ranks must make the same plan, so the number of threads is always 1 here.
         let strategy = Choice::new(plan, tree, &limits, left(plan).min(MAX_BYTES), 1, 0).strategy();
         strategy.is_none_or(|strategy| strategy.operations > MAX_QUICK_OPERATIONS)
     };
@@ -93,8 +93,8 @@ pub fn plan_beside(
     Ok((chosen, bytes))
 }
 
-/// Returns the bytes of the check in this world: no more than `bytes`, nor than half of what processes and hosts have
-/// beside the run, but at least [`least`]. Collective, before the run allocates.
+/// Returns the bytes of the check in this world: at most `bytes`, at most half of the memory that processes and hosts
+/// have left beside the run, and at least [`least`]. Collective, before the run allocates.
 ///
 /// # Errors
 /// There is too little memory.
@@ -109,9 +109,9 @@ mod tests {
 
     use super::*;
 
-    /// A chain of eight matrices in `percent` of the memory of its run: the operations of a check in the memory that a
-    /// plain plan leaves, and in what the plan that makes room for a check leaves; `None` for either if that is too
-    /// little.
+    /// The operations of a check of a chain of eight matrices. The memory limit is `percent` of the memory of an
+    /// unlimited run. The first number is for the memory that a plain plan leaves, the second for the memory that
+    /// `plan_beside` leaves; `None` if a check needs more.
     fn operations(percent: u64) -> [Option<f64>; 2] {
         let text = "[[[[[[ab,bc->ac],cd->ad],de->ae],ef->af],fg->ag],gh->ah],hi->ai";
         let shaped = Problem::parse(text).unwrap().shapes(&vec![vec![256, 256]; 8]).unwrap();

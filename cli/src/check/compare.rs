@@ -1,6 +1,6 @@
 //! Compares elements of blocks with their reference: all of them, or a sample.
 //!
-//! Invariant: besides the block it compares, a comparison holds at most what its [`Strategy`] says.
+//! Invariant: besides the block that it compares, a comparison stores only the pieces that its [`Strategy`] allows.
 
 use einsum_dist::dims::Label;
 use einsum_dist::distribution::{Bounds, Intervals};
@@ -23,7 +23,7 @@ use super::strategy::{Choice, Strategy, What};
 use super::sum::{Total, Tracked};
 use super::verdict::{Tally, judge};
 
-/// Operations of a check that takes minutes.
+/// Operations beyond which a check takes minutes.
 const MAX_OPERATIONS: f64 = 1e11;
 
 /// An error suggests a higher `--memory-limit` if that makes the check at least this many times faster.
@@ -36,25 +36,25 @@ pub struct Comparison<'a> {
     out: &'a [Label],
     /// Labels that are summed.
     summed: Vec<Label>,
-    /// One per operand.
+    /// The sources of the operands, one per operand.
     sources: Vec<Source<'a>>,
     /// The array that the result was added onto.
     prior: Option<Source<'a>>,
     choice: Choice<'a>,
 }
 
-/// One pass over the elements: its limits, evaluation and way.
+/// One pass over the elements: its limits, evaluator and strategy.
 pub struct Look<'a> {
     pub limits: Limits,
     evaluator: Evaluator<'a>,
     strategy: Strategy,
 }
 
-/// Some summands of a piece of the result.
+/// Some of the summands of a piece of the result.
 struct Job {
-    /// The piece, with those indices of summed labels that the summands have.
+    /// The indices of the piece, and the indices of summed labels that this job covers.
     selection: Selection,
-    /// Number of jobs that the sums of these elements are cut into.
+    /// Number of jobs into which the sums of these elements are split.
     summands: usize,
     /// Whether this job completes the sums.
     last: bool,
@@ -85,10 +85,11 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Prepares the first look at the elements.
+    /// Prepares the first pass over the elements.
     ///
     /// # Errors
-    /// There is too little memory for single products, or so little that the check takes far longer than with more.
+    /// There is too little memory for a single product, or so little that the check would take far longer than with
+    /// more.
     pub fn first(&self) -> Result<Look<'a>> {
         let strategy = self.choice.strategy().ok_or_else(|| {
             let (least, most) = (budget::least(self.tree), self.choice.most);
@@ -119,9 +120,10 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Prepares another look at the same elements, where the range of double precision or underflow may have affected
-    /// the first one. It goes along the tree, with operands scaled so that their largest numbers are about 1. `None` if
-    /// it would take too much time or memory, or find nothing new.
+    /// Prepares a second pass over the same elements, for cases in which the range of double precision, or underflow,
+    /// may explain the findings of the first pass. The second pass follows the tree. If all operands are finite, it
+    /// scales them so that their largest absolute values are about 1. `None` if the pass would cost too much time or
+    /// memory, or would repeat the first pass.
     pub fn again(&self, first: &Look<'_>, largest: &[f64], reach: &Reach) -> Option<Look<'a>> {
         if !reach.finite && first.strategy.evaluation == Evaluation::AlongTree {
             return None;
@@ -164,7 +166,7 @@ impl<'a> Comparison<'a> {
         Ok(tally)
     }
 
-    /// The largest absolute value of each operand. Reads all of them.
+    /// The largest absolute value of each operand. Reads all operands.
     ///
     /// # Errors
     /// There is no memory, or a file cannot be read again.
@@ -246,7 +248,7 @@ impl<'a> Comparison<'a> {
         got: &(impl Fn(&[usize]) -> Complex<f64> + Sync),
     ) -> Result<Tally> {
         let prior = self.prior.as_ref().map(|prior| prior.fetch(self.out, piece, self.out)).transpose()?;
-        // The positions of the indices of each dimension in the block.
+        // For each dimension, the positions of the selected indices in the block.
         let local = |(label, range): (&Label, &std::ops::Range<usize>)| -> Result<Vec<usize>> {
             let mut all = memory(room_for(piece.len(*label)))?;
             all.extend(piece.of(*label).runs().flat_map(|(_, run)| run).map(|index| index - range.start));
@@ -270,7 +272,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// The index at a row-major place, in dimensions that have these indices.
+/// Writes to `at` the index of the element at row-major position `place`. `dims` lists the indices of each dimension.
 fn index(mut place: usize, dims: &[Vec<usize>], at: &mut Vec<usize>) {
     at.clear();
     at.resize(dims.len(), 0);

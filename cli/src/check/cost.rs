@@ -1,7 +1,7 @@
 //! The operations and memory of a comparison, estimated in advance, and the sizes of pieces that fit into memory.
 //!
-//! Invariant: bytes cover all elements held at a time, in double precision with their magnitudes and errors, and the
-//! buffers for reading. Lists whose length does not depend on extents are not counted.
+//! Invariant: the bytes include all elements that are in memory at the same time, in double precision with their
+//! magnitudes and errors, and the buffers for reading. Lists whose length does not depend on extents are not counted.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{NodeId, Step, Tree};
@@ -9,37 +9,37 @@ use einsum_dist::tree::{NodeId, Step, Tree};
 use super::fetch::CHUNK_ELEMENTS;
 use super::sum::Tracked;
 
-/// Cost of an element of an operand, generated or read and then stored, in operations.
+/// Cost of generating or reading an operand element and storing it, in operations.
 const OPERATIONS_PER_FETCH: f64 = 8.0;
 
-/// Cost of beginning a step, and of opening the file of an operand, in operations.
+/// Fixed costs in operations: of starting a step, and of opening the file of an operand.
 const OPERATIONS_PER_STEP: f64 = 500.0;
 const OPERATIONS_PER_OPERAND: f64 = 2_000.0;
 
 /// Bytes of the largest element in a file.
 const MAX_ELEMENT_BYTES: f64 = 16.0;
 
-/// Vectors of elements of the result that are held in addition to their inputs: a sum, twice as long, a summand, and
-/// the array that the result was added onto.
+/// Number of vectors of result elements that are in memory in addition to the inputs: two for a sum, whose elements are
+/// larger, one for a summand, and one for the array that the result was added onto.
 const RESULT_VECTORS: f64 = 4.0;
 
 /// How elements of the result are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evaluation {
-    /// Each as one sum over all labels, which shares nothing with the plan but labels and extents.
+    /// Each element is one sum over all labels, which uses nothing of the plan except labels and extents.
     Directly,
-    /// From intermediates, along the tree.
+    /// Elements are computed from intermediates, along the tree.
     AlongTree,
 }
 
 /// The cost of one evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// Multiply-adds.
+    /// Number of multiply-adds.
     pub products: f64,
-    /// Elements of operands.
+    /// Operand elements that are generated or read.
     pub fetched: f64,
-    /// Fixed cost of steps and operands, whatever their size, in multiply-adds.
+    /// Fixed cost of steps and operands, independent of their size, in multiply-adds.
     overhead: f64,
     pub bytes: f64,
     /// The step that needs the most memory.
@@ -47,7 +47,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The cost of one part of a selection, with `sizes` indices of each label, by label number.
+    /// The cost of one part of a selection. `sizes[l]` is its number of indices of label number `l`.
     pub fn of(tree: &Tree, evaluation: Evaluation, sizes: &[usize]) -> Cost {
         let volume = |labels: &[Label]| labels.iter().map(|label| sizes[label.0 as usize] as f64).product::<f64>();
         let element = size_of::<Tracked>() as f64;
@@ -96,7 +96,7 @@ impl Cost {
         }
     }
 
-    /// The total cost, in products.
+    /// The total cost, in multiply-adds.
     pub fn operations(&self) -> f64 {
         self.products + OPERATIONS_PER_FETCH * self.fetched + self.overhead
     }
@@ -117,7 +117,7 @@ pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
     }
 }
 
-/// The labels, each once.
+/// The labels without repetitions.
 pub fn distinct(labels: &[Label]) -> Vec<Label> {
     let mut distinct: Vec<Label> = Vec::with_capacity(labels.len());
     labels.iter().for_each(|label| {
@@ -128,8 +128,9 @@ pub fn distinct(labels: &[Label]) -> Vec<Label> {
     distinct
 }
 
-/// Returns sizes of pieces of the selection `whole` that need at most `most` bytes, and the cost of all pieces; `None`
-/// if single products need more memory, or all pieces need more than `operations`.
+/// Cuts the selection `whole` into pieces that need at most `most` bytes each. Returns the sizes of a piece and the
+/// cost of all pieces; `None` if a single product needs more memory, or all pieces together need more than
+/// `operations`.
 pub fn fit(
     tree: &Tree,
     evaluation: Evaluation,
@@ -143,9 +144,10 @@ pub fn fit(
         Cost::of(tree, evaluation, sizes).times(count)
     };
     let mut cost = total(&sizes);
-    // Pieces need no fewer operations than the whole.
+    // Smaller pieces never need fewer operations, so the search ends at the limit.
     while cost.bytes > most && cost.operations() <= operations {
-        // Halve a label of the step that needs the most memory: the one for which that costs the least.
+        // Of the labels of the step that needs the most memory, halve the one that gives the least product of time and
+        // memory.
         let step = &tree.nodes[cost.widest];
         let mut labels = step.labels.clone();
         match evaluation {
@@ -166,7 +168,7 @@ pub fn fit(
             .min_by(|(_, one), (_, other)| time_and_memory(one).total_cmp(&time_and_memory(other)))
         {
             Some(smaller) => smaller,
-            // The step is wide because of tensors that are live at the same time.
+            // The labels of the step cannot be halved: the memory is that of other live tensors.
             None => {
                 let largest = (0..sizes.len()).max_by_key(|&label| sizes[label]).filter(|&label| sizes[label] > 1)?;
                 sizes[largest] = sizes[largest].div_ceil(2);

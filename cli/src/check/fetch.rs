@@ -1,4 +1,4 @@
-//! Slices of operands in double precision, generated or read where they are needed.
+//! Slices of operands in double precision, generated or read on demand.
 
 use std::ops::Range;
 use std::path::Path;
@@ -45,11 +45,11 @@ impl<'a> Source<'a> {
         Ok(Source::File { path, header: read_header(path)? })
     }
 
-    /// Returns the elements at these indices of each label, as a term with its labels in the order of `layout`, the
-    /// last one fastest.
+    /// Returns the operand elements at the selected indices, as a term whose labels have the order of `layout`; the
+    /// last label varies fastest.
     ///
     /// # Errors
-    /// There is too little memory for them, or a file cannot be read.
+    /// There is too little memory for the elements, or a file cannot be read.
     pub fn fetch(&self, labels: &[Label], selection: &Selection, layout: &[Label]) -> Result<Term> {
         let indices: Vec<&Indices> = labels.iter().map(|&label| selection.of(label)).collect();
         let mut dims: Vec<usize> = (0..labels.len()).collect();
@@ -76,8 +76,8 @@ impl<'a> Source<'a> {
         Ok(Term::dense(values, &labels, &shape))
     }
 
-    /// Calls `each` for boxes of adjacent elements that together cover these indices, each of at most
-    /// [`CHUNK_ELEMENTS`] elements, with the place of its first element.
+    /// Splits the selected indices into boxes of consecutive indices, each with at most [`CHUNK_ELEMENTS`] elements.
+    /// Calls `each` with every box and the position of its first element in the selection.
     fn each_box(&self, indices: &[&Indices], each: &mut impl FnMut(&Bounds, &[usize]) -> Result<()>) -> Result<()> {
         let runs: Vec<Vec<(usize, Range<usize>)>> = indices.iter().map(|indices| indices.runs().collect()).collect();
         let count: usize = runs.iter().map(Vec::len).product();
@@ -103,7 +103,7 @@ impl<'a> Source<'a> {
     /// There is too little memory for [`CHUNK_ELEMENTS`] elements, or a file cannot be read again.
     pub fn largest(&self) -> Result<f64> {
         let Source::File { header, .. } = self else {
-            // Each part is between -1 and 1.
+            // The real and imaginary parts of random elements are between -1 and 1.
             return Ok(if self.dtype().is_complex() { std::f64::consts::SQRT_2 } else { 1.0 });
         };
         let mut largest = 0.0f64;
@@ -147,7 +147,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Resizes a vector; fails where memory runs out.
+/// Resizes a vector; fails if memory runs out.
 fn grow<V: Clone + Default>(vector: &mut Vec<V>, length: usize) -> std::result::Result<(), OutOfMemory> {
     if vector.len() < length {
         *vector = room_for(length)?;
@@ -156,7 +156,7 @@ fn grow<V: Clone + Default>(vector: &mut Vec<V>, length: usize) -> std::result::
     Ok(())
 }
 
-/// Converts the elements of a box and stores each in its place.
+/// Converts the elements of a box and stores them in `into`, with the strides `steps`.
 fn scatter(dtype: Dtype, bytes: &[u8], bounds: &Bounds, steps: &[usize], into: &mut [Tracked]) {
     let single = |bytes: &[u8; 4]| f64::from(f32::from_le_bytes(*bytes));
     let double = |bytes: &[u8; 8]| f64::from_le_bytes(*bytes);
@@ -192,7 +192,7 @@ fn put(values: impl Iterator<Item = Complex<f64>>, bounds: &Bounds, steps: &[usi
     }
 }
 
-/// Cuts a box into boxes of at most `most` elements, along its outer dimensions first.
+/// Cuts a box into boxes of at most `most` elements. Halves outer dimensions first.
 fn pieces(bounds: &Bounds, most: usize) -> Vec<Bounds> {
     let (mut open, mut done) = (vec![bounds.clone()], Vec::new());
     while let Some(bounds) = open.pop() {

@@ -1,44 +1,45 @@
-//! How far a correct element may be from the one in double precision.
+//! How far a correct element may differ from its reference in double precision.
 //!
 //! # Rounding
 //!
 //! Let u be the unit roundoff (2^-24 in single, 2^-53 in double precision) and gamma_n = n u / (1 - n u). A sum of
-//! products of p factors in which no term goes through more than c additions is off by at most gamma_(c+p) times the
-//! sum of the absolute products (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002,
-//! section 3.1 and lemma 3.1). This program sums blocks of at most b terms, then pairs of blocks, pairs of these and so
-//! on: there c = b + log2(k / b), not k (section 4.2). [`einsum_dist::local_plan::longest_chain`] bounds c for every
-//! kind of sum. [`einsum_dist::Plan::roundings`] adds the additions over threads, ranks and slices, along the tree:
-//! relative errors of steps add up, since the absolute products of a step are products of those before it. The real and
-//! imaginary parts of complex numbers are sums of as many products each, combined by one more addition, and
-//! |a b| + |c d| <= |a + c i| |b + d i|; so for the two parts their bound is sqrt(2) times that.
+//! products of p factors in which no term goes through more than c additions has an error of at most gamma_(c+p) times
+//! the sum of the absolute products (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002,
+//! section 3.1 and lemma 3.1). This program sums k terms in blocks of at most b terms, then adds the blocks pairwise;
+//! so c = b + log2(k / b) instead of k (section 4.2). [`einsum_dist::local_plan::longest_chain`] bounds c for every
+//! kind of sum. [`einsum_dist::Plan::roundings`] adds the additions over threads, ranks and slices. It sums over the
+//! tree, because the relative errors of consecutive steps add up. The real part of a complex sum is a sum of real
+//! products, with one more addition per step, and so is the imaginary part. The bound applies to each part, because
+//! |a b| + |c d| <= |a + c i| |b + d i|, and sqrt(2) times the bound applies to the complex number.
 //!
-//! In single precision c is below 300 for sums that are one number, 700 for matrix products over one dimension and
-//! 1,100 for all others, so the bound is below 2e-5, 5e-5 and 7e-5 for every k up to 10^9. Zeros in place of sums of k
-//! products of random signs are off by about 1.3 / sqrt(k), the largest of several elements by more: 3e-3 for k of
-//! 200,000, and 1.3e-4 for k of 10^8.
+//! In single precision, c is below 300 for sums with a scalar result, below 700 for matrix products over one dimension
+//! and below 1,100 for all others. So the bound is below 2e-5, 5e-5 and 7e-5 for every k up to 10^9. Zeros in place of
+//! sums of k products of random signs have a relative error of about 1.3 / sqrt(k): 3e-3 for k = 200,000, and 1.3e-4
+//! for k = 10^8. The largest of several elements has a larger error.
 //!
 //! # Trees
 //!
-//! Along a tree of many steps, absolute products outgrow the elements: in a chain of ten products over 64, elements are
-//! 1e-8 of them. Rounding errors are then far below the bound above, which zeros would pass. There the bound is the
-//! smaller of it and [`CONFIDENCE_FACTOR`] times the combined effect of errors of random signs that are as large as
-//! possible in each step: see [`super::sum`]. The error of a step is at most gamma of the whole tree times the absolute
-//! products of its own two operands, as if all errors so far had the same sign. By the Cauchy-Schwarz inequality that
-//! is at most gamma sqrt(n) times the root of the sum of the squares of its n products.
+//! Along a tree of many steps, absolute products grow faster than the elements: in a chain of ten matrix products with
+//! extents of 64, an element is about 1e-8 of its absolute products. The bound above is then so large that zeros would
+//! pass. So the allowed error is the smaller of that bound and [`CONFIDENCE_FACTOR`] times the combined effect of
+//! errors of random signs that are as large as possible in each step: see [`super::sum`]. The error of a step is at
+//! most gamma of the whole tree times the absolute products of the step's two operands, as if all errors so far had the
+//! same sign. By the Cauchy-Schwarz inequality, this is at most gamma sqrt(n) times the root of the sum of the squares
+//! of its n products.
 //!
 //! # Underflow
 //!
-//! A product below the normal numbers is off by at most half of the smallest subnormal number (section 2.1, equation
-//! 2.8; sums are exact there), or four times that for the products of a complex number. The bound allows twice that
-//! number, or eight times: more than the loss, as double precision may lose as much as the type. Operands that come
-//! later multiply the loss of a step. So an element may be off by this amount for each of its products, times the
-//! largest absolute values of the operands that are no part of the step, summed over all steps.
+//! Let s be the smallest subnormal number. A product below the normal numbers has an error of at most s / 2 (section
+//! 2.1, equation 2.8; sums are exact there), and a complex product has an error of at most 2 s. The bound allows 2 s
+//! and 8 s, because double precision may lose as much as the type. The operands of later steps multiply the loss of a
+//! step. So the allowed error of an element is this amount for each of its products, times the largest absolute values
+//! of the operands that are not part of the step, summed over all steps.
 //!
 //! # Overflow
 //!
-//! Where the reference is beyond the largest number of the type, the element must be infinite, with the same sign. If
-//! the reference is a number and the element is none, the absolute products of the element, or of a step, may be too
-//! large for the type: then it is an overflow, otherwise it is wrong.
+//! If the reference is beyond the largest number of the type, the element must be infinite, with the same sign. If the
+//! reference is finite and the element is not, the element counts as an overflow if the absolute products of the
+//! element, or of a step, may exceed the type. Otherwise the element is wrong.
 //!
 //! Invariant: limits depend only on the plan, the operands and the element, and are the same on every rank.
 
@@ -50,10 +51,10 @@ use einsum_dist::{Dtype, Plan};
 use super::cost::{Evaluation, distinct, inputs};
 use super::sum::{Rounding, Wanted, scaled};
 
-/// How many times the estimated random error an element may be off by.
+/// The largest allowed error of an element, as a multiple of its estimated random error.
 const CONFIDENCE_FACTOR: f64 = 4.0;
 
-/// The largest loss by underflow: its square is still a number.
+/// The largest loss by underflow, small enough for its square to be finite.
 const MAX_LOSS: f64 = 1e140;
 
 /// The allowed errors, and the range of the type.
@@ -61,14 +62,14 @@ const MAX_LOSS: f64 = 1e140;
 pub struct Limits {
     /// The allowed error relative to the sum of absolute products.
     pub relative: f64,
-    /// The allowed error by underflow: in the last step, or in all of them once the operands are known.
+    /// The allowed error by underflow: in the last step only, or in all steps once the operands are known.
     pub absolute: f64,
     pub largest: f64,
     /// The loss of a product by underflow.
     pub smallest: f64,
     pub complex: bool,
-    /// Whether infinite or NaN parts of complex numbers depend on the order of factors, which the run and the reference
-    /// may not share.
+    /// Whether infinite or NaN parts of complex numbers depend on the order of the factors, which may differ between
+    /// the run and the reference.
     pub unordered: bool,
 }
 
@@ -82,7 +83,7 @@ impl Limits {
         // The reference is rounded in double precision too: its products, and a dozen additions in each step.
         let steps = tree.nodes.len() as u64;
         let own = if largest > 1e100 { 2 * plan.operands as u64 + 14 * steps } else { 0 };
-        // Real and imaginary parts are two sums, put together by one more addition in each step.
+        // The real and the imaginary part are sums of two real sums, which costs one more addition in each step.
         let (real, parts, more) = match plan.dtype {
             Dtype::Complex64 => (Dtype::Float32, std::f64::consts::SQRT_2, steps),
             Dtype::Complex128 => (Dtype::Float64, std::f64::consts::SQRT_2, steps),
@@ -99,7 +100,8 @@ impl Limits {
     /// The largest allowed error of an element.
     pub fn tolerance(&self, want: &Wanted) -> f64 {
         let worst_case = self.relative * want.magnitude.min(f64::MAX) + self.absolute;
-        // An error whose square is out of range has no such estimate.
+        // The spread is not finite if the square of an error is out of range; then only the worst case limits the
+        // error.
         if want.spread.is_finite() { worst_case.min(CONFIDENCE_FACTOR * want.spread) } else { worst_case }
     }
 
@@ -144,7 +146,7 @@ pub fn products(tree: &Tree) -> f64 {
     (0..tree.nodes.len()).map(|id| terms(tree, id)).product()
 }
 
-/// The number of products, or numbers, that a step sums.
+/// The number of terms that a step sums for one element.
 fn terms(tree: &Tree, node: usize) -> f64 {
     let out = &tree.nodes[node].labels;
     let extents = |labels: &mut dyn Iterator<Item = Label>| -> f64 {
@@ -160,7 +162,7 @@ fn terms(tree: &Tree, node: usize) -> f64 {
 /// Limits that depend on the operands. Computed only where an element may be wrong, because the operands must be read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reach {
-    /// The largest error of an element by underflow.
+    /// The largest error of an element by underflow in any step.
     pub absolute: f64,
     /// An upper bound on the absolute sums of every step.
     pub largest: f64,
@@ -169,10 +171,11 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// `operands`: the largest absolute value of each.
+    /// `operands`: the largest absolute value of each operand.
     pub fn new(tree: &Tree, limits: &Limits, operands: &[f64]) -> Reach {
         let finite = operands.iter().all(|largest| largest.is_finite());
-        // Logarithms per node: the terms of one element, and the largest product of the operands below.
+        // For each node, two logarithms: of the number of terms of one element, and of the largest product of its
+        // operands.
         let mut below: Vec<(f64, f64)> = Vec::with_capacity(tree.nodes.len());
         for (id, node) in tree.nodes.iter().enumerate() {
             let own = terms(tree, id).ln();
@@ -189,7 +192,7 @@ impl Reach {
         let largest = sums.fold(f64::NEG_INFINITY, f64::max).exp();
         let (all_terms, all) = below[tree.root()];
         let lost = |id: usize| {
-            // Zeros lose nothing, whatever comes later.
+            // `later` is NaN if operands are all zeros, which lose nothing.
             let later = if id == tree.root() { 0.0 } else { all - below[id].1 };
             if later.is_nan() { 0.0 } else { (all_terms + later + limits.smallest.ln()).exp() }
         };

@@ -1,17 +1,18 @@
 //! `--check`: recomputes elements of the output from the operands, slowly and in double precision.
 //!
-//! Checks the whole output where that needs few operations, otherwise a sample spread over the output. The reference
-//! for an element is one sum over all dimensions of the expression, which shares nothing with the plan but labels and
-//! extents. Where that needs more operations than following the tree, the reference comes from intermediates along the
-//! tree. Samples share intermediates, in batches, where each by itself would take too long. Every rank checks its own
-//! blocks, one part of the result after the other, and reads or generates the slices of the operands that it needs.
+//! Checks all of the output if that needs few operations, otherwise a sample spread over the output. The reference for
+//! an element is one sum over all dimensions of the expression, which depends on nothing in the plan except labels and
+//! extents. If such sums would cost much more than following the tree, the reference is computed from intermediates
+//! along the tree. If computing each sampled element separately would take too long, samples are computed in batches
+//! that share intermediates. Every rank checks its own blocks, one part of the result after the other, and reads or
+//! generates the slices of the operands that it needs.
 //!
 //! | file | content |
 //! |---|---|
-//! | `cost`, `strategy`, `budget` | the cost of a check, the cheapest way, its memory budget |
-//! | `select`, `fetch` | the indices that take part, and the elements of operands with these |
+//! | `cost`, `strategy`, `budget` | the cost of a check, the cheapest strategy, the memory budget |
+//! | `select`, `fetch` | the selected indices, and the elements of operands at these indices |
 //! | `along_tree`, `nest`, `sum` | elements of the result in double precision |
-//! | `compare` | these compared with the elements of the run |
+//! | `compare` | compares these elements with the elements of the run |
 //! | `limits`, `verdict`, `overflow` | the allowed error, the verdict, the message about numbers beyond the type |
 
 mod along_tree;
@@ -48,9 +49,9 @@ pub struct Check<'a> {
     comparison: Comparison<'a>,
     limits: Limits,
     first: Look<'a>,
-    /// The reach of the operands, and a second look if there is one; `None` until first needed.
+    /// Limits that depend on the operands, and the second pass if there is one; `None` until first needed.
     operands: Option<(Reach, Option<Look<'a>>)>,
-    /// The findings of all ranks, in the parts so far.
+    /// The findings of all ranks in all parts so far.
     tally: Tally,
 }
 
@@ -75,7 +76,7 @@ impl<'a> Check<'a> {
         let mut found = self.look(&self.first, part, corner)?;
         if found.is_open() {
             let (reach, again) = self.operands()?;
-            // Elements that are rightly infinite because operands are need no second look.
+            // Elements that are correctly infinite, because operands are infinite, need no second pass.
             let wrong = found.unclear > 0 || !found.is_right();
             let unclear = found.is_unclear(&self.limits, &reach) && (reach.finite || wrong);
             let look = match again.as_ref().filter(|_| unclear) {
@@ -100,7 +101,8 @@ impl<'a> Check<'a> {
         Ok(all.iter().map(|numbers| Tally::of_numbers(numbers)).fold(Tally::default(), Tally::merge))
     }
 
-    /// The reach of the operands, the same on every rank, and a second look. The caller stores them again. Collective.
+    /// Takes the limits that depend on the operands, which are the same on every rank, and the second pass out of
+    /// `self`. Computes them on first use. The caller must store them again. Collective.
     fn operands(&mut self) -> Result<(Reach, Option<Look<'a>>)> {
         if let Some(known) = self.operands.take() {
             return Ok(known);
@@ -108,7 +110,8 @@ impl<'a> Check<'a> {
         let largest = agree(self.world, self.comparison.largest_operands())?;
         let reach = Reach::new(&self.config.tree, &self.limits, &largest);
         let again = self.comparison.again(&self.first, &largest, &reach);
-        // Machines differ in their number of threads, so some ranks may have no time for it: then none looks again.
+        // The number of threads may differ between ranks, so a second pass may be too slow on some. Then no rank makes
+        // one.
         let all = gather(self.world, &[f64::from(u8::from(again.is_some()))])?;
         let again = again.filter(|_| all.iter().all(|has| *has == [1.0]));
         Ok((reach, again))
@@ -117,7 +120,7 @@ impl<'a> Check<'a> {
     /// The findings in the parts so far, as a report.
     pub fn report(&self) -> CheckReport {
         let Tally { checked, error, bound, .. } = self.tally;
-        // A number where there should be none, or none where there should be one.
+        // Some element is infinite or NaN and differs from its reference, so its error is not finite.
         let max_error = if self.tally.lost + self.tally.spilled > 0 { f64::INFINITY } else { error };
         CheckReport { checked, max_error, bound, ok: self.tally.is_right() }
     }
@@ -191,12 +194,12 @@ mod tests {
         let arguments = ["ab,bc,cd,de,ef,fg,gh->ah", "-s40,a=1,h=1"];
         assert!(checked(&arguments, 0.0).ok);
         assert!(!checked(&arguments, 1e6).ok);
-        // So many elements that only a sample is checked.
+        // There are too many elements to check all of them.
         let sample = checked(&["ab,bc,cd,de,ef,fg,gh->ah", "-s40,a=3600,h=3600"], 0.0);
         assert!(sample.ok && sample.checked as usize == SAMPLE_ELEMENTS, "{sample:?}");
     }
 
-    /// Eight tensors, each with 3 to 5 of 14 labels: 2 * 10^13 products at once, 2 * 10^7 along the tree.
+    /// Eight tensors, each with 3 to 5 of 14 labels: 2 * 10^13 products as one sum, 2 * 10^7 along the tree.
     #[test]
     fn a_network_of_many_labels_takes_no_time() {
         let started = std::time::Instant::now();
@@ -259,7 +262,7 @@ mod tests {
 
     #[test]
     fn networks_with_few_operations_are_checked_whole() {
-        // More than 2^67 products at once, a chain of small ones along the tree.
+        // More than 2^67 products as one sum, a chain of small contractions along the tree.
         let letters: Vec<char> = ('a'..='z').chain('A'..='Z').collect();
         let terms: Vec<String> = letters.windows(3).map(|window| window.iter().collect()).collect();
         let text = format!("{}->abYZ", terms.join(","));

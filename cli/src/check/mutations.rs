@@ -1,7 +1,7 @@
 //! Wrong results of many kinds, which must be refused, and right ones, which must pass.
 //!
-//! Elements are synthetic, distributed like sums of the given number of products, of operands between -1 and 1 or
-//! between 0 and 1. So sums can be long without being computed.
+//! Elements are synthetic: they are distributed like sums of the given number of products, with operands between -1 and
+//! 1 or between 0 and 1. So the tests cover long sums without computing them.
 
 use clap::Parser;
 use einsum_dist::World;
@@ -53,7 +53,7 @@ impl Made {
 /// The elements of an 8 x 8 result.
 fn made(dtype: &str, terms: usize, ranks: usize, signed: bool) -> Vec<Made> {
     let unit = |at: usize| einsum_dist::io::random::value(11, at as u32, terms as u64 + at as u64).0;
-    // Twelve uniform numbers sum to roughly a normal one of variance 4.
+    // The sum of twelve uniform numbers is roughly normal with variance 4, so half of it has variance 1.
     let normal = |at: usize| (0..12).map(|i| unit(at * 12 + i)).sum::<f64>() / 2.0;
     let complex = dtype.starts_with('c');
     let each = terms as f64 / ranks as f64;
@@ -117,7 +117,7 @@ fn results_of_any_length_are_told_apart() {
                     let off = |at: usize| if at == largest(&made) { 1.01 } else { 1.0 };
                     wrong("an element wrong by one hundredth", &|at| value(at) * off(at));
                 }
-                // Nearly as far off as rounding allows at its worst.
+                // An error just below the worst case of rounding must be accepted.
                 let nearly = |at: usize| value(at) + 0.8 * limits.relative * made[at].magnitude;
                 let right = compared(&limits, &made, nearly);
                 assert!(right.is_right() && right.error <= right.bound && right.checked == 64, "{case}: {right:?}");
@@ -177,7 +177,7 @@ fn overflow_is_no_mistake() {
     assert!(!judged(f64::NEG_INFINITY, 1e40, 1e41).is_right(), "the other sign");
     assert!(!judged(1e38, 1e40, 1e41).is_right(), "a number");
     assert!(!judged(f64::INFINITY, 1e30, 1e31).is_right(), "no overflow");
-    // Sums of the element overflow, or those of an earlier step may.
+    // The sums of the element itself overflow, or the sums of an earlier step may overflow.
     assert_eq!(judged(f64::NAN, 1e30, 1e39).spilled, 1);
     let config = config(&["[mk,kl->ml],ln->mn", "-s4"]);
     let mut lost = judged(f64::NAN, 1e30, 1e31);

@@ -1,12 +1,12 @@
-//! Sums of products in double precision: a loop nest over strided factors. It shares nothing with the kernels that it
-//! checks.
+//! Sums of products in double precision: a loop nest over strided factors, which shares no code with the kernels that
+//! it checks.
 //!
 //! ```text
 //! for each element of out:  for the outer summed labels:  fixed factors * sum over the inner label of the varying ones
 //! ```
 //!
-//! Invariant: no product goes through more than a dozen additions whose rounding errors are lost. Sums are made of
-//! blocks of [`BLOCK_LEN`] products, which join a [`Total`].
+//! Invariant: no product goes through more than a dozen additions whose rounding errors are lost. A sum consists of
+//! blocks of [`BLOCK_LEN`] products, and the block sums are added in a [`Total`].
 
 use einsum_dist::dims::Label;
 use einsum_dist::memory::{OutOfMemory, room_for};
@@ -14,13 +14,13 @@ use rayon::prelude::*;
 
 use super::sum::{Rounding, Summand, Term, Total, Tracked};
 
-/// Products that are summed plainly before they join the total.
+/// Number of products in a block, which are summed plainly before they are added to the total.
 const BLOCK_LEN: usize = 32;
 
-/// Minimum products that justify more than one thread.
+/// Minimum number of products for which more than one thread is used.
 const MIN_PARALLEL_PRODUCTS: usize = 1 << 14;
 
-/// A label: its number of places, and its stride in each factor.
+/// A label: its number of selected indices, and its stride in each factor.
 #[derive(Debug, Clone)]
 struct Loop {
     extent: usize,
@@ -35,7 +35,7 @@ pub struct Nest<'a> {
     /// The outer summed labels, fastest first.
     outer: Vec<Loop>,
     inner: Loop,
-    /// Factors that vary along the inner loop, and the others.
+    /// The factors that vary along the inner loop, and the factors that do not.
     varying: Vec<usize>,
     fixed: Vec<usize>,
     complex: bool,
@@ -43,8 +43,8 @@ pub struct Nest<'a> {
 }
 
 impl<'a> Nest<'a> {
-    /// `len` returns the number of places of each label; `complex` is false where all imaginary parts are 0. `rounding`
-    /// is the error that a run makes in each element.
+    /// `len` returns the number of selected indices of a label. `complex` is false if all imaginary parts are 0.
+    /// `rounding` is the error that a run makes in each element.
     pub fn new(
         terms: &'a [Term],
         out: &[Label],
@@ -65,7 +65,7 @@ impl<'a> Nest<'a> {
         let mut outer: Vec<Loop> = Vec::with_capacity(loops.len());
         for summed in loops {
             match outer.last_mut() {
-                // Adjacent loops that every factor traverses as a single one.
+                // Merge adjacent loops that every factor traverses with one stride.
                 Some(last) if last.steps.iter().zip(&summed.steps).all(|(a, b)| a * last.extent == *b) => {
                     last.extent *= summed.extent;
                 }
@@ -87,8 +87,8 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Returns all elements in row-major order, on this thread if `single_threaded`: other threads then have work of
-    /// their own.
+    /// Returns all elements in row-major order. If `single_threaded`, computes them on this thread only, because the
+    /// other threads compute other pieces.
     ///
     /// # Errors
     /// There is too little memory for them.
@@ -105,7 +105,7 @@ impl<'a> Nest<'a> {
             all.extend((0..elements).map(|place| self.at::<COMPLEX>(place, &mut state)));
         } else {
             let each = (0..elements).into_par_iter().with_min_len(1 + MIN_PARALLEL_PRODUCTS / (16 * products.max(1)));
-            // The vector has the capacity, so it does not grow.
+            // The vector has sufficient capacity, so it does not grow.
             each.map_init(State::default, |state, place| self.at::<COMPLEX>(place, state)).collect_into_vec(&mut all);
         }
         Ok(all)
@@ -135,7 +135,7 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Advances the outer summed labels by one place, like an odometer; returns false after the last.
+    /// Advances the outer summed labels by one index, like an odometer; returns false after the last.
     fn step(&self, state: &mut State) -> bool {
         for (at, label) in state.at.iter_mut().zip(&self.outer) {
             *at += 1;
@@ -186,14 +186,14 @@ impl<'a> Nest<'a> {
     }
 }
 
-/// Scratch memory for an element, reused for the next.
+/// Scratch memory for one element, reused for the next element.
 #[derive(Default)]
 struct State {
     starts: Vec<usize>,
     at: Vec<usize>,
 }
 
-/// The sum of values, block by block, each with four independent partial sums.
+/// The sum of values, in blocks with four independent partial sums each.
 #[inline(always)]
 fn blocks(count: usize, value: impl Fn(usize) -> Summand) -> Summand {
     let mut total = Total::default();

@@ -10,15 +10,15 @@ use super::verdict::Tally;
 /// Elements beyond the largest number of the type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overflow {
-    /// What happened and what to do, without a full stop at the end.
+    /// The overflow and its remedy, without a full stop at the end.
     pub message: String,
-    /// Whether the result is infinite exactly where it exceeds the type. Otherwise intermediate sums overflowed, and
-    /// the result is meaningless.
+    /// Whether the result is infinite exactly where its value exceeds the type. Otherwise intermediate sums overflowed,
+    /// and the result is meaningless.
     pub is_right: bool,
 }
 
 impl Overflow {
-    /// Returns the overflow, if there is one. `tally`: of all elements.
+    /// Returns the overflow, if there is one. `tally` covers all elements.
     pub fn new(config: &RunConfig, tally: &Tally, limits: &Limits) -> Option<Overflow> {
         let is_right = tally.spilled == 0;
         if tally.spilled + tally.overflowed == 0 || tally.lost > 0 {

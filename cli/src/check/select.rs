@@ -1,12 +1,13 @@
 //! The indices of each label that take part in a comparison, and pieces of such selections.
 //!
-//! Invariant: a selection has indices for every label of the tree; places count from 0 in the order of the indices.
+//! Invariants: a selection has indices for every label of the tree. A place is the position of an index in the list of
+//! selected indices, counted from 0.
 
 use std::ops::Range;
 
 use einsum_dist::dims::Label;
 
-/// Some indices of a label, as runs of consecutive ones.
+/// Some indices of a label, as runs of consecutive indices.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Indices {
     runs: Vec<Range<usize>>,
@@ -74,7 +75,7 @@ impl Selection {
         self.of(label).len()
     }
 
-    /// Cuts the selection along `labels` into parts of at most `sizes`, which are by label number.
+    /// Cuts the selection along `labels` into parts with at most `sizes[l]` indices of label number `l`.
     pub fn cuts(&self, labels: &[Label], sizes: &[usize]) -> Cuts {
         let cut = |&label: &Label| Cut { label, size: sizes[label.0 as usize].clamp(1, self.len(label).max(1)) };
         let cuts = labels.iter().map(cut).filter(|cut| cut.size < self.len(cut.label));

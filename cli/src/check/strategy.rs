@@ -1,15 +1,16 @@
-//! Selects the elements to check and the way to do it: the cheapest by estimated operations that fits into memory.
+//! Selects the elements to check and how to compute them: the strategy with the fewest operations that fits into
+//! memory.
 //!
 //! | elements | when |
 //! |---|---|
 //! | all | at most [`MAX_COMPLETE_OPERATIONS`] operations, along the tree or directly; or at most [`SAMPLE_ELEMENTS`] elements |
 //! | [`SAMPLE_ELEMENTS`] of them, each by itself | at most [`MIN_SHARED_PRODUCTS`] products |
-//! | the same number, in batches that share work | otherwise: as many batches as that allows, or the cheapest |
+//! | the same number, in batches that share work | otherwise: as many batches as this limit allows, or the cheapest |
 //!
-//! A batch is a grid: some indices of every label of the result, in all of their combinations. It costs as much as the
-//! contraction with these extents.
+//! A batch is a grid: some indices of every label of the result, in all of their combinations. A batch costs as much as
+//! the contraction with the extents of the grid.
 //!
-//! Invariant: the same plan, seed, memory and number of threads give the same way. No element is in two batches.
+//! Invariants: the same plan, seed, memory and number of threads give the same strategy. No element is in two batches.
 
 use einsum_dist::Plan;
 use einsum_dist::dims::Label;
@@ -26,25 +27,26 @@ const MAX_COMPLETE_OPERATIONS: f64 = 1e9;
 /// Number of elements in a sample.
 pub const SAMPLE_ELEMENTS: usize = 1024;
 
-/// Products beyond which samples share work.
+/// Products beyond which the elements of a sample share work.
 const MIN_SHARED_PRODUCTS: f64 = 1e9;
 
-/// How many times [`MIN_SHARED_PRODUCTS`] a second look may cost.
+/// Maximum cost of a second pass, as a multiple of [`MIN_SHARED_PRODUCTS`].
 const MAX_SECOND_LOOK_FACTOR: f64 = 10.0;
 
-/// How many times the operations a check may cost to share nothing with the plan.
+/// Maximum cost of a direct sum, which is independent of the plan, as a multiple of the cost along the tree.
 const INDEPENDENCE_FACTOR: f64 = 2.0;
 
-/// Operations so quick that a direct sum is taken whatever the alternative costs.
+/// Operations up to which a direct sum is used, whatever the cost along the tree.
 const MAX_DIRECT_OPERATIONS: f64 = 1e6;
 
 /// Bytes of a piece that stays in the caches, and whose memory the next piece reuses.
 const CACHED_PIECE_BYTES: f64 = (1u64 << 24) as f64;
 
-/// Maximum bound, as a fraction of the value of a sum of random signs, that still tells the sum from 0.
+/// Maximum error bound, relative to the typical value of a sum of random signs, that still distinguishes the sum from
+/// 0.
 const MAX_RELATIVE_BOUND: f64 = 0.01;
 
-/// Pieces per thread in a wave, if their results are small.
+/// Pieces per thread in a wave, if their results are small. Threads wait for each other after every wave.
 const PIECES_PER_THREAD: usize = 16;
 
 /// Maximum result elements in a wave of more than one piece per thread.
@@ -63,11 +65,11 @@ pub enum What {
 pub struct Strategy {
     pub what: What,
     pub evaluation: Evaluation,
-    /// Maximum indices of each label at a time, by label number.
+    /// Maximum number of indices of each label in a piece, by label number.
     pub sizes: Vec<usize>,
     /// Pieces that are computed at the same time.
     pub concurrent_pieces: usize,
-    /// Pieces that are held at the same time.
+    /// Pieces whose results are in memory at the same time.
     pub pieces_per_wave: usize,
     /// The total cost, in multiply-adds.
     pub operations: f64,
@@ -75,21 +77,21 @@ pub struct Strategy {
     pub bytes: f64,
 }
 
-/// Everything that the choice depends on.
+/// The inputs of the choice.
 #[derive(Clone, Copy)]
 pub struct Choice<'a> {
     pub tree: &'a Tree,
-    /// Operations per multiply-add.
+    /// Floating-point operations per multiply-add.
     pub flops: f64,
     /// Available bytes.
     pub most: f64,
     pub threads: usize,
     pub seed: u64,
-    /// Whether the bound of a sum without steps is tight enough.
+    /// Whether the error bound of a direct sum is tight enough.
     pub directly: bool,
 }
 
-/// A possible way, with its total cost.
+/// A possible strategy, with its total cost.
 struct Candidate {
     evaluation: Evaluation,
     sizes: Vec<usize>,
@@ -111,7 +113,7 @@ impl<'a> Choice<'a> {
         Choice { tree, flops, most: bytes as f64, threads, seed, directly }
     }
 
-    /// Returns the cheapest way; `None` if not even single products fit.
+    /// Returns the cheapest strategy; `None` if not even a single product fits into memory.
     pub fn strategy(&self) -> Option<Strategy> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let extents = self.tree.shape(out);
@@ -140,7 +142,7 @@ impl<'a> Choice<'a> {
         loop {
             let elements: usize = grid.iter().product();
             let batches = count.div_ceil(elements);
-            // Some grids do not fit into a result that many times.
+            // The result may be too small for this number of disjoint grids.
             let capacity = cells(extents, &grid).iter().fold(1usize, |capacity, &cells| capacity.saturating_mul(cells));
             if let Some(here) = self.cheapest(&grid, batches).filter(|_| capacity >= batches) {
                 if here.cost.operations() <= MIN_SHARED_PRODUCTS {
@@ -153,7 +155,7 @@ impl<'a> Choice<'a> {
             if elements >= count && best.is_some() {
                 return best;
             }
-            // Double the indices of the label for which that costs the least.
+            // Double the indices of the label for which doubling costs the least.
             let wider = (0..grid.len()).filter(|&dim| grid[dim] < extents[dim]).map(|dim| {
                 let mut grid = grid.clone();
                 grid[dim] = (2 * grid[dim]).min(extents[dim]);
@@ -194,7 +196,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// The sizes of all labels, with `grid` for those of the result.
+    /// The extents of all labels, with `grid` in place of those of the result.
     fn with(&self, grid: &[usize]) -> Vec<usize> {
         let mut sizes = self.tree.extents.clone();
         let out = &self.tree.nodes[self.tree.root()].labels;
@@ -202,7 +204,7 @@ impl<'a> Choice<'a> {
         sizes
     }
 
-    /// The same elements, evaluated along the tree; `None` if that needs too much time or memory.
+    /// A strategy for the same elements along the tree; `None` if it needs too much time or memory.
     pub fn along_tree(&self, strategy: &Strategy) -> Option<Strategy> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let (grid, batches) = match &strategy.what {
@@ -214,7 +216,7 @@ impl<'a> Choice<'a> {
         is_quick.then(|| self.chosen(candidate, strategy.what.clone()))
     }
 
-    /// The better evaluation for batches of this size.
+    /// The candidate with the better evaluation for batches of this size.
     fn cheapest(&self, grid: &[usize], batches: usize) -> Option<Candidate> {
         let along_tree = self.evaluated(Evaluation::AlongTree, grid, batches, f64::INFINITY);
         let most = match &along_tree {
@@ -238,7 +240,7 @@ impl<'a> Choice<'a> {
         }
         let mut concurrent_pieces = 1;
         let most_each = (self.most / self.threads as f64).min(CACHED_PIECE_BYTES.max(cost.bytes));
-        // Where there are several pieces or batches, each thread computes one.
+        // If there are several pieces or batches, each thread computes one.
         if self.threads > 1
             && (batches > 1 || sizes != whole)
             && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, most_each, each)
@@ -251,10 +253,10 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Grids with `grid` indices of each dimension, spread over a result of these extents.
+/// `count` grids with `grid` indices of each dimension, spread over a result of these extents.
 fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Vec<Indices>> {
-    // A grid has one index in each of as many equal pieces of a dimension. The place of the index in the first piece
-    // tells grids apart.
+    // Each dimension is cut into `grid` nearly equal pieces, and a grid has one index in each piece. Grids differ in
+    // the place of the index in the first piece.
     let cells = cells(extents, grid);
     let unit = |operand: u32, place: u64| f64::midpoint(random::value(seed, operand, place).0, 1.0);
     let shifts: Vec<usize> = extents
@@ -265,7 +267,7 @@ fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Ve
     let volume = cells.iter().fold(1usize, |volume, &cells| volume.saturating_mul(cells));
     let count = volume.min(count);
     let batch = |number: usize| {
-        // One place in each of `count` nearly equal pieces, so no two coincide.
+        // One place in each of `count` nearly equal ranges, so no two batches have the same place.
         let (start, end) = (bound(volume, count, number), bound(volume, count, number + 1));
         let place = start + ((unit(u32::MAX, number as u64) * (end - start) as f64) as usize).min(end - start - 1);
         let first = index(place, &cells);
@@ -291,7 +293,7 @@ fn bound(volume: usize, count: usize, piece: usize) -> usize {
     (volume as u128 * piece as u128 / count as u128) as usize
 }
 
-/// The index of a row-major place.
+/// The index of the element at a row-major position.
 fn index(mut place: usize, shape: &[usize]) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
     for (at, &extent) in index.iter_mut().zip(shape).rev() {
@@ -318,7 +320,7 @@ mod tests {
         Some(strategy)
     }
 
-    /// The index at a place.
+    /// The index at a place of `indices`.
     fn at(indices: &Indices, place: usize) -> usize {
         indices.runs().find_map(|(first, run)| run.clone().nth(place.checked_sub(first)?)).unwrap()
     }
@@ -346,7 +348,7 @@ mod tests {
     #[test]
     fn the_cheapest_way_is_taken() {
         let square = |extent: usize| vec![extent; 2];
-        // Few operations.
+        // All elements are checked if that needs few operations.
         let all = strategy("mk,kn->mn", &[square(100), square(100)], 1e9).unwrap();
         assert_eq!((all.what, all.evaluation), (What::All, Evaluation::Directly));
         // A chain whose direct sum has 100^4 products.
@@ -359,7 +361,7 @@ mod tests {
             panic!("a sample is enough");
         };
         assert!(batches.len() * batches[0].iter().map(Indices::len).product::<usize>() == SAMPLE_ELEMENTS);
-        // Along a tree whose work all precedes the result, they do.
+        // Elements of this chain share work, because each of them needs all of the middle matrix.
         let shapes = vec![square(2000), square(2000), square(2000)];
         let Some(Strategy { what: What::Batches(batches), .. }) = strategy("ab,bc,cd->ad", &shapes, 1e9) else {
             panic!("a sample is enough");

@@ -1,12 +1,13 @@
-//! Numbers to sum, each with its absolute products and with the error that a run may make; and factors made of them.
+//! Numbers with the sum of their absolute products and the error that a run may make; sums of such numbers, and factors
+//! made of them.
 //!
 //! # Errors of a run
 //!
-//! Each step adds to its numbers an error of random sign. It is as large as the worst effect that all roundings so far
-//! could have on the step, or larger: gamma of the whole tree times the absolute products of the step's two operands.
-//! Later steps propagate it like a real error, so what cancels in the numbers cancels in their errors. This is Monte
-//! Carlo arithmetic (D. S. Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997), to first order, with two samples:
-//! the real and the imaginary part of one complex number.
+//! Each step adds an error of random sign to its numbers. The error is at least the worst effect that all roundings so
+//! far could have on the step: gamma of the whole tree times the absolute products of the step's two operands. Later
+//! steps propagate it like a real error, so errors cancel where the numbers cancel. This is Monte Carlo arithmetic (D.
+//! S. Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997), to first order, with two samples: the real and the
+//! imaginary part of one complex number.
 //!
 //! Invariant: the error of an element of the result is at least the error of the last step alone, whatever the signs.
 
@@ -16,10 +17,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::super::compensated::ComplexSum;
 
-/// Added to the square of every error except that of 0, because smaller squares may underflow.
+/// Added to every squared error except that of the number 0, because smaller squares may underflow.
 const MIN_SQUARE: f64 = 1e-290;
 
-/// A number, the sum of the absolute values of the products of operands that it came from, and two samples of the error
+/// A number, the sum of the absolute values of the operand products that contribute to it, and two samples of the error
 /// that a run may make.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Tracked {
@@ -41,7 +42,7 @@ impl Tracked {
         Tracked::from(Complex::new(by(self.value.re), by(self.value.im)))
     }
 
-    /// Multiplies by 2^`exponent`, which gives the reference for an element.
+    /// Multiplies by 2^`exponent`; the product is the reference for an element.
     pub fn wanted(self, exponent: i32) -> Wanted {
         let by = |number: f64| scaled(number, exponent);
         let value = Complex::new(by(self.value.re), by(self.value.im));
@@ -53,7 +54,7 @@ impl Tracked {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wanted {
     pub value: Complex<f64>,
-    /// The sum of the absolute values of the products of operands that it came from.
+    /// The sum of the absolute values of the operand products that contribute to the value.
     pub magnitude: f64,
     /// The approximate error of a run whose rounding errors are typical.
     pub spread: f64,
@@ -73,7 +74,7 @@ impl Wanted {
 
 /// `number` times 2^`exponent`, a power that may itself be out of range.
 pub fn scaled(mut number: f64, exponent: i32) -> f64 {
-    // No two numbers are further apart.
+    // No two numbers differ by a larger factor.
     let mut left = exponent.clamp(-2200, 2200);
     while left != 0 {
         let step = left.clamp(-1000, 1000);
@@ -90,7 +91,7 @@ pub struct Rounding {
     pub relative: f64,
     /// The squared error by underflow.
     pub absolute: f64,
-    /// Whether no other step follows, so that no error may cancel another.
+    /// Whether this is the last step, whose error must not cancel the errors of earlier steps.
     pub is_last: bool,
     /// Number of the step: signs in different steps are independent.
     pub step: u64,
@@ -129,7 +130,7 @@ impl Summand {
         }
     }
 
-    /// The product; without `COMPLEX`, of the real parts only, as infinity times an imaginary part of 0 is NaN.
+    /// The product. Without `COMPLEX`, only of the real parts, because infinity times an imaginary part of 0 is NaN.
     #[inline(always)]
     pub fn times<const COMPLEX: bool>(self, other: Summand) -> Summand {
         let (value, error) = if COMPLEX {
@@ -159,7 +160,7 @@ impl Total {
         self.error += term.error;
     }
 
-    /// The number after the rounding of a step; `place` distinguishes elements.
+    /// The sum with the rounding error of a step. `place` is the position of the element and determines the signs.
     pub fn rounded(&self, rounding: Rounding, place: usize) -> Tracked {
         let mut number = self.number();
         if self.magnitude != 0.0 {
@@ -225,7 +226,7 @@ impl Term {
         Term { values, strides }
     }
 
-    /// The labels, each once.
+    /// The labels without repetitions.
     pub fn labels(&self) -> impl Iterator<Item = Label> {
         self.strides.iter().map(|&(label, _)| label)
     }

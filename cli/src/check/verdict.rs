@@ -1,41 +1,42 @@
-//! The verdict on one element compared with its reference, and on all of them together.
+//! The verdict on one element compared with its reference, and the findings in many elements together.
 //!
-//! Invariants: a number is accepted only within the limits; NaN only where the reference has NaN; infinity only where
-//! the reference has the same one, or a number beyond the type. The parts of complex numbers are judged separately; but
-//! where [`Limits::unordered`] holds and the reference has an infinite or NaN part, any number with one is accepted and
-//! counts as unclear, so that the element is compared again along the tree if possible. A possible overflow in an
-//! earlier step is counted separately until the operands have been examined.
+//! Invariants: a finite element is accepted only within the limits, NaN only where the reference is NaN, and infinity
+//! only where the reference is the same infinity or a number beyond the type. The parts of complex numbers are judged
+//! separately, with one exception: if [`Limits::unordered`] holds and the reference has an infinite or NaN part, any
+//! element with such a part is accepted and counts as unclear, so that it is compared again along the tree if possible.
+//! A possible overflow in an earlier step is counted separately until the operands have been examined.
 
 use num_complex::Complex;
 
 use super::limits::{Limits, Reach};
 use super::sum::Wanted;
 
-/// Sum of absolute products below which some may be too small for double precision.
+/// Sum of absolute products below which some products may be too small for double precision.
 const MIN_MAGNITUDE: f64 = 1e-290;
 
 /// The findings in some elements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tally {
     pub checked: u64,
-    /// The largest ratio of an error to its own bound, then this error, then this bound.
+    /// The largest ratio of an error to its bound. `error` and `bound` are those of the same element.
     pub worst: f64,
     pub error: f64,
     pub bound: f64,
-    /// The sum of absolute products that both are relative to.
+    /// The sum of absolute products to which `error` and `bound` are relative.
     pub magnitude: f64,
     /// The largest amount by which an element exceeds its limit.
     pub excess: f64,
-    /// Elements that are no number where there should be one, while sums of the element's products may be too large.
+    /// Elements that are infinite or NaN although the reference is finite, where sums of the element's products may
+    /// exceed the type.
     pub spilled: u64,
-    /// The same, where only sums of an earlier step may be too large.
+    /// Elements that are infinite or NaN unlike the reference, where only sums of an earlier step may exceed the type.
     pub lost: u64,
-    /// Elements that are infinite where the reference is a number beyond the type.
+    /// Elements that are infinite where the reference is a finite number beyond the type.
     pub overflowed: u64,
     /// Elements that are infinite in the reference too.
     pub infinite: u64,
-    /// Elements that are numbers where the reference is none, or is too small for double precision; and elements with
-    /// infinite or NaN parts, where these depend on the order of factors.
+    /// Elements that are finite although the reference is not, or is too small for double precision; and elements with
+    /// infinite or NaN parts that depend on the order of the factors.
     pub unclear: u64,
     /// The largest element or sum of absolute products among overflowed, spilled and lost elements, and its place.
     pub largest: f64,
@@ -82,7 +83,7 @@ impl Tally {
         self
     }
 
-    /// The tally as numbers, to send to other processes; a place has `rank` of them.
+    /// The tally as numbers, to send to other processes. The last `rank` numbers are the place.
     pub fn numbers(&self, rank: usize) -> Vec<f64> {
         let counts = [self.checked, self.spilled, self.lost, self.overflowed, self.infinite, self.unclear];
         let mut numbers = vec![self.worst, self.error, self.bound, self.magnitude, self.excess, self.largest];
@@ -116,8 +117,8 @@ impl Tally {
         self.lost + self.infinite + self.unclear > 0 || (self.excess > 0.0 && self.excess.is_finite())
     }
 
-    /// Whether double precision itself may have left its range, or the operands explain the excess. Then elements have
-    /// to be compared again along the tree, with scaled operands.
+    /// Whether the reference may have left the range of double precision, or the operands explain the excess. Then
+    /// elements have to be compared again along the tree, with scaled operands.
     pub fn is_unclear(&self, limits: &Limits, reach: &Reach) -> bool {
         let explained = self.excess > 0.0 && self.excess <= reach.absolute - limits.absolute;
         self.lost + self.spilled + self.infinite + self.unclear > 0 || explained
@@ -125,7 +126,7 @@ impl Tally {
 
     /// Decides the open cases once the operands have been examined.
     pub fn settle(&mut self, limits: &Limits, reach: &Reach) {
-        // An overflow turns numbers into infinities and NaN; operands that are no numbers lead to others.
+        // Infinities and NaN are overflows only if all operands are finite.
         let too_large = reach.finite && reach.largest >= limits.largest;
         if too_large {
             if self.lost > 0 {
@@ -182,7 +183,7 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Wanted, place: &[usize]) 
             (false, true) => {
                 let beyond = want.abs() + tolerance >= limits.largest;
                 if !bounded {
-                    // Other parts or products are no numbers, which only the operands can explain.
+                    // Other parts or products are infinite or NaN, which only the operands can explain.
                     tally.lost = 1;
                 } else if got.is_infinite() && beyond && (got > 0.0) == (want > 0.0) {
                     tally.overflowed = 1;

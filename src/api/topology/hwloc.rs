@@ -1,7 +1,7 @@
 //! The topology from hwloc.
 //!
-//! Invariant: no type of hwloc leaves this file. Deliberately absent: binding by hwloc, since threads are bound one by
-//! one anyway.
+//! Invariant: types of hwloc are used in this file only. Deliberately absent: pinning by hwloc, because threads are
+//! pinned individually without it.
 
 use hwlocality::Topology as Hwloc;
 use hwlocality::cpu::cpuset::CpuSet;
@@ -11,7 +11,7 @@ use hwlocality::object::types::ObjectType;
 
 use crate::machine::{Cache, Domain, Topology};
 
-/// The part of the host that the system allows this process; `None` if hwloc fails or finds no cores.
+/// The part of the host that the system allows this process to use; `None` if hwloc fails or finds no cores.
 pub fn probed() -> Option<Topology> {
     Some(topology(&Hwloc::new().ok()?)).filter(|topology| topology.cores() > 0)
 }
@@ -51,8 +51,9 @@ fn topology(hwloc: &Hwloc) -> Topology {
     Topology { domains, caches: first.filter_map(cache).collect() }
 }
 
-/// Removes domains whose cores belong to another domain, too. A processor may have several memories, of which the first
-/// is its main memory. A memory without processors is reported as local to all cores of several domains.
+/// Removes domains whose cores also belong to another domain. There are two causes: a processor may have several
+/// memories, of which the first is its main memory; and a memory without processors is reported as local to all cores
+/// of several domains.
 fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
     let mut by_size: Vec<(usize, Domain)> = domains.into_iter().enumerate().collect();
     by_size.sort_by_key(|(_, domain)| domain.cores.len());
@@ -66,7 +67,7 @@ fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
     kept.into_iter().map(|(_, domain)| domain).collect()
 }
 
-/// The processing units of an object, in the system's numbering.
+/// The processing units of an object, by the system's numbers.
 fn units(object: &TopologyObject) -> Vec<usize> {
     object.cpuset().map(|set| set.iter_set().map(usize::from).collect()).unwrap_or_default()
 }
@@ -115,7 +116,7 @@ mod tests {
         }
     }
 
-    /// Placements on topologies from hwloc are the same as on those from the texts.
+    /// Placements on topologies from hwloc are the same as on topologies parsed by this crate.
     #[test]
     fn placements_by_hwloc() {
         for (text, says) in [
@@ -127,7 +128,7 @@ mod tests {
             let places = host.place(host.ranks(), host.workers(host.ranks(), true), true).places;
             assert_eq!(crate::machine::listed(&places).nth(1).unwrap(), says);
         }
-        // Three cores of the first domain, one of the second: two each.
+        // Three cores of the first domain and one core of the second: each rank gets two cores.
         let [_, host] = both("numa:2 core:4 pu:1");
         let host = host.restricted(&[0, 2, 3, 5]);
         let places = host.place(2, host.workers(2, true), true).places;

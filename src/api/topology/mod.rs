@@ -1,9 +1,9 @@
-//! The topology of this host, detected once: by hwloc if the build has it, else from the files of Linux, else as a flat
-//! list of cores.
+//! The topology of this host, detected once: by hwloc if the build includes it, otherwise from the files of Linux,
+//! otherwise as a flat list of cores.
 //!
-//! `EINSUM_DIST_TOPOLOGY` overrides it with a text that [`Synthetic`] parses: for tests, and for systems that report no
-//! topology or a wrong one. Invariant: cores and domains have the system's numbers, whatever the source. Deliberately
-//! absent: distances, devices, and memory without processors.
+//! The variable `EINSUM_DIST_TOPOLOGY` overrides the topology with a text that [`Synthetic`] parses. This is meant for
+//! tests, and for systems that report no topology or a wrong one. Invariant: cores and domains are identified by the
+//! system's numbers, for every source. Deliberately absent: distances, devices, and memory without processors.
 
 #[cfg(feature = "hwloc")]
 mod hwloc;
@@ -16,11 +16,11 @@ use super::cores::cpus;
 use super::{Error, Result};
 use crate::machine::{Synthetic, Topology};
 
-/// The topology of this host, with all cores that the system allows this process, regardless of its affinity mask.
-/// Cost: tens of milliseconds for the first call.
+/// The topology of this host, with all cores that the system allows this process to use, regardless of its affinity
+/// mask. Cost: tens of milliseconds for the first call.
 ///
 /// # Errors
-/// `EINSUM_DIST_TOPOLOGY` is not a topology.
+/// Fails if `EINSUM_DIST_TOPOLOGY` is not a topology.
 pub fn topology() -> Result<&'static Topology> {
     static TOPOLOGY: OnceLock<std::result::Result<Topology, String>> = OnceLock::new();
     let found = TOPOLOGY.get_or_init(|| match std::env::var("EINSUM_DIST_TOPOLOGY") {
@@ -33,10 +33,10 @@ pub fn topology() -> Result<&'static Topology> {
     found.as_ref().map_err(|error| Error::Usage(error.clone()))
 }
 
-/// The topology restricted to the affinity mask of this process; unrestricted if the system has no such masks.
+/// The topology restricted to the affinity mask of this process; not restricted if the system has no affinity masks.
 ///
 /// # Errors
-/// As [`topology`].
+/// The same as for [`topology`].
 pub fn allowed() -> Result<Topology> {
     let all = topology()?;
     Ok(match cpus().as_slice() {

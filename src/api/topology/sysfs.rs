@@ -4,10 +4,10 @@
 //! |---|---|
 //! | `sys/devices/system/cpu/online` | the processing units, of which the control group may allow only some |
 //! | `sys/devices/system/cpu/cpuN/topology/` | the core and the socket of each unit |
-//! | `sys/devices/system/cpu/cpuN/cache/` | the caches; those of the first unit stand for all |
+//! | `sys/devices/system/cpu/cpuN/cache/` | the caches; all units are assumed to have the caches of the first unit |
 //! | `sys/devices/system/node/nodeN/` | the units of a NUMA domain, and its memory |
 //!
-//! Invariant: if a file is missing, as in some containers, only its own information is lost.
+//! Invariant: if a file is missing, as in some containers, only the information of this file is lost.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::path::Path;
 use super::super::cores::ranges;
 use crate::machine::{Cache, Domain, Topology};
 
-/// The topology of the host with this root directory; `None` if the list of online units is missing.
+/// The topology of the host whose root directory is `root`; `None` if the list of online units is missing.
 pub fn probed(root: &Path) -> Option<Topology> {
     let read = |file: &str| Some(std::fs::read_to_string(root.join(file)).ok()?.trim().to_owned());
     let mut units = ranges(&read("sys/devices/system/cpu/online")?);
@@ -70,7 +70,8 @@ fn total(meminfo: &str) -> Option<u64> {
     Some(line.split_whitespace().rev().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
-/// The units of this process's control group, or of its nearest ancestor that lists units.
+/// The units that the control group of this process allows. If the group lists no units, those of its nearest ancestor
+/// that lists units.
 fn control_group(root: &Path) -> Option<Vec<usize>> {
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// A root directory with some files, removed at the end.
+    /// A root directory with some files. It is removed when the value is dropped.
     struct Root(PathBuf);
 
     impl Root {
@@ -107,7 +108,8 @@ mod tests {
         }
     }
 
-    /// Two sockets of two cores with two threads each, numbered four apart. The last unit belongs to another group.
+    /// Two sockets of two cores with two threads each. The numbers of the two threads of a core differ by four. The
+    /// control group does not allow the last unit.
     #[test]
     fn two_domains_of_hardware_threads() {
         let mut files: Vec<(String, String)> = vec![
@@ -128,7 +130,7 @@ mod tests {
         ];
         for unit in 0..8_usize {
             let folder = format!("sys/devices/system/cpu/cpu{unit}/topology");
-            // Sockets are numbered in the opposite order of domains.
+            // Sockets and domains are numbered in opposite orders.
             files.push((format!("{folder}/physical_package_id"), (unit % 4 / 2).to_string()));
             files.push((format!("{folder}/core_id"), (unit % 2).to_string()));
             files.push((format!("{folder}/thread_siblings_list"), format!("{},{}", unit % 4, unit % 4 + 4)));

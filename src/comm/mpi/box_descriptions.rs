@@ -5,9 +5,10 @@
 //! ```
 //!
 //! Invariant: for words that a rank of this run has written, [`Mapped::read`] returns boxes inside the mapped memory,
-//! or an error. Other ranks are trusted: forged words could overflow. Segments stay mapped for later transfers: over
-//! all peers the most recently used ones, as many as their page tables are worth. Deliberately absent: boxes with so
-//! many dimensions, or enough boxes, that their description does not fit into a slot; these are copied through slots.
+//! or an error. Other ranks are trusted: forged words could overflow. The most recently used segments of all peers stay
+//! mapped for later transfers; their number and bytes are limited, which bounds the page tables. Deliberately absent:
+//! transfers with so many boxes or dimensions that their description does not fit into a slot. These are copied through
+//! slots.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Result};
@@ -24,7 +25,7 @@ const MAX_MAPPED_MULTIPLE: usize = 4;
 /// Words per box besides its extents and strides.
 const FIXED_WORDS: usize = 8;
 
-/// Encodes the locations of boxes of this process, whose number is given.
+/// Encodes the locations of boxes of this process. `process` is its id.
 pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
     let words = 1 + boxes.iter().map(|lent| FIXED_WORDS + 2 * lent.strided.extents.len()).sum::<usize>();
     let mut description = Vec::with_capacity(words * size_of::<u64>());
@@ -49,7 +50,7 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
-    /// For a rank of a node with `ranks` ranks.
+    /// Creates an empty list for a rank of a node with `ranks` ranks.
     pub(super) fn new(ranks: usize) -> Mapped {
         let bytes =
             machine_bytes().map_or(usize::MAX, |bytes| bytes.saturating_mul(MAX_MAPPED_MULTIPLE) / ranks.max(1));
@@ -59,7 +60,7 @@ impl Mapped {
     /// Decodes boxes, and maps their segments.
     ///
     /// # Errors
-    /// The system does not let this process read them, or the bytes do not encode boxes.
+    /// This process is not allowed to read the segments, or the bytes do not encode boxes.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Result<RemoteReader> {
         let no_box = || Error::from(ErrorKind::InvalidData);
         let words = bytes.as_chunks().0;

@@ -9,34 +9,37 @@
 //! segment     counts to rank 0 | to rank 1 | ..     slots to rank 0 | to rank 1 | ..
 //! ```
 //!
-//! The channels of a rank to all ranks of its node are in the rank's own segment of the window. Only counts must start
-//! as zeros. The first sender through a slot is the first to touch its pages, so unused slots occupy no memory.
+//! The channels of a rank to all ranks of its node are in the rank's own segment of the window. Only counts must be
+//! initialised, to 0. The pages of a slot are first touched when the slot is first used, so unused slots occupy no
+//! memory.
 //!
-//! Invariants: only the sender fills slots and advances `filled`, only the receiver empties them and advances
-//! `emptied`. Neither touches a slot that belongs to the other. A count is stored with release after the last access to
-//! its slot, and loaded with acquire before the next. `copied` only reports that the receiver is working on the boxes
-//! that a slot describes. Deliberately absent: waiting; an end with nothing to do polls again later.
+//! Invariants: only the sender fills slots and advances `filled`; only the receiver empties slots and advances
+//! `emptied`. Neither end accesses a slot that belongs to the other end. A count is stored with release after the last
+//! access to its slot, and loaded with acquire before the next access. `copied` only reports the progress of the
+//! receiver on the boxes that a slot describes. Deliberately absent: waiting; an end that has nothing to do polls again
+//! later.
 
 use std::ptr::NonNull;
 
 use crate::memory::prefetch;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Distance between counts in bytes: two cache lines, as neighbouring lines are fetched together.
+/// Distance between counts in bytes: two cache lines, because processors fetch pairs of neighbouring lines.
 const COUNT_STRIDE: usize = 128;
 /// Bytes of a channel's counts: `filled`, `emptied`, `copied`.
 const COUNTS: usize = 3 * COUNT_STRIDE;
 /// Bytes of the header in front of the payload of a slot.
 const HEADER_BYTES: usize = 64;
 const SLOTS: usize = 8;
-/// Cache lines of the next slot that are prefetched: its header, and the location of a box of up to three dimensions.
+/// Cache lines of the next slot that are prefetched: its header, and the description of a box of up to three
+/// dimensions.
 const PREFETCHED_LINES: usize = 3;
 const LINE: usize = 64;
 /// Maximum and minimum payload of a slot, in bytes.
 const MAX_SLOT_BYTES: usize = 256 << 10;
 const MIN_SLOT_BYTES: usize = 4 << 10;
-/// Pieces of a transfer, unless they would be smaller than `MIN_PIECE_BYTES`: the receiver copies one while the sender
-/// copies the next.
+/// Number of pieces of a transfer, unless they would be smaller than `MIN_PIECE_BYTES`. The receiver copies one piece
+/// while the sender copies the next.
 const PIECES: usize = 16;
 const MIN_PIECE_BYTES: usize = 32 << 10;
 /// Limit on the bytes of all channels of a node, unless it would make slots smaller than the minimum.
@@ -83,12 +86,13 @@ impl Channel {
             "MPI's memory is aligned, and segments are multiples of that"
         );
         let slots = layout.ranks * COUNTS + to * SLOTS * (HEADER_BYTES + layout.slot);
-        // SAFETY: counts and slots lie inside the segment (the caller's contract).
+        // SAFETY: counts and slots are inside the segment (the caller's contract).
         unsafe { Channel { counts: segment.add(to * COUNTS), slots: segment.add(slots), slot: layout.slot } }
     }
 
     fn filled(&self) -> &AtomicU64 {
-        // SAFETY: `begin` has put a count there, `new` has checked its alignment; both processes use atomics only.
+        // SAFETY: `begin` has written a count there, `new` has checked its alignment, and both processes use atomics
+        // only.
         unsafe { self.counts.cast().as_ref() }
     }
 
@@ -102,11 +106,11 @@ impl Channel {
         unsafe { self.counts.add(2 * COUNT_STRIDE).cast().as_ref() }
     }
 
-    /// The header of a slot: its payload in bytes, the bytes of the whole transfer, and whether the payload only
-    /// describes where these are.
+    /// The header of a slot: the bytes of its payload, the bytes of the whole transfer, and whether the payload is only
+    /// a description of where the bytes of the transfer are.
     fn header(&self, number: u64) -> NonNull<[u64; 3]> {
         let at = (number as usize % SLOTS) * (HEADER_BYTES + self.slot);
-        // SAFETY: the slot lies inside the channel.
+        // SAFETY: the slot is inside the channel.
         unsafe { self.slots.add(at).cast() }
     }
 
@@ -123,7 +127,7 @@ impl Channel {
 pub(super) unsafe fn begin(layout: Layout, segment: NonNull<u8>) {
     const { assert!(size_of::<AtomicU64>() <= COUNT_STRIDE) };
     for to in 0..layout.ranks {
-        // SAFETY: the counts lie inside the segment, `COUNT_STRIDE` bytes from each other.
+        // SAFETY: the counts are inside the segment, `COUNT_STRIDE` bytes from each other.
         unsafe {
             let counts = Channel::new(layout, segment, to).counts;
             (0..COUNTS / COUNT_STRIDE).for_each(|at| counts.add(at * COUNT_STRIDE).cast().write(AtomicU64::new(0)));
@@ -155,13 +159,13 @@ impl Producer {
         self.channel.slot
     }
 
-    /// Whether the receiver is done with the slot of this number, which [`Producer::fill`] or
+    /// Whether the receiver has emptied the slot with this number, which [`Producer::fill`] or
     /// [`Producer::fill_description`] returned.
     pub(super) fn is_emptied(&self, number: u64) -> bool {
         self.channel.emptied().load(Ordering::Acquire) > number
     }
 
-    /// How often the receiver has copied a part of the boxes that slots describe.
+    /// Number of times that the receiver has copied a part of the boxes that slots describe.
     pub(super) fn copied(&self) -> u64 {
         self.channel.copied().load(Ordering::Relaxed)
     }
@@ -173,8 +177,8 @@ impl Producer {
         self.put([bytes, total, 0], fill)
     }
 
-    /// Fills a slot, if there is room, with a description of where the bytes of a transfer are. The description fits
-    /// into one slot. Returns the number of the slot.
+    /// Fills a slot, if there is room, with a description of where the bytes of a transfer are. The description must
+    /// fit into one slot. Returns the number of the slot.
     pub(super) fn fill_description(&mut self, total: usize, what: &[u8]) -> Option<u64> {
         self.put([what.len(), total, 1], |slot| slot.copy_from_slice(what))
     }
@@ -184,8 +188,9 @@ impl Producer {
             return None;
         }
         let bytes = header[0].min(self.channel.slot);
-        // SAFETY: the slot is inside the channel, and belongs to the sender until `filled` says otherwise: the receiver
-        // has emptied it, as `has_room` saw with acquire, and reads it again only after the count has been advanced.
+        // SAFETY: the slot is inside the channel, and belongs to the sender until `filled` is advanced: `has_room` saw
+        // with acquire that the receiver has emptied it, and the receiver reads it again only after the count has been
+        // advanced.
         unsafe {
             self.channel.header(self.filled).write(header.map(|number| number as u64));
             fill(std::slice::from_raw_parts_mut(self.channel.bytes(self.filled).as_ptr(), bytes));
@@ -202,7 +207,7 @@ pub(super) struct Filled<'a> {
     pub bytes: &'a [u8],
     /// Bytes of the whole transfer.
     pub total: usize,
-    /// The bytes describe where the bytes of the transfer are.
+    /// Whether `bytes` only describes where the bytes of the transfer are.
     pub is_description: bool,
 }
 
@@ -212,13 +217,13 @@ pub(super) struct Consumer {
     channel: Channel,
     emptied: u64,
     copied: u64,
-    /// `filled` as of the last load: each load takes the count's cache line away from the sender.
+    /// `filled` at the last load. Loads are rare because each one moves the count's cache line away from the sender.
     seen: u64,
 }
 
 impl Consumer {
     /// # Safety
-    /// As [`Channel::new`], for the sender's segment; a channel has one consumer, in the process that it leads to.
+    /// As [`Channel::new`], for the sender's segment; a channel has one consumer, in the process of the receiving rank.
     pub(super) unsafe fn new(layout: Layout, theirs: NonNull<u8>, to: usize) -> Consumer {
         // SAFETY: the caller's contract.
         Consumer { channel: unsafe { Channel::new(layout, theirs, to) }, emptied: 0, copied: 0, seen: 0 }
@@ -228,8 +233,8 @@ impl Consumer {
         self.channel.filled().load(Ordering::Acquire) > self.emptied
     }
 
-    /// Hands the next filled slot, if there is one, to `take`, which returns whether it is done with the slot. Returns
-    /// whether there was one.
+    /// Passes the next filled slot, if there is one, to `take`, which returns whether the slot is now empty. Returns
+    /// whether there was a filled slot.
     pub(super) fn empty<E>(&mut self, take: impl FnOnce(Filled) -> Result<bool, E>) -> Result<bool, E> {
         if self.seen <= self.emptied + 1 {
             self.seen = self.channel.filled().load(Ordering::Acquire);
@@ -241,8 +246,9 @@ impl Consumer {
             let next = self.channel.header(self.emptied + 1).cast::<u8>().as_ptr();
             (0..PREFETCHED_LINES).for_each(|line| prefetch(next.wrapping_add(line * LINE)));
         }
-        // SAFETY: the slot is inside the channel, and filled, as was seen with acquire; the sender does not touch it
-        // before `emptied` is advanced below. Its header is as `put` wrote it, so the slot has that many bytes.
+        // SAFETY: the slot is inside the channel, and filled, as a load with acquire has shown; the sender does not
+        // access it before `emptied` is advanced below. Its header is the one that `put` wrote, so the slot has that
+        // many bytes.
         let filled = unsafe {
             let [bytes, total, is_description] = self.channel.header(self.emptied).read();
             let bytes = (bytes as usize).min(self.channel.slot);
@@ -279,7 +285,7 @@ mod tests {
         let value = |at: usize| (at % 251) as u8;
         let (mut sent, mut came) = (0, 0);
         for step in 0.. {
-            // Each end is the faster one in turn.
+            // The two ends take turns at being the faster one.
             if step % 7 < 4 {
                 let fill = |slot: &mut [u8]| {
                     slot.iter_mut().enumerate().for_each(|(at, byte)| *byte = value(sent + at));
@@ -297,7 +303,7 @@ mod tests {
                 let taken = consumer.empty(|Filled { bytes, total: of, is_description }| {
                     assert!(of == total && !is_description);
                     assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == value(came + at)));
-                    // A receiver that is not done with a slot gets it again.
+                    // A slot that the receiver has not emptied is passed to it again.
                     if step % 3 > 0 {
                         came += bytes.len();
                     }

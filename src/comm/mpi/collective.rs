@@ -9,9 +9,9 @@
 //! rank 2: all_gather_bytes(b"xyz") -> the same
 //! ```
 //!
-//! Invariants: every rank makes the same calls in the same order; a waiting rank yields its core after a moment; any
-//! number of bytes may be passed, those beyond one MPI call are split. Deliberately absent: blocks of tensors, which
-//! are scheduled.
+//! Invariants: every rank makes the same calls in the same order. A waiting rank soon yields its core. The number of
+//! bytes is not limited: arguments that are too long for one MPI call are split. Deliberately absent: blocks of
+//! tensors, which are moved by schedules.
 
 use std::ffi::{c_int, c_void};
 use std::fmt::Display;
@@ -64,9 +64,9 @@ impl Communicator {
         self.complete("MPI_Ibarrier", |request| unsafe { ffi::MPI_Ibarrier(self.raw(), request) })
     }
 
-    /// Waits until every rank has arrived and is awake: for measurements. A rank that has waited for long sleeps
-    /// (`pause`), and leaves hundreds of microseconds after the last arrival. Ranks that far apart sleep only briefly
-    /// in a second barrier, and not in a third.
+    /// Waits until every rank has arrived and is awake, for measurements. A rank that waits for long sleeps (`pause`),
+    /// and leaves the barrier hundreds of microseconds after the last arrival. After such a small difference, ranks
+    /// sleep only briefly in a second barrier, and not at all in a third.
     ///
     /// # Errors
     /// MPI fails.
@@ -74,10 +74,11 @@ impl Communicator {
         (0..3).try_for_each(|_| self.barrier())
     }
 
-    /// Combines the values of all ranks, element by element; every rank passes equally many and gets the same result.
+    /// Combines the values of all ranks, element by element. Every rank passes the same number of values and receives
+    /// the same result.
     ///
     /// # Errors
-    /// MPI fails, or there are more values than it can count.
+    /// MPI fails, or there are more values than an MPI count can represent.
     pub fn all_reduce<T: Number>(&self, reduce: Reduce, values: &[T]) -> Result<Vec<T>, CommError> {
         let op = match reduce {
             Reduce::Sum => SystemOperation::sum(),
@@ -93,7 +94,7 @@ impl Communicator {
         Ok(all)
     }
 
-    /// Returns the bytes of the root on every rank; those of other ranks are ignored.
+    /// Returns the bytes of the root on every rank. The bytes of other ranks are ignored.
     ///
     /// # Errors
     /// MPI fails.
@@ -110,7 +111,7 @@ impl Communicator {
     fn broadcast(&self, root: usize, bytes: &mut [u8]) -> Result<(), CommError> {
         let (start, count, kind) = (bytes.as_mut_ptr().cast(), count("MPI_Ibcast", bytes.len())?, byte());
         self.complete("MPI_Ibcast", |request| {
-            // SAFETY: `start` points at `count` bytes, borrowed alone until the request is complete.
+            // SAFETY: `start` points at `count` bytes, which are borrowed exclusively until the request is complete.
             unsafe { ffi::MPI_Ibcast(start, count, kind, root as c_int, self.raw(), request) }
         })
     }
@@ -131,11 +132,11 @@ impl Communicator {
             }
             _ => {}
         }
-        // The sum of lengths is at most CHUNK, so each of them fits.
+        // The sum of all lengths is at most `MAX_CALL_BYTES`, so each length fits.
         let counts: Vec<c_int> = lengths.iter().map(|&length| length as c_int).collect();
         let starts: Vec<c_int> = counts.iter().scan(0, |end, &n| Some(std::mem::replace(end, *end + n))).collect();
         let mut all = vec![0u8; counts.iter().sum::<c_int>() as usize];
-        // The address of an empty slice is 1, which is MPI_IN_PLACE to Open MPI.
+        // The address of an empty slice is 1, which Open MPI interprets as MPI_IN_PLACE.
         let from: *const c_void = if mine.is_empty() { [0u8].as_slice() } else { mine }.as_ptr().cast();
         let into = all.as_mut_ptr().cast();
         let (count, kind) = (mine.len() as c_int, byte());
@@ -151,7 +152,8 @@ impl Communicator {
         Ok(pieces.map(|(&start, &count)| all[start as usize..(start + count) as usize].to_vec()).collect())
     }
 
-    /// Agrees on whether all ranks succeeded: each gets its own value back, or all get the failures, by rank.
+    /// Agrees on whether all ranks succeeded. If so, returns this rank's own value; otherwise, all ranks receive the
+    /// failures, in rank order.
     ///
     /// # Errors
     /// MPI fails.
@@ -160,7 +162,7 @@ impl Communicator {
         match mine {
             Ok(value) if failed == [0] => Ok(Ok(value)),
             mine => {
-                // A failure may have an empty message, so the first byte marks it.
+                // A failure may have an empty message, so an extra first byte marks failures.
                 let message = mine.err().map_or_else(String::new, |error| format!("!{error}"));
                 let failures = self.all_gather_bytes(message.as_bytes())?.into_iter().enumerate();
                 let failures = failures.filter(|(_, message)| !message.is_empty());
@@ -170,7 +172,7 @@ impl Communicator {
         }
     }
 
-    /// As [`Communicator::agree`], about shared memory.
+    /// As [`Communicator::agree`], for results that concern shared memory.
     ///
     /// # Errors
     /// [`CommError::NoSharedMemory`], the same on all ranks, if any rank has an error; MPI fails.
@@ -183,7 +185,8 @@ impl Communicator {
 
     /// Starts a collective call and waits for it.
     ///
-    /// Memory that the call uses outlives the call even if it fails: MPI counts a failed request as complete.
+    /// The memory of the call has to live only until this function returns, even if the call fails, because MPI counts
+    /// a failed request as complete.
     fn complete(
         &self,
         name: &'static str,
@@ -196,13 +199,14 @@ impl Communicator {
         let started = Instant::now();
         loop {
             let mut done = 0;
-            // SAFETY: `request` is the one just started, or null once it is complete; both outlive the call.
+            // SAFETY: `request` is the one just started, or null once it is complete; `request` and `done` outlive the
+            // call.
             self.session().call(name, || unsafe { ffi::MPI_Test(&raw mut request, &raw mut done, ignore) })?;
             if done != 0 {
                 return Ok(());
             }
             if let Some(timeout) = self.timeout().filter(|timeout| started.elapsed() > *timeout) {
-                // Only ending the run can inform the other ranks.
+                // Only ending the run can inform the other ranks of the timeout.
                 self.abort(1, &format!("no answer from other ranks for {} s, in {name}", timeout.as_secs_f64()));
             }
             pause.pause(false, |time| {

@@ -1,10 +1,10 @@
-//! A communicator of our own: a duplicate, so that the user's messages cannot match ours, or the part of a duplicate on
-//! one node.
+//! The communicators of this library: duplicates, so that the user's messages cannot match ours, and the part of a
+//! duplicate on one node.
 //!
-//! Invariants: errors on the duplicate are returned, and the user's communicator keeps its error handler. The duplicate
-//! is freed when its last owner drops it, unless the thread is panicking (freeing is collective and the other ranks may
-//! be elsewhere) or requests on it are still in flight. Communicators that are derived from one share its timeout.
-//! Bound to the thread of its session.
+//! Invariants: errors on a duplicate are returned, and the user's communicator keeps its error handler. A duplicate is
+//! freed when its last owner drops it, with two exceptions: requests on it are still in flight, or the thread is
+//! panicking (freeing is collective, and the other ranks may not take part). All communicators that are derived from
+//! another one share its timeout. A communicator is bound to the thread of its session.
 //!
 //! MPI implementations support few communicators (MPICH about 2,048): a world has at most five, made at its start.
 
@@ -33,12 +33,12 @@ struct Duplicate {
     raw: ffi::MPI_Comm,
     rank: usize,
     size: usize,
-    /// MPI may still use it, so it is never freed.
+    /// Whether MPI may still use the communicator, so that it must never be freed.
     kept: Cell<bool>,
     end: Rc<End>,
 }
 
-/// When and how a rank ends the run; shared by a communicator and all that are derived from it.
+/// When and how a rank ends the run; shared by a communicator and all communicators derived from it.
 #[derive(Debug, Default)]
 struct End {
     /// The rank in the error message.
@@ -57,7 +57,7 @@ impl std::fmt::Debug for BeforeAbort {
 }
 
 impl Communicator {
-    /// All ranks. Collective.
+    /// The communicator of all ranks. Collective.
     ///
     /// # Errors
     /// MPI fails.
@@ -66,19 +66,20 @@ impl Communicator {
         unsafe { Self::from_raw(mpi, ffi::RSMPI_COMM_WORLD) }
     }
 
-    /// The ranks of a communicator of the `mpi` crate, duplicated. Collective over it.
+    /// A duplicate of a communicator of the `mpi` crate. Collective over that communicator.
     ///
     /// # Errors
-    /// It is an intercommunicator, or MPI fails.
+    /// `user` is an intercommunicator, or MPI fails.
     pub fn of(mpi: &Mpi, user: &impl AsRaw<Raw = ffi::MPI_Comm>) -> Result<Communicator, CommError> {
-        // SAFETY: `AsRaw` is an unsafe trait, whose implementers vouch for their handle while they are borrowed.
+        // SAFETY: `AsRaw` is an unsafe trait; its implementers guarantee a valid handle for as long as they are
+        // borrowed.
         unsafe { Self::from_raw(mpi, user.as_raw()) }
     }
 
-    /// The ranks of a communicator known by its handle, duplicated. Collective over it.
+    /// A duplicate of the communicator with this handle. Collective over that communicator.
     ///
     /// # Errors
-    /// It is an intercommunicator, or MPI fails.
+    /// `user` is an intercommunicator, or MPI fails.
     ///
     /// # Safety
     /// `user` is the handle of a live communicator.
@@ -102,19 +103,19 @@ impl Communicator {
         unsafe { duplicate(self.0.session.clone(), self.0.raw, self.0.end.clone()) }
     }
 
-    /// The ranks that can share memory with this one. Collective.
+    /// The communicator of the ranks that can share memory with this rank. Collective.
     ///
     /// # Errors
     /// MPI fails.
     pub(super) fn split_by_node(&self) -> Result<Communicator, CommError> {
         self.derive("MPI_Comm_split_type", |key, raw| {
-            // SAFETY: our own duplicate is live until dropped; `raw` outlives the call; the others are constants of
-            // MPI.
+            // SAFETY: our own duplicate is live until dropped; `raw` outlives the call; all other handles are
+            // constants of MPI.
             unsafe { ffi::MPI_Comm_split_type(self.0.raw, ffi::RSMPI_COMM_TYPE_SHARED, key, ffi::RSMPI_INFO_NULL, raw) }
         })
     }
 
-    /// The ranks of one color. Collective.
+    /// The communicator of the ranks with the same color. Collective.
     ///
     /// # Errors
     /// MPI fails.
@@ -152,7 +153,7 @@ impl Communicator {
         &self.0.session
     }
 
-    /// The name of the MPI library; if it is not a known one, the first line of its version text.
+    /// The name of the MPI library. For an unknown library, the first line of its version text.
     pub fn library(&self) -> String {
         self.session().library()
     }
@@ -173,17 +174,18 @@ impl Communicator {
         self.0.end.timeout.get()
     }
 
-    /// Sets the action that [`Communicator::abort`] runs first, also when a collective call gives up. Only the first
-    /// action that is set counts.
+    /// Sets the action that [`Communicator::abort`] runs first, also when a collective call times out. Only the first
+    /// call of this function has an effect.
     pub fn before_abort(&self, act: impl Fn() + 'static) {
         let _ = self.0.end.before_abort.set(BeforeAbort(Box::new(act)));
     }
 
-    /// Ends every rank of the run with exit code `code`, after it has printed the reason on standard error. Only the
-    /// thread that owns MPI may call it.
+    /// Prints the reason on standard error, then ends every rank of the run with exit code `code`. Only the thread that
+    /// owns MPI may call this function.
     ///
-    /// The whole world ends, which is more than the standard requires but is what MPI implementations do anyway. On
-    /// another communicator, MPICH's `MPI_Abort` waits until the other ranks call MPI.
+    /// Aborts the world communicator, and so all ranks. The standard does not require this for other communicators, but
+    /// MPI implementations end all ranks in any case. On another communicator, MPICH's `MPI_Abort` waits until the
+    /// other ranks call MPI.
     pub fn abort(&self, code: i32, message: &str) -> ! {
         if let Some(BeforeAbort(act)) = self.0.end.before_abort.get() {
             act();
@@ -237,7 +239,7 @@ impl Drop for Duplicate {
         if self.kept.get() || std::thread::panicking() || ::mpi::environment::is_finalized() {
             return;
         }
-        // A communicator that cannot be freed is lost; no caller could do better with the error.
+        // A communicator that cannot be freed leaks; a caller could not do anything about the error.
         // SAFETY: the handle is ours alone and live, and nothing uses it afterwards.
         let _ = self.session.call("MPI_Comm_free", || unsafe { ffi::MPI_Comm_free(&raw mut self.raw) });
     }

@@ -4,10 +4,10 @@
 //! nodes 0 1 | 2 3      routes near shared, far message:   rank 0 -> 1 shared memory,   rank 0 -> 2 and 3 messages
 //! ```
 //!
-//! Invariants: both ends of a pair use the same route, so transfers of a pair keep their order. While MPI has nothing
-//! to do, the thread sleeps until a peer of its node or a worker wakes it, unless it has a core of its own. While MPI
-//! has work, the thread must poll, and its pauses are short (`pause`). Deliberately absent: changing routes once there
-//! are transfers.
+//! Invariants: both ends of a pair use the same route, so transfers of a pair keep their order. While MPI has no
+//! request in flight, the thread sleeps until a peer of its node or a worker wakes it, unless it has a core of its own.
+//! While MPI has requests in flight, the thread must poll, with short pauses (`pause`). Deliberately absent: changing
+//! routes after the first transfer.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Creates an endpoint whose transfers match no others. Collective over the communicator.
+    /// Creates an endpoint whose transfers cannot match those of other endpoints. Collective over the communicator.
     ///
     /// Packing buffers count in `footprint`. Windows do not: they have a fixed size and exist once per world.
     ///
@@ -46,7 +46,7 @@ impl Endpoint {
         Self::with(communicator, routes, footprint, &EndpointOptions::default())
     }
 
-    /// As [`Endpoint::new`], with details that are the same on every rank, except for the color.
+    /// As [`Endpoint::new`], with options that are the same on every rank, except for the color.
     ///
     /// # Errors
     /// As [`Endpoint::new`].
@@ -65,14 +65,14 @@ impl Endpoint {
         communicator.agree_on_memory(check_space(node.here, bytes))?;
         let shared = used(Route::Shared).then(|| Shared::new(&node, communicator.rank())).transpose();
         let rma = used(Route::Rma).then(|| Rma::new(communicator, most, footprint)).transpose();
-        // A single node that cannot share memory fails the call on all ranks.
+        // If a single node cannot share memory, the call fails on all ranks.
         let outcome = [shared.as_ref().err(), rma.as_ref().err()].into_iter().flatten().next();
         let outcome = outcome.map_or(Ok(()), |error| match error {
             CommError::NoSharedMemory(why) => Err(why.clone()),
             other => Err(other.to_string()),
         });
         if let Err(error) = communicator.agree_on_memory(outcome) {
-            // All ranks that share one of these have it or none has, so the collective close is safe.
+            // Either all ranks that share this memory have it or none has it, so the collective close is safe.
             if let (CommError::NoSharedMemory(_), Ok(Some(shared))) = (&error, shared) {
                 shared.close()?;
             }
@@ -124,12 +124,13 @@ impl Endpoint {
         self.node.any_shared()
     }
 
-    /// Partners to measure routes with: a rank of this node and one of another node, which also select this rank.
+    /// Partners for measuring routes: a rank of this node and a rank of another node. Each partner also selects this
+    /// rank.
     pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
         self.node.neighbours()
     }
 
-    /// Sets whether the thread has a core of its own. If so, it does not sleep while anything is in flight.
+    /// Sets whether the thread has a core of its own. If so, it does not sleep while any transfer is in flight.
     pub fn spin(&mut self, spin: bool) {
         self.pause = Pause::new(spin);
     }
@@ -181,7 +182,7 @@ impl Endpoint {
             Some(shared) => shared.sleep(longest, waker),
             None => waker.sleep(longest),
         };
-        // Nothing wakes the thread when MPI has work.
+        // No event wakes the thread when a request of MPI can progress.
         let looks = !self.messages.is_empty() || self.rma.as_ref().is_some_and(|rma| !rma.is_empty());
         if in_flight && (looks || !computing || self.pause.spins()) {
             self.pause.pause(computing, |pause| {
@@ -205,7 +206,7 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // Other holders of the waker must not access memory that is about to be freed.
+        // Other holders of the waker must not ring the bell, whose memory is about to be freed.
         self.waker.rings(None);
     }
 }
@@ -215,7 +216,7 @@ impl Drop for Endpoint {
 pub struct EndpointOptions {
     /// Maximum bytes of one message; at most 1 GiB.
     pub chunk: usize,
-    /// The calling thread has a core of its own, and does not sleep while anything is in flight.
+    /// Whether the calling thread has a core of its own, and so does not sleep while any transfer is in flight.
     pub spin: bool,
     /// Ranks of one node and different colors count as ranks of different nodes.
     pub color: Option<usize>,

@@ -1,8 +1,8 @@
 //! Transfers between two ranks as MPI messages.
 //!
-//! On the wire a transfer is the row-major bytes of its boxes, in sequence, cut into pieces of at most
-//! `MAX_MESSAGE_BYTES` bytes. Each end maps them onto its memory independently: a single dense box is sent or received
-//! in place; anything else goes through a buffer.
+//! A transfer is sent as the row-major bytes of its boxes, in sequence, cut into pieces of at most `MAX_MESSAGE_BYTES`
+//! bytes. Each end maps these bytes to its memory independently: a single dense box is sent or received in place; other
+//! boxes are copied through a buffer.
 //!
 //! ```text
 //! chunk 32     rank 0: one dense box, 80 bytes          rank 1: two strided boxes of 40 bytes
@@ -10,14 +10,14 @@
 //!   tag         2s       2s       2s + 1      transfer s of this pair; the odd tag is its last piece
 //! ```
 //!
-//! Pieces of a pair arrive in the order they were sent and are received whatever their tag, so ends that disagree about
-//! the size of a transfer see a wrong size or tag: an error instead of a message that waits forever. Two transfers of
-//! equal size in the wrong order are not detected here.
+//! Pieces of a pair of ranks arrive in the order in which they were sent, and are received with any tag. So if the two
+//! ends disagree about the size of a transfer, the receiver sees a wrong size or tag and returns an error instead of
+//! waiting forever. Two transfers of equal size in the wrong order are not detected here.
 //!
-//! Invariants: a lease is held until its transfer is complete; a buffer for sending is a copy, so its leases end at
-//! once. An endpoint that is dropped with transfers in flight, which happens only after a failure, leaks their leases
-//! and buffers and keeps its communicator: MPI may still use the memory, and cancelling is not reliable. Deliberately
-//! absent: packing one piece while another is in flight.
+//! Invariants: a lease lasts until its transfer is complete, or until its box has been copied to a buffer for sending.
+//! An endpoint that is dropped with transfers in flight, which happens only after a failure, leaks their leases, their
+//! buffers and its communicator: MPI may still use them, and cancelling is not reliable. Deliberately absent: packing
+//! one piece while another is in flight.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -42,10 +42,10 @@ pub(super) struct Messages {
     communicator: Communicator,
     chunk: usize,
     requests: Requests,
-    /// Transfers in flight, by the number that their pieces carry.
+    /// Transfers in flight, by the transfer number in their pieces.
     transfers: HashMap<u64, Transfer>,
     posted: u64,
-    /// How many transfers have been posted to and from each rank.
+    /// Numbers of transfers that have been posted to and from each rank.
     sent: Vec<u64>,
     received: Vec<u64>,
     pool: Pool,
@@ -61,22 +61,23 @@ struct Transfer {
     memory: Memory,
 }
 
-/// The memory that a transfer holds until it is complete.
+/// The memory that a transfer keeps until it is complete.
 #[derive(Debug)]
 enum Memory {
-    /// Being sent in place.
+    /// Boxes that are being sent in place.
     Read { _from: Vec<ReadLease> },
-    /// Being received in place.
+    /// Boxes that are being received in place.
     Written { _into: Vec<WriteLease> },
-    /// Being sent from a copy.
+    /// A copy of the boxes, which is being sent.
     Packed(Aligned),
-    /// Being received into a buffer.
+    /// A buffer that is being received, and the boxes into which it will be unpacked.
     Unpacked { buffer: Aligned, into: Vec<WriteLease> },
 }
 
 impl Messages {
-    /// Creates an endpoint whose messages match no others, of at most `chunk` bytes each (1 GiB at most), the same on
-    /// every rank. Collective over the communicator. Buffers count in `footprint`.
+    /// Creates an endpoint whose messages cannot match those of other endpoints. A message has at most `chunk` bytes,
+    /// which is at most 1 GiB and the same on every rank. Collective over the communicator. Buffers count in
+    /// `footprint`.
     ///
     /// # Errors
     /// MPI fails.
@@ -130,8 +131,9 @@ impl Messages {
         let transfer = self.enter(Transfer { ticket, peer, open: pieces(bytes, self.chunk).count(), bytes, memory });
         for (offset, bytes, last) in pieces(bytes, self.chunk) {
             let piece = Piece { transfer, offset, bytes, tag: tag(sequence, last) };
-            // SAFETY: the piece lies inside the transfer's bytes. These are leased for reading or are in a buffer;
-            // either stays in `transfers` until the last piece is finished, and is leaked if that never happens.
+            // SAFETY: the piece is inside the transfer's bytes. These are leased for reading or are in a buffer; the
+            // lease or the buffer stays in `transfers` until the last piece is finished, and is leaked if that never
+            // happens.
             unsafe { self.requests.send(&self.communicator, peer, piece, start.add(offset))? };
         }
         Ok(())
@@ -163,7 +165,7 @@ impl Messages {
     /// Lets MPI make progress. Returns whether any message has completed.
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let finished = self.requests.take_finished(&self.communicator)?;
-        // Process all of them, so that complete transfers are released even when another failed.
+        // Process all finished pieces, so that complete transfers are released even if another transfer failed.
         finished.iter().map(|end| self.finish(end, done)).fold(Ok(()), Result::and)?;
         Ok(!finished.is_empty())
     }
@@ -200,7 +202,7 @@ impl Messages {
                 self.pool.give_back(buffer);
             }
         }
-        // Every piece has moved all of its bytes: `check` compared.
+        // `check` has verified that every piece moved all of its bytes.
         done.push(Completion { ticket, bytes: bytes as u64 });
         Ok(())
     }
@@ -215,8 +217,8 @@ impl Drop for Messages {
     }
 }
 
-/// Yields offset, bytes, and whether it is the last, for each piece of a transfer. An empty transfer is one empty
-/// piece.
+/// Yields the offset and the bytes of each piece of a transfer, and whether it is the last piece. An empty transfer is
+/// one empty piece.
 fn pieces(bytes: usize, chunk: usize) -> impl Iterator<Item = (usize, usize, bool)> {
     let count = bytes.div_ceil(chunk).max(1);
     (0..count).map(move |at| (at * chunk, chunk.min(bytes - at * chunk), at + 1 == count))
@@ -229,7 +231,7 @@ fn next(posted: &mut u64) -> u64 {
 }
 
 fn tag(sequence: u64, last: bool) -> c_int {
-    // Below 2^15, since SEQUENCE is 2^14.
+    // Below 2^15, because `TAG_PERIOD` is 2^14.
     ((sequence % TAG_PERIOD) * 2) as c_int + c_int::from(last)
 }
 

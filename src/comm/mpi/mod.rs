@@ -9,10 +9,9 @@
 //!             either             ---> rma        Rget from a window, if it is requested or found to be faster (probe)
 //! ```
 //!
-//! Everything here belongs to the thread that called [`Mpi::init`]: no type is `Send`, except those that wake that
-//! thread.
+//! All types here belong to the thread that called [`Mpi::init`]: none is `Send`, except those that wake that thread.
 //!
-//! Invariants: every return code is checked; where blocks go by messages, nothing else does, so counting messages
+//! Invariants: every return code is checked. If blocks are sent as messages, nothing else is, so counting messages
 //! counts blocks. Deliberately absent: derived datatypes, requests that outlive an endpoint.
 
 mod box_descriptions;

@@ -1,4 +1,4 @@
-//! Which ranks share a node, and so can share memory.
+//! Finds out which ranks share a node, and so can share memory.
 //!
 //! ```text
 //! ranks 0 1 | 2 3 4      rank 3 is the second of its node's ranks 2 3 4; rank 1 is on another node
@@ -16,9 +16,9 @@ pub(super) struct Node {
     pub communicator: Communicator,
     /// The number of ranks that share this node's memory, of any color.
     pub here: usize,
-    /// By world rank: its number on this node, if it is here.
+    /// The number on this node of each world rank; `None` for ranks of other nodes.
     pub members: Vec<Option<usize>>,
-    /// By world rank: its node. Nodes are numbered in the order of their first ranks.
+    /// The node of each world rank. Nodes are numbered in the order of their first ranks.
     nodes: Vec<usize>,
     /// The node of this rank.
     node: usize,
@@ -61,7 +61,7 @@ impl Node {
         self.members.iter().all(Option::is_some)
     }
 
-    /// The number of ranks of the node that has the most.
+    /// The number of ranks on the node with the most ranks.
     pub(super) fn most(&self) -> usize {
         let mut counts = vec![0; self.nodes.len()];
         self.nodes.iter().for_each(|&node| counts[node] += 1);
@@ -73,7 +73,7 @@ impl Node {
         self.nodes.iter().max().is_some_and(|last| last + 1 < self.nodes.len())
     }
 
-    /// Partners on this node and on another one. The relation is mutual: this rank is also their partner.
+    /// The partner of this rank on its own node, and the partner on another node. This rank is also their partner.
     pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
         let me = self.communicator.rank();
         let near = self.members.iter().position(|number| *number == Some(me ^ 1));

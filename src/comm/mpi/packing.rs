@@ -1,13 +1,13 @@
 //! Buffers for packing boxes that are not dense, kept between transfers.
 //!
-//! Invariant: there are never more buffers than transfers were packed at once, so a repeated run allocates nothing
-//! after the first time. A buffer may be larger than its transfer.
+//! Invariant: there are at most as many buffers as transfers that were packed at the same time, so a repeated run
+//! allocates nothing after the first time. A buffer may be larger than its transfer.
 
 use std::sync::Arc;
 
 use crate::memory::{Aligned, Footprint, OutOfMemory};
 
-/// The idle buffers, and the bytes of all.
+/// The idle buffers, and the bytes of all buffers.
 #[derive(Debug)]
 pub(super) struct Pool {
     idle: Vec<Aligned>,
@@ -32,8 +32,8 @@ impl Pool {
         if let Some(at) = (0..self.idle.len()).filter(|&at| self.idle[at].len() >= bytes).min_by_key(by_size) {
             return Ok(self.idle.swap_remove(at));
         }
-        // All idle ones are too small. The new one replaces the largest of them; otherwise their number would grow with
-        // every new size.
+        // All idle buffers are too small. The new buffer replaces the largest of them; otherwise the number of buffers
+        // would grow with every new size.
         if let Some(at) = (0..self.idle.len()).max_by_key(by_size) {
             self.live -= self.idle.swap_remove(at).len();
         }

@@ -1,8 +1,9 @@
-//! How long to pause between two polls of messages in flight.
+//! How long to pause between two polls while messages are in flight.
 //!
-//! Neither MPI moves a large message while it is not called, and MPICH moves a bounded part of it per call, so a
-//! waiting thread cannot just sleep. It polls again at once while something moves. Then, if no worker computes, it
-//! yields its core between two polls; then it sleeps, briefly at first. A thread with a core of its own never sleeps.
+//! Neither Open MPI nor MPICH moves a large message between calls, and MPICH moves only a bounded part of it per call,
+//! so a waiting thread cannot simply sleep. While bytes move, it polls again immediately. Then, if no worker computes,
+//! it yields its core between two polls. Finally it sleeps between two polls, briefly at first. A thread with a core of
+//! its own never sleeps.
 //!
 //! ```text
 //! polls   |||||||||| . . . . . . |   |     |       |  ...     no worker computes: 256 yields, then 20 to 200 us asleep
@@ -11,39 +12,39 @@
 //!         || |  ||    |     ||        |         ||  ...       beside workers and a slow link: up to 1 ms asleep
 //! ```
 //!
-//! Beside workers a yield is the worst choice. On a core of its own, the thread uses memory bandwidth and clock
-//! frequency that the workers need. On a worker's core, it gives the core away for milliseconds, in which a link runs
-//! dry. A thread that has slept is scheduled again much sooner.
+//! While workers compute, yielding is the worst choice. On a core of its own, a yielding thread uses memory bandwidth
+//! and clock frequency that the workers need. On a worker's core, it loses the core for milliseconds, in which a link
+//! becomes idle. A thread that has slept is scheduled again much sooner.
 //!
-//! Each sleep interrupts a worker twice. If the poll that moves what a slow link has delivered is much shorter than the
-//! sleep, the next sleep is longer; if it takes as long as the sleep, the next is shorter. A poll that finds nothing
-//! does not shorten sleeps.
+//! Each sleep interrupts a worker twice. The poll after a sleep moves the bytes that a slow link has delivered. If this
+//! poll is much shorter than the sleep, the next sleep is longer; if it takes as long as the sleep, the next sleep is
+//! shorter. A poll that finds nothing does not shorten sleeps.
 
 use std::time::Duration;
 
-/// Pauses that only yield. They last about 100 microseconds where no other thread wants the core: longer than the
-/// shortest sleep, because ranks that answer each other would otherwise sleep in turn.
+/// Number of pauses that only yield. They last about 100 microseconds if no other thread needs the core. That is longer
+/// than the shortest sleep, because otherwise ranks that reply to each other would sleep alternately.
 const YIELDS: u32 = 256;
 const MIN_SLEEP: Duration = Duration::from_micros(20);
 const MAX_SLEEP: Duration = Duration::from_micros(200);
-/// Longest sleep while bytes keep moving: what a gigabit link delivers in this time fits into the buffers of a system.
+/// Longest sleep while bytes move. The bytes that a gigabit link delivers in this time fit into the system's buffers.
 const MAX_MOVING_SLEEP: Duration = Duration::from_millis(1);
 /// A poll should take at least `1 / MIN_POLL_DIVISOR` and at most `1 / MAX_POLL_DIVISOR` of the sleep before it.
 const MIN_POLL_DIVISOR: u32 = 4;
 const MAX_POLL_DIVISOR: u32 = 1;
 
-/// A poll that takes this long has moved bytes: an idle one takes less than a microsecond.
+/// A poll that takes this long has moved bytes: an idle poll takes less than a microsecond.
 const MIN_BUSY_POLL: Duration = Duration::from_micros(10);
 
 /// The pauses of one wait.
 #[derive(Debug)]
 pub(super) struct Pause {
     spin: bool,
-    /// The last poll moved something.
+    /// Whether the last poll moved bytes.
     busy: bool,
     yielded: u32,
     next: Duration,
-    /// How long the thread last slept beside workers, until a poll uses it.
+    /// Time of the last sleep while workers computed, until a poll uses it.
     slept: Option<Duration>,
 }
 
@@ -58,12 +59,12 @@ impl Pause {
         self.spin
     }
 
-    /// Records that something has happened: the next pauses are short.
+    /// Makes the next pauses short, because something has happened.
     pub(super) fn reset(&mut self) {
         (self.yielded, self.next, self.slept) = (0, MIN_SLEEP, None);
     }
 
-    /// Records a poll: how long it took, and whether it found anything.
+    /// Records the time of a poll, and whether it found anything.
     pub(super) fn record_poll(&mut self, time: Duration, found: bool) {
         self.busy = found || time >= MIN_BUSY_POLL;
         if found {
@@ -81,8 +82,8 @@ impl Pause {
         }
     }
 
-    /// Pauses once. `sleep` sleeps for at most the given time, less if it is woken, and returns how long that was.
-    /// `computing` says that workers are busy.
+    /// Pauses once. `sleep` sleeps for at most the given time, less if it is woken, and returns the time slept.
+    /// `computing`: workers are busy.
     pub(super) fn pause(&mut self, computing: bool, sleep: impl FnOnce(Duration) -> Duration) {
         if std::mem::take(&mut self.busy) {
             return;
@@ -130,7 +131,7 @@ mod tests {
             for _ in 0..20 {
                 slept(&mut pause, true);
                 pause.record_poll(look, false);
-                // The next poll follows at once, and nothing moves.
+                // The next poll follows immediately, and nothing moves.
                 slept(&mut pause, true);
                 pause.record_poll(Duration::from_micros(1), false);
             }

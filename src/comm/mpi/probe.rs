@@ -1,9 +1,9 @@
-//! Measures which transport is the fastest here: a few blocks each way by every available one.
+//! Measures which transport is the fastest here, by exchanging a few blocks over every available transport.
 //!
-//! Invariant: all ranks come to the same answer, that of the slowest rank; a route that fails on any rank is neither
-//! selected nor tried again. Cost: about 25 milliseconds for two ranks with cores of their own; half a second where
-//! ranks outnumber cores; the transfer time of [`BLOCKS`] over a link; twice that unless `shared`, with messages
-//! between nodes, wins. Deliberately absent: other sizes; decisions by size belong to the plan.
+//! Invariants: all ranks select the same routes, according to the slowest rank. A route that fails on any rank is
+//! neither selected nor tried again. Cost: about 25 milliseconds for two ranks with cores of their own; half a second
+//! if there are more ranks than cores; the transfer time of [`BLOCKS`] over a link. The cost doubles unless `shared`,
+//! with messages between nodes, wins. Deliberately absent: other block sizes; decisions by size belong to the plan.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,13 +14,13 @@ use crate::comm::{CommError, Endpoint as AnyEndpoint};
 use crate::dtype::Dtype;
 use crate::memory::{Aligned, Slot, Store};
 
-/// Bytes of the blocks, and how often each moves.
+/// Bytes of the blocks, and the number of exchanges of each.
 const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 6), (2 << 20, 4)];
-/// The first available route wins, unless a later one is clearly faster, twice.
+/// Routes in order of preference. A later route wins only if it is clearly faster, in two measurements.
 const CANDIDATES: [Route; 3] = [Route::Shared, Route::Message, Route::Rma];
 /// Time limit for one block.
 const BLOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// A later candidate must be faster by this factor: other load may have slowed an earlier one.
+/// A later candidate must be faster by this factor, because other load may have slowed an earlier candidate.
 const MAX_TIME_RATIO: f64 = 0.8;
 
 impl Routes {
@@ -34,7 +34,8 @@ impl Routes {
         if first == Routes::of(CANDIDATES[0]) {
             return Ok(first);
         }
-        // Other load may have disturbed one of the two measurements; of their answers, the earlier candidate wins.
+        // Other load may have disturbed one of the two measurements. Of the two results, the one that comes first in
+        // the list wins.
         let second = Self::measured(communicator, &mut usable)?;
         Ok(Routes { near: either(&usable, first.near, second.near), far: either(&usable, first.far, second.far) })
     }
@@ -70,7 +71,7 @@ impl Routes {
     }
 }
 
-/// The answer that comes first in the list; the second answer if the list has neither.
+/// The route that comes first in the list; the second route if the list contains neither.
 fn either(usable: &[Route], first: Route, second: Route) -> Route {
     usable.iter().copied().find(|route| [first, second].contains(route)).unwrap_or(second)
 }
@@ -102,7 +103,7 @@ fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Optio
     Ok(if peer.is_some() { all } else { 0.0 })
 }
 
-/// Sends the first buffer and receives the second; `None` where that fails.
+/// Sends the first buffer and receives the second; `None` if that fails.
 fn swap(endpoint: &mut AnyEndpoint, peer: usize, store: &Arc<Store>, elements: usize) -> Option<()> {
     let (started, mut done) = (Instant::now(), Vec::new());
     let whole = [0..1, 0..elements];

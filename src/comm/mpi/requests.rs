@@ -1,7 +1,7 @@
-//! The messages and gets in flight: posted without waiting, tested together.
+//! The requests in flight, for messages and gets: posted without waiting, tested together.
 //!
-//! Invariants: `handles` and `pieces` run in parallel; every handle in the list is active. Memory is named by address,
-//! so posting is `unsafe`: the caller keeps the memory in place until the piece is finished, or forever.
+//! Invariants: `handles` and `pieces` have the same order, and every handle in the list is active. Memory is passed by
+//! address, so posting is `unsafe`: the caller keeps the memory in place until the piece is finished, or forever.
 
 use std::ffi::c_int;
 
@@ -13,18 +13,18 @@ use super::session::error_string;
 use super::window::Window;
 use crate::comm::CommError;
 
-/// One message: a piece of a transfer.
+/// One message or get: a piece of a transfer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
-    /// The transfer, as the endpoint numbers it.
+    /// The number of the transfer, which the endpoint assigned.
     pub transfer: u64,
-    /// Offset in the bytes of the transfer; of a get, in the window.
+    /// Offset in the bytes of the transfer or, for a get, in the window.
     pub offset: usize,
     pub bytes: usize,
     pub tag: c_int,
 }
 
-/// How a message ended.
+/// A request that has ended.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub piece: Piece,
@@ -55,7 +55,7 @@ pub(super) struct Requests {
 /// The information in the status of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
-    /// None: a send or a get.
+    /// No information: a send or a get.
     Out,
     /// Tag and length of the received message.
     In,
@@ -84,7 +84,7 @@ impl Requests {
         })
     }
 
-    /// Starts receiving the next message from `peer`, whatever its tag, as a piece into `into`.
+    /// Starts receiving the next message from `peer`, with any tag, as a piece into `into`.
     ///
     /// # Safety
     /// The bytes stay in place, and nothing else touches them, until the piece is finished.
@@ -105,7 +105,8 @@ impl Requests {
     /// Starts getting a piece from byte `offset` of the window of `peer`.
     ///
     /// # Safety
-    /// As [`Requests::recv`]; the piece lies inside the window, whose owner does not change it meanwhile.
+    /// As [`Requests::recv`]. The piece is inside the window, and its owner does not change it until the piece is
+    /// finished.
     pub(super) unsafe fn get(
         &mut self,
         communicator: &Communicator,
@@ -145,7 +146,7 @@ impl Requests {
         }
         let active = self.handles.len();
         self.indices.resize(active, 0);
-        // SAFETY: in both MPIs a status is plain numbers, for which zero is a valid value.
+        // SAFETY: in Open MPI and MPICH, a status is plain numbers, for which zero is a valid value.
         self.statuses.resize(active, unsafe { std::mem::zeroed() });
         let (mut ended, mut in_status): (c_int, bool) = (0, false);
         let (handles, indices) = (self.handles.as_mut_ptr(), self.indices.as_mut_ptr());

@@ -1,17 +1,19 @@
-//! Transfers that the receiver gets out of memory that the sender exposes.
+//! Transfers by one-sided calls: the receiver reads from memory that the sender exposes.
 //!
 //! ```text
 //! rank 0   box of 2.5 MiB --copy--> slots 3 7 8 of its window    "slot 3, 1 MiB of 2.5" ..         "slot 3 is free" ..
 //! rank 1                                                          \--Rget--> its boxes ----------/
 //! ```
 //!
-//! There is one window, with a fixed number of slots for each rank, in one epoch for as long as the endpoint lives.
-//! Messages of [`NOTE_LEN`] numbers announce the content of a slot and when it is free again; nothing is accumulated.
+//! There is one window, with a fixed number of slots for each rank. It stays in one epoch for as long as the endpoint
+//! lives. Messages of [`NOTE_LEN`] numbers announce the content of a slot, and that a slot is free again. No
+//! one-sided call accumulates.
 //!
-//! Invariants: transfers of a pair are announced in the order in which they were posted. Slots go to the transfer that
-//! was posted first, so the one that all others wait for has one. A slot is written again only after its receiver has
-//! reported that it is free. An endpoint that is dropped with transfers in flight leaks the memory that MPI may still
-//! use. Deliberately absent: windows over the user's tensors, as attaching and detaching them costs more than a copy.
+//! Invariants: transfers of a pair are announced in the order in which they were posted. Free slots are given to the
+//! transfer that was posted first, so the transfer that all others wait for has a slot. A slot is written again only
+//! after its receiver has reported that it is free. An endpoint that is dropped with transfers in flight leaks the
+//! memory that MPI may still use. Deliberately absent: windows over the user's tensors, because attaching and detaching
+//! them costs more than a copy.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -26,7 +28,7 @@ use crate::comm::{CommError, Completion};
 use crate::memory::{Aligned, Footprint, Incoming, Outgoing, ReadLease, StoreKind, WriteLease};
 
 const SLOTS: usize = 16;
-/// Maximum slots that one transfer may hold.
+/// Maximum slots that one transfer may occupy.
 const MAX_SLOTS_PER_TRANSFER: usize = SLOTS / 4;
 /// Maximum and minimum bytes of a slot.
 const MAX_SLOT_BYTES: usize = 1 << 20;
@@ -43,7 +45,7 @@ const FREE: u64 = 2;
 /// One rank's end of transfers by one-sided calls.
 #[derive(Debug)]
 pub(super) struct Rma {
-    /// For the messages that accompany the window.
+    /// The communicator of the messages that accompany the window.
     communicator: Communicator,
     /// Present until the endpoint is closed.
     window: Option<Window>,
@@ -55,9 +57,9 @@ pub(super) struct Rma {
     started: u64,
     free: Vec<usize>,
     pool: Pool,
-    /// In posting order, over all peers.
+    /// Sends to all peers, in posting order.
     sends: VecDeque<Send>,
-    /// By rank.
+    /// One entry per rank.
     peers: Vec<Peer>,
 }
 
@@ -85,11 +87,12 @@ struct Send {
 #[derive(Debug, Default)]
 struct Peer {
     recvs: VecDeque<Recv>,
-    /// Announced pieces, in order, that this rank has not begun to get.
+    /// Announced pieces, in order, that this rank has not started to get.
     announcements: VecDeque<Note>,
-    /// Pieces of posted transfers that the peer has not announced; negative if it has announced later ones, too.
+    /// Pieces of posted transfers that the peer has not announced. Negative if it has announced pieces of transfers
+    /// that are not posted yet.
     awaited: isize,
-    /// This rank's slots that the peer is to free.
+    /// Slots of this rank that the peer has not freed yet.
     held: usize,
     listening: bool,
     /// Gets in flight, in order.
@@ -109,13 +112,13 @@ struct Get {
 struct Recv {
     ticket: usize,
     total: usize,
-    /// Bytes requested so far, arrived or not.
+    /// Bytes requested so far, whether they have arrived or not.
     asked: usize,
     into: Incoming,
 }
 
 impl Rma {
-    /// Bytes that a rank exposes, where nodes have up to `most` ranks.
+    /// Bytes that a rank exposes if nodes have up to `most` ranks.
     pub(super) fn bytes(most: usize) -> usize {
         SLOTS * slot(most)
     }
@@ -189,8 +192,8 @@ impl Rma {
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = self.look(done)?;
         if any && self.is_idle() {
-            // The caller stops polling after the last transfer of a run, whose last message can usually be sent at
-            // once.
+            // The caller stops polling after the last transfer of a run, whose last message can usually be sent
+            // immediately.
             any |= self.look(done)?;
         }
         self.tell()?;
@@ -231,7 +234,7 @@ impl Rma {
             while send.unannounced > 0 && send.held.len() < MAX_SLOTS_PER_TRANSFER {
                 let Some(slot) = self.free.pop() else { break };
                 let bytes = send.from.left().min(size);
-                // SAFETY: the slot lies in this rank's segment; it is free, so no call of another rank reads it.
+                // SAFETY: the slot is in this rank's segment; it is free, so no call of another rank reads it.
                 let memory = unsafe { std::slice::from_raw_parts_mut(window.own().as_ptr().add(slot * size), bytes) };
                 send.from.read(memory, StoreKind::Cached);
                 send.unannounced -= 1;
@@ -274,7 +277,7 @@ impl Rma {
         self.listen(peer)
     }
 
-    /// Begins to get the pieces that a peer has announced, as far as transfers are posted for them.
+    /// Starts to get the pieces that a peer has announced and for which transfers have been posted.
     fn get(&mut self, peer: usize) -> Result<(), CommError> {
         let Some(window) = &self.window else { return Ok(()) };
         let theirs = &mut self.peers[peer];
@@ -293,7 +296,7 @@ impl Rma {
             let (call, buffer) = (self.started, self.pool.take(bytes)?);
             let piece = Piece { transfer: call, offset: slot as usize * self.slot, bytes, tag: 0 };
             // SAFETY: the buffer stays in place, in `gets`, until the request is complete, or is leaked; the slot has
-            // that many bytes and stays unchanged until its owner hears that it is free.
+            // that many bytes and stays unchanged until its owner is told that it is free.
             unsafe { self.requests.get(&self.communicator, window, peer, piece, buffer.as_ptr())? };
             self.calls.insert(call, Call::Get { peer });
             theirs.gets.push_back(Get { call, slot, buffer, bytes, done: false });
@@ -328,7 +331,7 @@ impl Rma {
         Ok(())
     }
 
-    /// Posts a receive for the next message of a peer, if there will be one.
+    /// Posts a receive for the next message of a peer, if another message is expected.
     fn listen(&mut self, peer: usize) -> Result<(), CommError> {
         let theirs = &mut self.peers[peer];
         if theirs.listening || (theirs.awaited <= 0 && theirs.held == 0) {
@@ -346,13 +349,13 @@ impl Rma {
 }
 
 impl Recv {
-    /// Whether all of it has been requested; an empty transfer is one empty piece.
+    /// Whether all bytes have been requested. An empty transfer is one empty piece.
     fn is_asked(&self) -> bool {
         self.asked >= self.total.max(1)
     }
 }
 
-/// Bytes of a slot where nodes have up to `most` ranks: the same on all ranks.
+/// Bytes of a slot if nodes have up to `most` ranks; the same on all ranks.
 fn slot(most: usize) -> usize {
     let slot = (MAX_NODE_BYTES / (SLOTS * most.max(1))).clamp(MIN_SLOT_BYTES, MAX_SLOT_BYTES);
     slot - slot % MIN_SLOT_BYTES
@@ -364,7 +367,7 @@ fn pieces(bytes: usize, slot: usize) -> usize {
 
 impl Drop for Rma {
     fn drop(&mut self) {
-        // The user may have finalised MPI before; then nothing is in flight.
+        // The user may have finalised MPI already; then nothing is in flight.
         if is_finalized() {
             return;
         }

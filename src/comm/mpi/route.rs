@@ -1,6 +1,6 @@
 //! The transports by which ranks reach each other.
 
-/// How bytes get from one process to another.
+/// How bytes are moved from one process to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Route {
@@ -22,7 +22,7 @@ pub struct Routes {
 }
 
 impl Route {
-    /// Its name on the command line.
+    /// The name of the route on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Route::Shared => "shared",

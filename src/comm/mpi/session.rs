@@ -1,14 +1,15 @@
 //! MPI in this process: started once, used from one thread, finalised only after success.
 //!
-//! Invariants: every MPI call goes through [`Session::call`], except those that query its state, a host name or the
-//! text of an error. `Session::call` checks the return code and, in debug builds, that the caller is the thread that
-//! started the session (`MPI_THREAD_FUNNELED` allows no other). MPI that the user's program initialised is never
-//! finalised, and its world keeps its error handler. A world initialised here returns its errors: MPICH reports failed
-//! requests of any communicator there, and would otherwise end the program.
+//! Invariants: every MPI call goes through [`Session::call`], except those that query the state of MPI, a host name or
+//! the text of an error. `Session::call` checks the return code and, in debug builds, that the caller is the thread
+//! that started the session (`MPI_THREAD_FUNNELED` allows no other). If the user's program initialised MPI, MPI is
+//! never finalised here, and the world communicator keeps its error handler. If MPI was initialised here, the world
+//! communicator returns its errors: MPICH reports failed requests of any communicator there, and would otherwise end
+//! the program.
 //!
 //! Deliberately absent: finalising on drop. A rank that fails alone, by a panic or an early return, would wait in
-//! `MPI_Finalize` for ranks that wait for it. If it exits without finalising, the launcher notices, and ends the
-//! others.
+//! `MPI_Finalize` for ranks that are waiting for it. If the rank exits without finalising, the launcher detects this
+//! and ends the other ranks.
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -29,7 +30,7 @@ pub struct Mpi {
 #[derive(Debug)]
 pub(super) struct Session {
     thread: ThreadId,
-    /// MPI was initialised here, so it is finalised here.
+    /// Whether MPI was initialised here, so that it is finalised here.
     ours: bool,
 }
 
@@ -37,8 +38,9 @@ impl Mpi {
     /// Initialises MPI for use from the calling thread, or joins MPI that the user's program has initialised.
     ///
     /// # Errors
-    /// No launcher started this process, or one of another MPI did; MPI grants no threads besides the calling one (less
-    /// than `MPI_THREAD_FUNNELED`), or the calling thread is not its main thread; MPI was finalised already.
+    /// No launcher started this process, or a launcher of another MPI did; MPI allows no threads besides the calling
+    /// one (less than `MPI_THREAD_FUNNELED`), or the calling thread is not MPI's main thread; MPI was finalised
+    /// already.
     pub fn init() -> Result<Mpi, CommError> {
         if is_finalized() {
             return Err(start("it was finalised before, and it starts only once in a process"));
@@ -86,7 +88,7 @@ impl Mpi {
 }
 
 impl Session {
-    /// Makes one MPI call, from the right thread, and checks its return code.
+    /// Makes one MPI call, from the thread that owns MPI, and checks its return code.
     pub(super) fn call(&self, name: &'static str, call: impl FnOnce() -> c_int) -> Result<(), CommError> {
         debug_assert!(
             self.thread == std::thread::current().id(),
@@ -130,8 +132,7 @@ impl Session {
         })
     }
 
-    /// Refuses to run under the mpirun of another MPI, where a program becomes as many runs of one rank as it should
-    /// have had ranks.
+    /// Refuses to run under the mpirun of another MPI, where every process would be a separate run of one rank.
     fn require_world(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let mut world = 0;
         // SAFETY: MPI is initialised, the world is a valid communicator, and `world` outlives the call.
@@ -143,9 +144,9 @@ impl Session {
         }
     }
 
-    /// Refuses Open MPI under MPICH's own launcher before it is initialised: it can only become separate runs, and
-    /// starting several of them at once sometimes fails inside Open MPI. Other launchers that speak the same protocol
-    /// may well support Open MPI.
+    /// Refuses Open MPI under MPICH's own launcher, before Open MPI is initialised. The processes could only become
+    /// separate runs, and starting several of these at the same time sometimes fails inside Open MPI. Other launchers
+    /// that use the same protocol may support Open MPI.
     fn refuse_hydra(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let hydra = std::env::var_os("HYDI_CONTROL_FD").is_some();
         match launchers {
@@ -161,8 +162,8 @@ impl Session {
         let mut text = [0u8; ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize];
         let mut length = 0;
         let asked = self.call("MPI_Get_library_version", || {
-            // SAFETY: `text` has the room that MPI requires, and both outlive the call, which may come before all
-            // others.
+            // SAFETY: `text` has the room that MPI requires, and `text` and `length` outlive the call, which is allowed
+            // before MPI is initialised.
             unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length) }
         });
         let version = asked.ok().and_then(|()| text.get(..length as usize)).map(String::from_utf8_lossy);

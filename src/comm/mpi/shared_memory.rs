@@ -5,18 +5,18 @@
 //! rank 1                                  \----copy----> boxes of any shape         while rank 0 fills the next slot
 //! ```
 //!
-//! The first slot of a transfer carries its size, so ends that disagree find out. Each end maps its boxes
-//! independently, without other buffers. Two cores copy at the same time; slots are filled with streaming stores, as
-//! the two may share no cache (`StoreKind`).
+//! The first slot of a transfer contains its size, so ends that disagree detect it. Each end maps its boxes
+//! independently, without other buffers. Two cores copy at the same time. Slots are filled with streaming stores,
+//! because the two cores may share no cache (`StoreKind`).
 //!
-//! If processes may read each other's segments, and all boxes of a transfer are in segments, its only slot describes
-//! where, and the receiver copies the boxes from there: one copy. The slot counts as emptied when that is done; until
-//! then a count reports progress.
+//! If processes may read each other's segments, and all boxes of a transfer are in segments, the transfer has a single
+//! slot, which describes where the boxes are. The receiver copies the boxes from there, so there is only one copy. The
+//! slot counts as emptied after this copy; until then, a count reports progress.
 //!
-//! Invariants: transfers of a pair follow one another in their channel. The leases of a box end when its bytes have
-//! been copied; those of boxes that the receiver copies end when all have been copied. An end that is dropped with
-//! transfers in flight, which happens only after a failure, leaks the leases of boxes that it has described to others.
-//! Deliberately absent: reading while packing, ranks of other nodes.
+//! Invariants: transfers of a pair follow one another in their channel. The lease of a box ends when its bytes have
+//! been copied. The leases of boxes that a slot describes end when all of these boxes have been copied. An end that is
+//! dropped with transfers in flight, which happens only after a failure, leaks the leases of boxes that it has
+//! described to other ranks. Deliberately absent: reading a slot while it is being filled, ranks of other nodes.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind};
@@ -34,24 +34,24 @@ use crate::memory::{
     Aligned, ExportedView, Incoming, Outgoing, ReadLease, RemoteReader, StoreKind, WantedSegments, WriteLease,
 };
 
-/// Slots that a peer's turn covers in each direction; then the next peer has its turn.
+/// Slots that are copied for a peer in each direction before the next peer has its turn.
 const SLOTS_PER_TURN: usize = 2;
-/// Bytes that a turn copies directly from the sender's boxes.
+/// Maximum bytes that are copied at a time from the sender's boxes.
 const COPY_BYTES: usize = 512 << 10;
-/// Smaller transfers go through slots: describing where they are costs as much as copying them.
+/// Smaller transfers are copied through slots, because describing where they are costs as much as copying them.
 const MIN_LENT_BYTES: usize = 16 << 10;
 /// Bytes of the sample that ranks try to read from each other.
 const SAMPLE_BYTES: usize = 64 << 10;
-/// Larger transfers have left the cache by the time their last byte arrives.
+/// The first bytes of larger transfers have left the cache when the last byte arrives.
 const MAX_CACHED_BYTES: usize = 8 << 20;
-/// Turns of all peers before the caller attends to other things.
+/// Maximum number of turns of all peers in one poll.
 const TURNS_PER_POLL: usize = 4;
 
 /// One rank's end of the channels of its node.
 #[derive(Debug)]
 pub(super) struct Shared {
     rank: usize,
-    /// The id of this process, kept because the system call costs as much as the rest of a description.
+    /// The id of this process, stored because the system call costs as much as the rest of a description.
     process: u32,
     peers: Vec<Peer>,
     /// The peers that have transfers in flight.
@@ -74,10 +74,10 @@ struct Peer {
     sends: VecDeque<Send>,
     /// Sends whose boxes the peer reads in place, with the slots that describe them.
     lent: VecDeque<(u64, Send)>,
-    /// The peer's progress count of these, as last seen.
+    /// The peer's count of progress on `lent`, as last read.
     copied: u64,
     recvs: VecDeque<Recv>,
-    /// Something has changed that the peer may be waiting for.
+    /// Whether something has changed that the peer may be waiting for.
     moved: bool,
 }
 
@@ -96,7 +96,7 @@ struct Recv {
     total: usize,
     into: Incoming,
     begun: bool,
-    /// The peer's boxes, while they are copied in place.
+    /// Reads the peer's boxes, while they are being copied in place.
     reader: Option<RemoteReader>,
 }
 
@@ -148,7 +148,7 @@ impl Shared {
         self.bell
     }
 
-    /// Starts sending to a rank of the node, given by its number there.
+    /// Starts sending to a rank of the node, given by its number on the node.
     pub(super) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) {
         let from = Outgoing::new(from);
         let peers = &mut self.peers[peer];
@@ -160,7 +160,7 @@ impl Shared {
         self.activate(peer);
     }
 
-    /// Starts receiving from a rank of the node, given by its number there.
+    /// Starts receiving from a rank of the node, given by its number on the node.
     pub(super) fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) {
         let into = Incoming::new(into);
         self.peers[peer].recvs.push_back(Recv { ticket, total: into.left(), into, begun: false, reader: None });
@@ -188,7 +188,7 @@ impl Shared {
             }
         }
         for &peer in &self.active {
-            // One ring for all that has moved: waking a thread costs as much as copying hundreds of kilobytes.
+            // Ring once for all changes, because waking a thread costs as much as copying hundreds of kilobytes.
             if std::mem::take(&mut self.peers[peer].moved) {
                 self.peers[peer].bell.ring();
             }
@@ -197,7 +197,7 @@ impl Shared {
         Ok(any)
     }
 
-    /// Sleeps until a peer has moved, this rank's waker is raised, or `longest` has passed.
+    /// Sleeps until a peer has moved bytes, this rank's waker is raised, or `longest` has passed.
     pub(super) fn sleep(&self, longest: Duration, waker: &Waker) {
         waker.sleep_on(self.bell, longest, || self.active.iter().any(|&peer| self.peers[peer].can_move()));
     }
@@ -205,7 +205,7 @@ impl Shared {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // The peer may still read them.
+        // The peer may still read the lent boxes.
         std::mem::forget(std::mem::take(&mut self.lent));
     }
 }
@@ -340,8 +340,8 @@ fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
     here.map(peer).collect()
 }
 
-/// Checks whether all ranks of a node can read the segments of all others. If so, large buffers are segments from now
-/// on. Collective.
+/// Checks whether all ranks of a node can read the segments of all others. If so, large buffers are allocated as
+/// segments from now on. Collective.
 fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     if node.size() < 2 {
         return Ok(None);
@@ -350,7 +350,7 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     // A rank without memory sends an empty description, which no rank can read.
     let mut sample = Aligned::zeroed(SAMPLE_BYTES, &Default::default()).ok();
     let process = std::process::id();
-    // A token that another process with the same id, elsewhere, would hardly have.
+    // A token that a process with the same id in another namespace is very unlikely to have.
     let address = sample.as_ref().map_or(0, |sample| sample.as_ptr() as u64);
     let token = [u64::from(process), address, node.rank() as u64].map(u64::to_ne_bytes).concat();
     if let Some(sample) = &mut sample {

@@ -1,9 +1,9 @@
 //! Memory of one rank that other ranks access: by loads and stores on its node, or by one-sided calls from any node.
 //!
 //! Invariants: a window exists on all ranks or on none, in one epoch that every rank opens for all others. Its initial
-//! content is arbitrary. A window that is dropped stays allocated forever, as other ranks may still use it: freeing
-//! waits for all ranks, and a rank that fails alone must not wait. Deliberately absent: windows over tensors, which
-//! come and go.
+//! content is arbitrary. A window that is dropped stays allocated forever, because other ranks may still use it:
+//! freeing would wait for all ranks, and a rank that fails alone must not wait. Deliberately absent: windows over
+//! tensors, which are allocated and freed often.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -22,17 +22,17 @@ pub(super) struct Window {
     bytes: usize,
 }
 
-/// Where both MPIs place memory that the ranks of a node share. They allocate more than is available, and a signal ends
-/// the program when the excess is touched.
+/// The directory in which Open MPI and MPICH place memory that the ranks of a node share. They allocate more than is
+/// available, and a signal ends the program when it touches the excess.
 #[cfg(target_os = "linux")]
 const SHM_DIRECTORY: &str = "/dev/shm";
-/// Bytes per rank that are left there for MPI itself.
+/// Bytes per rank that are left in this directory for MPI itself.
 #[cfg(target_os = "linux")]
 const SPARE_BYTES: u64 = 1 << 20;
 
 /// Checks that this node has room for windows of `bytes` bytes for each of its ranks; otherwise returns the reason. If
-/// the room is unknown, the check passes. Memory that another run has been promised but has not touched yet counts as
-/// free: two runs that start together where little is left can end by that signal.
+/// the room is unknown, the check passes. Memory that another run has allocated but not touched yet counts as free, so
+/// two runs that start together with little room can still end by that signal.
 #[cfg(target_os = "linux")]
 pub(super) fn check_space(ranks: usize, bytes: usize) -> Result<(), String> {
     let Some(place) = rustix::fs::statvfs(SHM_DIRECTORY).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };
@@ -64,7 +64,7 @@ impl Window {
         })
     }
 
-    /// Allocates segments from which all ranks can get. Collective.
+    /// Allocates segments that all ranks can read by one-sided calls. Collective.
     ///
     /// # Errors
     /// As [`Window::shared`].
@@ -109,7 +109,7 @@ impl Window {
         self.own
     }
 
-    /// The start, in this process, of the segment of a rank of the node; for a shared window only.
+    /// The address in this process of the segment of a rank of the node; for a shared window only.
     ///
     /// # Errors
     /// MPI fails.
@@ -129,7 +129,8 @@ impl Window {
         })
     }
 
-    /// Makes this rank's stores to its segment visible to one-sided calls of others, and theirs visible here.
+    /// Makes this rank's stores to its segment visible to one-sided calls of other ranks, and their stores visible
+    /// here.
     ///
     /// # Errors
     /// MPI fails.
@@ -150,7 +151,7 @@ impl Window {
         let session = self.communicator.session();
         // SAFETY: the epoch of `allocate` is open.
         session.call("MPI_Win_unlock_all", || unsafe { ffi::MPI_Win_unlock_all(self.raw) })?;
-        // SAFETY: the window is ours, in no epoch, and gone afterwards.
+        // SAFETY: this rank owns the window, which is in no epoch and is not used afterwards.
         session.call("MPI_Win_free", || unsafe { ffi::MPI_Win_free(&raw mut self.raw) })
     }
 }

@@ -1,9 +1,9 @@
 //! Blocks of an `.npy` file, moved between the file and dense C-order memory.
 //!
-//! Only the bytes of the block are touched, with one exception: a read includes gaps shorter than a page, since the
-//! system reads the page anyway and a call per run costs more. A sole writer writes such a gap back unchanged;
-//! otherwise nothing outside the block is written. Invariant: beyond the caller's block, at most [`BUFFER`] bytes are
-//! held.
+//! Only the bytes of the block are accessed, with one exception: gaps of at most a page are read too, because the
+//! system reads the page anyway and one call per run costs more. If this process is the only writer, it writes such
+//! gaps back unchanged; otherwise nothing outside the block is written. Invariant: besides the caller's block, at most
+//! [`BUFFER`] bytes of memory are used.
 
 use super::walk::{Axis, Walk, visit};
 use super::{NpyError, NpyHeader};
@@ -14,16 +14,17 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Fits into a core's private cache, where elements of the other order are rearranged.
+/// Maximum bytes of the buffer in which elements of a file in Fortran order are rearranged. It fits into a core's
+/// private cache.
 const BUFFER: u64 = 256 << 10;
 
-/// Reading a shorter gap (and writing it back) costs less than another call.
+/// Maximum bytes of a gap that is read (and written back), because this costs less than another system call.
 const MAX_READ_GAP: u64 = 4096;
 
-/// Runs of at least this many bytes are worth a call of their own, which saves the copy.
+/// Minimum bytes of a run that is read or written by a system call of its own, without a copy through the buffer.
 const MIN_LONG_RUN: usize = 32 << 10;
 
-/// Reads a block into dense C-order memory of exactly its size.
+/// Reads a block into dense C-order memory, which must have exactly the size of the block.
 pub fn read_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], into: &mut [u8]) -> Result<(), NpyError> {
     let Some(walk) = plan(path, header, ranges, into.len())? else { return Ok(()) };
     let file = File::open(path).map_err(NpyError::io(path, "open"))?;
@@ -52,12 +53,12 @@ pub fn write_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], fro
     write_to(path, &file, header, ranges, from, Writers::Several)
 }
 
-/// Whether other processes may be writing into the gaps of a block.
+/// Whether other processes may write into the gaps between the runs of a block at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
     Several,
-    /// This is the only writer: short gaps are read and written back, where a call per run would take longer. The file
-    /// is open for both.
+    /// This process is the only writer. Short gaps are read and written back if one call per run would cost more. The
+    /// file is open for reading and writing.
     One,
 }
 
@@ -87,12 +88,12 @@ pub(super) fn write_to(
     })
 }
 
-/// Checks the caller's block; `None` if it is empty.
+/// Checks the caller's block and returns its walk; `None` if the block is empty.
 fn plan(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], bytes: usize) -> Result<Option<Walk>, NpyError> {
     header.file_bytes().ok_or_else(|| header.too_large(path))?;
     let inside = ranges.len() == header.shape.len()
         && ranges.iter().zip(&header.shape).all(|(range, &extent)| range.start <= range.end && range.end <= extent);
-    // The product is bounded by that of the shape, unless an empty range or extent makes the whole block empty.
+    // The product of nonempty ranges cannot overflow, because it is at most the product of the extents.
     let empty = ranges.iter().any(Range::is_empty);
     let want =
         if empty || !inside { 0 } else { ranges.iter().map(Range::len).product::<usize>() * header.dtype.size() };
@@ -108,7 +109,8 @@ fn plan(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], bytes: usize) 
     Ok((!empty).then(|| Walk::new(header, ranges)))
 }
 
-/// Cuts the walk into slabs of the given size and calls `each` with the slab's offsets and axes.
+/// Cuts the walk into slabs and calls `each(file offset, memory offset, axes)` for each. A slab has all places of the
+/// `inner` fastest axes, and at most `places` places of the next axis.
 fn slabs(
     walk: &Walk,
     inner: usize,
@@ -131,8 +133,8 @@ fn span(walk: &Walk, axes: &[Axis]) -> usize {
     axes.iter().fold(walk.run, |span, axis| span + axis.file as usize * (axis.places - 1))
 }
 
-/// Calls `each` with the offsets in the slab's buffer and in memory of every run, in the order of memory: the buffer is
-/// in cache, the block need not be.
+/// Calls `each(offset in the buffer, offset in memory, bytes)` for every run of a slab. Runs are in the order of
+/// memory, because the buffer is in cache, but the block may not be.
 fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
     let mut axes = axes.to_vec();
     axes.sort_by_key(|axis| axis.memory);
@@ -143,7 +145,7 @@ fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
     let done: Result<(), Infallible> = visit(outer, 0, 0, &mut |buffer, memory| {
         for place in 0..first.places {
             let (buffer, memory) = (buffer as usize + first.file as usize * place, memory + first.memory * place);
-            // A constant element size compiles to a move instead of a call.
+            // With a constant number of bytes, the copy compiles to a move instead of a call.
             match run {
                 4 => each(buffer, memory, 4),
                 8 => each(buffer, memory, 8),

@@ -1,24 +1,24 @@
 //! Element types as NumPy spells them: `<f8`, `=f8`, `f8`, `d`, `float64`.
 //!
-//! Invariant: NumPy 2's `dtype()` agrees on every spelling that is read here: a type of ours, a type that it can
-//! convert into ours, or no number. Deliberately absent: types of fields and subarrays, and spellings that are not used
-//! for plain numbers, such as `1f8`, `(1,)f8` and `f+8`; they give `None`, like spellings that NumPy does not know
-//! either.
+//! Invariant: for every spelling that is accepted here, NumPy 2's `dtype()` returns the same type. This is a supported
+//! type, a numeric type that NumPy can convert to a supported type, or a type that is not numeric. Deliberately absent:
+//! types of fields and subarrays, and spellings that are not used for plain numbers, such as `1f8`, `(1,)f8` and `f+8`.
+//! They are parsed as `None`, like spellings that NumPy rejects.
 
 use crate::dtype::Dtype;
 
-/// The elements that a spelling stands for.
+/// The element type that a spelling denotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Elements {
-    /// A type that the engine computes with.
+    /// A supported type.
     Ours(Dtype),
     /// Numbers of another type, or in the other byte order.
     Other {
-        /// NumPy's name.
+        /// NumPy's name of the type.
         name: String,
-        /// The type that they are converted to.
+        /// The supported type to which NumPy can convert it.
         to: Dtype,
-        /// The loss that some of them suffer.
+        /// The loss of precision in this conversion, if there is any.
         loss: Option<&'static str>,
     },
     /// Not numbers.
@@ -30,7 +30,7 @@ const LARGE_INTEGERS_ROUNDED: &str = "whole numbers beyond 2^53 are rounded";
 const EXTENDED_DIGITS_LOST: &str = "digits beyond double precision are lost";
 
 impl Elements {
-    /// Reads one spelling; `None` if it is not known.
+    /// Parses one spelling; `None` if it is not known.
     pub fn parse(text: &str) -> Option<Elements> {
         let (order, rest) = match text.chars().next()? {
             order @ ('<' | '>' | '=' | '|') => (Some(order), &text[1..]),
@@ -74,7 +74,7 @@ impl Elements {
     }
 }
 
-/// Reads `f8`, or a letter for a C type such as `d`.
+/// Parses a letter with a size in bytes, such as `f8`, or the letter of a C type, such as `d`.
 fn letter_and_size(text: &str) -> Option<(char, u64)> {
     let mut chars = text.chars();
     let letter = chars.next()?;
@@ -105,7 +105,7 @@ fn letter_and_size(text: &str) -> Option<(char, u64)> {
     if !matches!(letter, 'f' | 'c' | 'b' | 'i' | 'u' | 'm' | 'M' | 'S' | 'U' | 'a' | 'O' | 'V') {
         return None;
     }
-    // Drops the unit of a date or time, such as `[ns]` in `M8[ns]`.
+    // Removes the unit of a date or time, such as `[ns]` in `M8[ns]`.
     let digits = match rest.split_once('[') {
         Some((digits, unit)) if matches!(letter, 'm' | 'M') && unit.ends_with(']') => digits,
         _ => rest,
@@ -114,9 +114,9 @@ fn letter_and_size(text: &str) -> Option<(char, u64)> {
     Some((letter, size))
 }
 
-/// Reads a type by its name.
+/// Parses the name of a type, such as `float64`.
 fn word(text: &str) -> Option<(char, u64)> {
-    // These are names of Python types, so NumPy's own names have an underscore.
+    // Names of Python types. NumPy's own types of these names have an underscore at the end.
     const PYTHONS: [&str; 5] = ["bool", "int", "str", "bytes", "object"];
     let text = text.strip_suffix('_').filter(|name| PYTHONS.contains(name)).unwrap_or(text);
     Some(match text {
@@ -157,7 +157,7 @@ fn word(text: &str) -> Option<(char, u64)> {
 mod tests {
     use super::*;
 
-    /// As NumPy 2.4 reads them on a little-endian 64-bit machine.
+    /// Expected results are those of NumPy 2.4 on a little-endian 64-bit machine.
     #[test]
     #[cfg(target_endian = "little")]
     fn every_spelling_of_our_types() {

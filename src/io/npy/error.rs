@@ -1,16 +1,17 @@
-//! Errors of `.npy` files, with the messages that the user reads.
+//! Errors of `.npy` files, and their messages for the user.
 //!
-//! Invariant: every message begins with the path, is one line, and gives the remedy where NumPy has one.
+//! Invariant: every message begins with the path, is one line, and gives a NumPy command that solves the problem, if
+//! there is one.
 
 use crate::dtype::Dtype;
 use crate::io::output::{FileError, display_path, without_code};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Maximum fields of a structured array that a message names.
+/// Maximum number of fields of a structured array that a message lists.
 const MAX_LISTED_FIELDS: usize = 8;
 
-/// Why a file cannot be read or written.
+/// The reason why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
@@ -19,11 +20,11 @@ pub enum NpyError {
     #[error("{}: cannot {action}: {}", display_path(path), without_code(cause))]
     Io { path: PathBuf, action: &'static str, cause: std::io::Error },
 
-    /// The name is not that of a regular file, or an output cannot be written.
+    /// The path is not a regular file, or an output cannot be written.
     #[error(transparent)]
     File(#[from] FileError),
 
-    /// The file does not begin as .npy files do.
+    /// The file does not begin with the magic bytes of .npy files.
     #[error("{}: is not an .npy file: it does not begin with \\x93NUMPY", display_path(path))]
     NotNpy { path: PathBuf },
 
@@ -44,7 +45,7 @@ pub enum NpyError {
     #[error("{}: has a damaged .npy header: {problem}", display_path(path))]
     Header { path: PathBuf, problem: String },
 
-    /// Numbers of a type that the engine does not support; NumPy converts them into a file of another name.
+    /// The elements are numbers of an unsupported type. The message shows how NumPy converts them into another file.
     #[error("{}: holds {found}; convert it: np.save({}, np.load({}).astype(np.{to})){}",
         display_path(path), python(saved), python(path), noted(*loss))]
     Convert { path: PathBuf, found: Box<str>, to: Dtype, saved: Box<Path>, loss: Option<&'static str> },
@@ -62,11 +63,11 @@ pub enum NpyError {
     #[error("{}: is truncated: {expected} bytes expected, {found} found", display_path(path))]
     Truncated { path: PathBuf, expected: u64, found: u64 },
 
-    /// The file to be written would be larger than files can be.
+    /// The file to be written would exceed the maximum size of a file.
     #[error("{}: {dtype} of shape {} is larger than a file can be", display_path(path), tuple(shape))]
     TooLarge { path: PathBuf, dtype: String, shape: Vec<u64> },
 
-    /// The caller's block does not fit the file or the buffer.
+    /// The caller's block is not inside the shape, or does not have the size of the buffer.
     #[error(
         "{}: block [{}] of {bytes} bytes does not fit {dtype} of shape {}",
         display_path(path),
@@ -83,7 +84,8 @@ impl NpyError {
     }
 }
 
-/// The path as a Python string. A byte that is not UTF-8 becomes the surrogate that Python uses for it.
+/// The path as a Python string literal. A byte that is not valid UTF-8 becomes the surrogate by which Python represents
+/// it.
 fn python(path: &Path) -> String {
     let mut text = String::from("\"");
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {

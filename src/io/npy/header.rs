@@ -1,7 +1,7 @@
 //! The header of an `.npy` file: read as NumPy reads it, checked against the file's length, and written.
 //!
-//! Invariants: the claims of a header are checked before memory is allocated for them, and advice on how to convert a
-//! file never names an existing file.
+//! Invariants: sizes in a header are checked before memory is allocated for them; a message that suggests a conversion
+//! never suggests overwriting an existing file.
 
 use super::NpyError;
 use super::descr::Elements;
@@ -13,8 +13,8 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Longer than any header of plain numbers, and than the 10,000 characters that NumPy reads unless told to trust the
-/// file; bounds the memory that a damaged length can request.
+/// Maximum bytes of the text of a header, which bounds the memory that a damaged length can request. Headers of numeric
+/// arrays are shorter. NumPy by default reads at most 10,000 characters.
 const MAX_TEXT: usize = 1 << 16;
 
 /// The content of the header of an `.npy` file.
@@ -22,7 +22,7 @@ const MAX_TEXT: usize = 1 << 16;
 pub struct NpyHeader {
     pub dtype: Dtype,
     pub shape: Vec<usize>,
-    /// Fortran order: the first dimension is contiguous.
+    /// Whether the file is in Fortran order, in which the first dimension is contiguous.
     pub fortran: bool,
     /// Offset of the first element, in bytes from the start of the file.
     pub data_offset: u64,
@@ -45,13 +45,14 @@ impl NpyHeader {
     }
 }
 
-/// Reads and checks the header: the element type is one of [`Dtype`], and the file is as long as its shape needs.
+/// Reads and checks the header: the element type is one of [`Dtype`], and the file is at least as long as its shape
+/// requires.
 ///
 /// # Errors
-/// There is no file, or NumPy would not read it as an array of these types.
+/// Fails if there is no regular file, or if NumPy would not read it as an array of these types.
 pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     let found = fs::metadata(path).map_err(NpyError::io(path, "open"))?;
-    // A directory opens but does not read, and opening a pipe would wait for its writer.
+    // A directory can be opened but not read, and opening a pipe would block until it has a writer.
     if found.is_dir() {
         return Err(FileError::IsDirectory { path: path.to_path_buf() }.into());
     }
@@ -61,11 +62,11 @@ pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     read_header_from(path, File::open(path).map_err(NpyError::io(path, "open"))?, found.len())
 }
 
-/// Reads the header of a file of `length` bytes from its first bytes; the path is for messages. Cost: linear in the
-/// length of the header, which is bounded.
+/// Reads the header from the first bytes of a file of `length` bytes. `path` is used in messages only. Cost: O(length
+/// of the header), which is bounded.
 ///
 /// # Errors
-/// As [`read_header`].
+/// The same as for [`read_header`].
 pub fn read_header_from(path: &Path, file: impl Read, length: u64) -> Result<NpyHeader, NpyError> {
     let (text, data_offset) = read_text(path, file, length)?;
     let Dictionary { descr, fortran, shape } = Dictionary::of(&text).map_err(|problem| damaged(path, problem))?;
@@ -83,8 +84,8 @@ pub fn read_header_from(path: &Path, file: impl Read, length: u64) -> Result<Npy
     Ok(header)
 }
 
-/// Creates or empties the file, writes the header of a C-order array and extends the file to its final length. The
-/// elements are zero until they are written.
+/// Creates or truncates the file, writes the header of a C-order array, and extends the file to its final length.
+/// Elements are zero until they are written.
 pub fn create(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<NpyHeader, NpyError> {
     let (text, header) = compose(path, dtype, shape)?;
     let file = File::create(path).map_err(NpyError::io(path, "create"))?;
@@ -123,7 +124,7 @@ pub(super) fn lay_out(path: &Path, mut file: &File, text: &[u8], header: &NpyHea
     file.set_len(bytes).map_err(NpyError::io(path, "reserve its space"))
 }
 
-/// Returns the dictionary as text, and the offset of the elements.
+/// Reads the dictionary of the header. Returns it as text, and the offset of the first element.
 fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u64), NpyError> {
     let mut raw = Vec::new();
     file.by_ref().take(12).read_to_end(&mut raw).map_err(NpyError::io(path, "read"))?;
@@ -170,7 +171,7 @@ struct Dictionary {
 }
 
 impl Dictionary {
-    /// Accepts these three keys and no others, as NumPy does.
+    /// Accepts exactly the keys `descr`, `fortran_order` and `shape`, as NumPy does.
     fn of(text: &str) -> Result<Dictionary, String> {
         let Literal::Dict(entries) = Literal::parse(text)? else { return Err("it is not a Python dictionary".into()) };
         let (mut descr, mut fortran, mut shape) = (None, None, None);
@@ -200,14 +201,14 @@ impl Dictionary {
 
 const NO_SHAPE: &str = "its shape is not a tuple of extents";
 
-/// Bytes of the elements. As in NumPy's own check, an extent of 0 does not hide an overflow of the others: strides must
-/// be representable too.
+/// Bytes of all elements; `None` on overflow. As in NumPy, an extent of 0 does not hide an overflow of the other
+/// extents, because strides must be representable too.
 fn data_bytes(shape: &[u64], size: u64) -> Option<u64> {
     let bytes = shape.iter().filter(|&&n| n > 0).try_fold(size, |product, &n| product.checked_mul(n))?;
     Some(if shape.contains(&0) { 0 } else { bytes })
 }
 
-/// The element type, if it is one of ours.
+/// The element type, or an error if it is not supported.
 fn accept(path: &Path, descr: &Literal) -> Result<Dtype, NpyError> {
     let not_numbers = |found: String| NpyError::NotNumbers { path: path.to_path_buf(), found };
     let text = match descr {
@@ -224,7 +225,7 @@ fn accept(path: &Path, descr: &Literal) -> Result<Dtype, NpyError> {
             Err(NpyError::Convert { path: path.to_path_buf(), found, to, saved, loss })
         }
         Some(Elements::NotNumbers(what)) => Err(not_numbers(format!("{what} ({shown})"))),
-        // `f8,f8` and `(2,)f8` are types of NumPy, too.
+        // `f8,f8` and `(2,)f8` are also types of NumPy.
         None if text.contains([',', '(']) => Err(not_numbers(format!("records or arrays as elements ({shown})"))),
         None => Err(damaged(path, format!("its descr `{shown}` is no element type"))),
     }
@@ -235,7 +236,7 @@ fn structured(path: &Path, fields: &[Literal]) -> NpyError {
     let name = |field: &Literal| match field {
         Literal::Tuple(parts) | Literal::List(parts) => match parts.first()? {
             Literal::Text(name) => Some(name.clone()),
-            // A title and a name.
+            // A tuple of a title and a name.
             Literal::Tuple(names) => match names.last()? {
                 Literal::Text(name) => Some(name.clone()),
                 _ => None,
@@ -253,7 +254,7 @@ fn structured(path: &Path, fields: &[Literal]) -> NpyError {
     }
 }
 
-/// A path beside the file that does not exist yet, for the file that NumPy writes.
+/// A path in the same directory that does not exist yet. A message suggests it for the file that NumPy writes.
 fn unused(path: &Path, what: &str) -> PathBuf {
     let mut stem = path.file_stem().unwrap_or_default().to_owned();
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };

@@ -1,16 +1,16 @@
-//! Python literals, as far as headers of `.npy` files use them.
+//! Parses Python literals of the kinds that occur in headers of `.npy` files.
 //!
-//! NumPy reads a header with `ast.literal_eval`, after it has dropped the `L` behind integers of Python 2. So this
-//! module reads strings (also with the prefix `u`, or several in a row), integers, `True`, `False`, `None`, tuples,
-//! lists and dictionaries, with white space, line ends and comments between them. Invariant: the cost is linear in the
-//! length of the text, and nesting deeper than [`MAX_DEPTH`] is an error, so no text exhausts time or stack (the parser
-//! behind npyz reads nested brackets twice per level). Deliberately absent: floats, bytes, sets, raw strings, octal
-//! escapes, and line ends behind a backslash outside strings, which no header has.
+//! NumPy parses a header with `ast.literal_eval`, after removing the suffix `L` of integers of Python 2. This module
+//! therefore parses strings (with an optional prefix `u`; adjacent strings are joined), integers, `True`, `False`,
+//! `None`, tuples, lists and dictionaries, with white space, line ends and comments between tokens. Invariant: the cost
+//! is linear in the length of the text, and nesting deeper than [`MAX_DEPTH`] is an error, so no text exhausts time or
+//! the stack. The parser of npyz is not used, because it reads nested brackets twice per level. Deliberately absent:
+//! floats, bytes, sets, raw strings, octal escapes, and continued lines. No header contains them.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Deeper than any header nests.
+/// Maximum depth of nesting, which no valid header reaches.
 const MAX_DEPTH: usize = 32;
 
 /// A Python value.
@@ -27,10 +27,10 @@ pub(super) enum Literal {
 }
 
 impl Literal {
-    /// Reads the whole text as one value. Linear in its length.
+    /// Parses the whole text as one value. Cost: O(length of the text).
     ///
     /// # Errors
-    /// The problem, in a few words.
+    /// Returns the problem, in a few words.
     pub fn parse(text: &str) -> Result<Literal, String> {
         let mut reader = Reader { rest: text.chars().peekable() };
         let value = reader.value(0)?;
@@ -46,7 +46,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The first character of the next token, past white space, line ends and comments.
+    /// Skips white space, line ends and comments. Returns the first character of the next token.
     fn next_token(&mut self) -> Option<char> {
         loop {
             match self.rest.peek()? {
@@ -113,7 +113,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips a comma and returns whether there was one; without one, the bracket has to close.
+    /// Skips a comma and returns whether there was a comma. Without a comma, the bracket `close` must follow.
     fn comma_or(&mut self, close: char) -> Result<bool, String> {
         match self.next_token() {
             Some(',') => {
@@ -126,7 +126,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads strings in a row as one.
+    /// Reads adjacent strings as one string.
     fn strings(&mut self) -> Result<Literal, String> {
         let mut text = String::new();
         while let Some(quote @ ('\'' | '"')) = self.next_token() {
@@ -164,7 +164,7 @@ impl Reader<'_> {
             let digit = self.rest.next().and_then(|c| c.to_digit(16)).ok_or("an escape sequence is not complete")?;
             code = (code << 4) | digit;
         }
-        // A lone surrogate is a character in Python only.
+        // A lone surrogate is a character in Python, but not in Rust.
         Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
@@ -182,7 +182,7 @@ impl Reader<'_> {
             Some("0b" | "0B") => (2, &plain[2..]),
             _ => (10, plain),
         };
-        // A single underscore may separate two digits, or precede the first one behind `0x`.
+        // A single underscore may separate two digits, or follow a prefix such as `0x`.
         let grouped = if radix == 10 { plain } else { plain.strip_prefix('_').unwrap_or(plain) };
         let groups_are_digits =
             grouped.split('_').all(|group| !group.is_empty() && group.chars().all(|c| c.is_digit(radix)));

@@ -1,9 +1,9 @@
-//! NumPy's `.npy` files, a block at a time.
+//! Reads and writes NumPy's `.npy` files block by block.
 //!
 //! A file is read with [`read_header`] and [`read_block`], and written as a [`PendingFile`] that gets its final name
-//! only when it is complete. Invariant: the length of a file whose header was accepted covers its shape, and every
-//! offset is computed in 64 bits. Deliberately absent: conversion between element types (a message says how NumPy does
-//! it), `.npz` archives, memory mapping (a truncated file would end the process by a signal).
+//! only when it is complete. Invariant: a file whose header is accepted is long enough for its shape, and every offset
+//! is computed in 64 bits. Deliberately absent: conversion between element types (a message gives the NumPy command),
+//! `.npz` archives, and memory mapping (with a truncated file, a signal would end the process).
 
 mod block;
 mod descr;

@@ -1,8 +1,8 @@
-//! An array that appears whole or not at all: a [`Temporary`] with the layout of an `.npy` file.
+//! An `.npy` file that appears complete or not at all: a [`Temporary`] with the layout of an `.npy` file.
 //!
-//! One process creates the [`PendingFile`], the others open it, and each writes its blocks; when all have flushed and
-//! agreed, the creator commits. Invariant: a creator that fails or unwinds leaves nothing behind. Deliberately absent:
-//! that agreement.
+//! One process creates the [`PendingFile`], and the others open it. Each process writes its blocks and flushes. When
+//! all have agreed that they succeeded, the creator commits. Invariant: if the creator fails or unwinds, the file is
+//! removed. Deliberately absent: the agreement.
 
 use super::block::{self, Writers};
 use super::{NpyError, NpyHeader, header, read_header};
@@ -19,7 +19,7 @@ pub struct PendingFile {
 }
 
 impl PendingFile {
-    /// Creates the temporary file at its final length. The tag distinguishes this run from every other.
+    /// Creates the temporary file at its final length. The tag distinguishes this run from all others.
     pub fn create(target: &Path, tag: &str, dtype: Dtype, shape: &[usize]) -> Result<PendingFile, NpyError> {
         let (text, header) = header::compose(target, dtype, shape)?;
         let temporary = Temporary::create(target, tag)?;
@@ -48,8 +48,8 @@ impl PendingFile {
         self.write(ranges, from, Writers::Several)
     }
 
-    /// As [`PendingFile::write_block`], faster where the block consists of many small pieces: for the creator, while no
-    /// other process writes.
+    /// Like [`PendingFile::write_block`], but faster for the creator if the block consists of many short runs. No other
+    /// process may write at the same time.
     pub fn write_block_alone(&self, ranges: &[Range<usize>], from: &[u8]) -> Result<(), NpyError> {
         self.write(ranges, from, if self.temporary.is_creator() { Writers::One } else { Writers::Several })
     }
@@ -58,13 +58,14 @@ impl PendingFile {
         block::write_to(self.temporary.path(), self.temporary.file(), &self.header, ranges, from, writers)
     }
 
-    /// Waits until the system has stored what was written: a full disk or quota may show only now. Every process calls
-    /// this before it reports to the others that it is done.
+    /// Waits until the system has stored all written data. A full disk or an exceeded quota may be reported only here.
+    /// Every process must call this before it reports success to the others.
     pub fn flush(&self) -> Result<(), NpyError> {
         Ok(self.temporary.flush()?)
     }
 
-    /// Renames the file to its target, replacing any file there. One process calls this, after all have flushed.
+    /// Renames the file to its target, replacing any existing file. Must be called by one process only, after all have
+    /// flushed.
     pub fn commit(self) -> Result<(), NpyError> {
         Ok(self.temporary.commit()?)
     }

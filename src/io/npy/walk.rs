@@ -1,18 +1,19 @@
-//! The order in which a block's bytes are visited: pure arithmetic, no file.
+//! The order in which the bytes of a block are visited. This is arithmetic on offsets and accesses no file.
 //!
-//! A block is a run of bytes that is contiguous in the file and in memory, repeated along axes. Invariants: axes go
-//! from the fastest in the file to the slowest, have at least two places each, and no two neighbours could be merged.
+//! A block is a run of bytes that is contiguous in the file and in memory, repeated along axes. Invariants: axes are in
+//! order from the fastest to the slowest in the file; each axis has at least two places; no two consecutive axes could
+//! be merged.
 
 use super::NpyHeader;
 use std::ops::Range;
 
-/// One direction in which a run repeats.
+/// A dimension along which a run repeats.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
     pub places: usize,
-    /// Bytes from one place to the next in the file.
+    /// Stride in the file, in bytes.
     pub file: u64,
-    /// Bytes from one place to the next in the dense block.
+    /// Stride in the dense block, in bytes.
     pub memory: usize,
 }
 
@@ -27,7 +28,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Requires ranges inside the header's shape, none of them empty, and a file whose length fits into 64 bits.
+    /// Requires nonempty ranges inside the header's shape, and a file whose length fits into 64 bits.
     pub fn new(header: &NpyHeader, ranges: &[Range<usize>]) -> Walk {
         let size = header.dtype.size();
         let rank = ranges.len();
@@ -67,8 +68,9 @@ impl Walk {
         self.axes[..inner].iter().fold(self.run as u64, |span, axis| span + axis.file * (axis.places as u64 - 1))
     }
 
-    /// Returns the largest part that one transfer through a buffer of `most` bytes can serve without touching a gap of
-    /// more than `gap` bytes: the number of whole inner axes, and the places of the next one. `(0, 1)` is a single run.
+    /// Returns the largest part of the walk that fits into a buffer of `most` bytes and includes no gap of more than
+    /// `gap` bytes. The part is given by the number of complete inner axes, and the number of places of the next axis.
+    /// `(0, 1)` is a single run.
     pub fn slab(&self, gap: u64, most: u64) -> (usize, usize) {
         for (inner, axis) in self.axes.iter().enumerate() {
             let span = self.span(inner);
@@ -84,7 +86,8 @@ impl Walk {
     }
 }
 
-/// Calls `each` with the offsets in file and memory of every place of the axes, slowest axis outermost.
+/// Calls `each(file offset, memory offset)` for all combinations of places of the axes. The slowest axis is the
+/// outermost loop.
 pub(super) fn visit<E>(
     axes: &[Axis],
     file: u64,

@@ -1,9 +1,9 @@
-//! Access rights of a file that replaces another: the same as before.
+//! Copies the access rights of a file to the new file that replaces it.
 //!
-//! Invariants: at no moment does the new file allow anything that the old one did not; the new file has the mode of the
-//! old one and its access control list, and its owner where the system allows that. If the file has an access control
-//! list, the group bits of its mode are the mask of that list and not the rights of the group. Deliberately absent:
-//! other extended attributes, and lists of other kinds than POSIX's.
+//! Invariants: the new file never allows an access that the old file did not allow; the new file gets the mode and the
+//! access control list of the old file, and its owner if the system allows that. If a file has an access control list,
+//! the group bits of its mode are the mask of the list and not the rights of the group. Deliberately absent: other
+//! extended attributes, and access control lists other than those of POSIX.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::Result;
@@ -29,7 +29,7 @@ enum List {
 }
 
 impl Access {
-    /// The rights of the file at a path, if there is one.
+    /// The rights of the file at a path; `None` if there is no file.
     pub fn of(path: &Path) -> Option<Access> {
         Some(Access { found: fs::metadata(path).ok()?, list: list(path) })
     }
@@ -37,23 +37,25 @@ impl Access {
     /// Gives these rights to a file that no other process can open yet.
     ///
     /// # Errors
-    /// The mode cannot be set.
+    /// Fails if the mode cannot be set.
     pub fn give(&self, file: &File) -> Result<()> {
         let (user, group) = (self.found.uid(), self.found.gid());
-        // First, because it clears the set-user-ID and set-group-ID bits. `examine` reports whether this is possible.
+        // The owner is set before the mode, because `fchown` clears the set-user-ID and set-group-ID bits. `examine`
+        // reports in advance whether the owner can be set.
         let kept = fchown(file, Some(user), Some(group)).is_ok();
         if !kept {
             let _ = fchown(file, None, Some(group));
         }
         let mode = self.found.mode() & if kept { 0o7777 } else { 0o777 };
-        // The directory may have given the new file a list that the old one does not have.
+        // The directory may have given the new file a list that the old file does not have.
         drop_list(file);
         match &self.list {
             None => file.set_permissions(Permissions::from_mode(mode)),
             Some(list) => {
                 file.set_permissions(Permissions::from_mode(mode & !GROUP))?;
                 if let List::Known(list) = list {
-                    // The list sets the group bits; without it, the group has fewer rights than before.
+                    // Setting the list also sets the group bits. If this fails, the group has fewer rights than before,
+                    // never more.
                     set_list(file, list);
                 }
                 Ok(())
@@ -89,7 +91,7 @@ fn set_list(file: &File, list: &[u8]) {
 
 #[cfg(target_os = "linux")]
 fn drop_list(file: &File) {
-    // Most files have no list.
+    // The call fails for most files, because they have no list. This is harmless.
     let _ = rustix::fs::fremovexattr(file, NAME);
 }
 
@@ -110,7 +112,7 @@ mod tests {
     use super::*;
     use rustix::fs::{XattrFlags, setxattr};
 
-    /// Version 2, then for each entry its tag, its permissions, and its id.
+    /// Encodes a list: version 2, then the tag, permissions and id of each entry.
     fn posix(entries: &[(u16, u16, u32)]) -> Vec<u8> {
         let mut bytes = 2u32.to_le_bytes().to_vec();
         for (tag, allows, who) in entries {
@@ -120,7 +122,7 @@ mod tests {
         bytes
     }
 
-    /// The owner may write, user 1234 may read, the group has no rights, and the mask is `mask`.
+    /// A list in which the owner may read and write, user 1234 may read, and the group has no rights.
     fn one_reader(mask: u16) -> Vec<u8> {
         let nobody = u32::MAX;
         posix(&[(1, 6, nobody), (2, 4, 1234), (4, 0, nobody), (0x10, mask, nobody), (0x20, 0, nobody)])
@@ -142,7 +144,7 @@ mod tests {
             Access::of(&old).unwrap().give(&File::open(&new).unwrap()).unwrap();
             assert_eq!(mode(&new), 0o640);
             assert!(matches!(list(&new), Some(List::Known(list)) if list == one_reader(4)));
-            // As if the directory gave every new file a list.
+            // The new file has a list, as if its directory gave every new file a list.
             Access::of(&plain).unwrap().give(&File::open(&new).unwrap()).unwrap();
             assert_eq!(mode(&new), 0o640);
             assert!(list(&new).is_none());

@@ -1,11 +1,11 @@
-//! Errors of output files, with the messages that the user reads.
+//! Errors of output files, and their messages for the user.
 //!
 //! Invariant: every message begins with the path and is one line.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// Why a file cannot be written.
+/// The reason why a file cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
@@ -14,19 +14,19 @@ pub enum FileError {
     #[error("{}: cannot {action}: {}", display_path(path), without_code(cause))]
     Io { path: PathBuf, action: &'static str, cause: std::io::Error },
 
-    /// The name is that of a directory.
+    /// The path is a directory.
     #[error("{}: is a directory", display_path(path))]
     IsDirectory { path: PathBuf },
 
-    /// The name can only be that of a directory, and there is none.
+    /// The path has the form of a directory's name, and there is no such directory.
     #[error("{}: is the name of a directory, not of a file", display_path(path))]
     NamesDirectory { path: PathBuf },
 
-    /// The directory lets only the owner of a file replace it, as `/tmp` does.
+    /// The directory has the sticky bit, like `/tmp`: only the owner of a file may replace it.
     #[error("{}: is another user's, in a directory where only owners may replace their files", display_path(path))]
     NotOwner { path: PathBuf },
 
-    /// The name is that of a device, a pipe or a socket; renaming would replace it.
+    /// The path is a device, a pipe or a socket. A rename would replace it by a file.
     #[error("{}: is not a regular file", display_path(path))]
     NotRegular { path: PathBuf },
 
@@ -34,7 +34,7 @@ pub enum FileError {
     #[error("{}: the directory {} does not exist", display_path(path), display_path(directory))]
     NoDirectory { path: PathBuf, directory: PathBuf },
 
-    /// Symbolic links that form a loop, or a very long chain.
+    /// The symbolic links form a loop, or a very long chain.
     #[error("{}: its symbolic links lead to no file: they form a loop, or a very long chain", display_path(path))]
     LinkLoop { path: PathBuf },
 }
@@ -46,7 +46,8 @@ impl FileError {
     }
 }
 
-/// A path as messages show it: on one line, and without control characters that a terminal would obey.
+/// A path for use in messages. Control characters are escaped, so the path is on one line and cannot control a
+/// terminal.
 pub fn display_path(path: &Path) -> impl Display {
     let name = path.display().to_string();
     if !name.contains(char::is_control) {
@@ -55,7 +56,7 @@ pub fn display_path(path: &Path) -> impl Display {
     name.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
-/// The operating system's text without its error number, which means nothing to the user.
+/// The operating system's error text without the error number, which does not help the user.
 pub fn without_code(cause: &std::io::Error) -> String {
     let text = cause.to_string();
     match text.find(" (os error") {

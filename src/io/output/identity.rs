@@ -1,8 +1,8 @@
-//! Which file a path names, however the path is spelt.
+//! Identifies the file that a path refers to, independent of the spelling of the path.
 //!
-//! Invariant: paths that name the same file compare equal, whether through hard or symbolic links, through other paths
-//! to the same directory, or where the file does not exist yet. Deliberately absent: file systems that ignore case, for
-//! names that do not exist.
+//! Invariant: paths to the same file have equal identities. This includes hard links, symbolic links, different paths
+//! to the same directory, and files that do not exist yet. Deliberately absent: file systems that ignore case, for
+//! files that do not exist yet.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -12,7 +12,7 @@ use std::path::Path;
 
 use super::links::{directory, followed};
 
-/// A file, or the location of one that does not exist yet.
+/// A file, or the location of a file that does not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Identity {
     /// Device and inode of a file.
@@ -22,7 +22,7 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// The identity of the file at a path, with links followed; `None` where no file can be.
+    /// The identity of the file at a path, after following links; `None` if no file can exist there.
     pub fn of(path: &Path) -> Option<Identity> {
         let target = followed(path).ok()?;
         if let Ok(found) = fs::metadata(&target) {
@@ -32,7 +32,8 @@ impl Identity {
         Some(Identity::Place(directory.dev(), directory.ino(), target.file_name()?.to_owned()))
     }
 
-    /// The identity of an open file, if it is a regular one: a second writer does no harm to a terminal or a pipe.
+    /// The identity of an open regular file; `None` for other files, because two writers may share a terminal or a
+    /// pipe.
     pub fn of_open(file: impl AsFd) -> Option<Identity> {
         let owned = file.as_fd().try_clone_to_owned().ok()?;
         let found = fs::File::from(owned).metadata().ok()?;

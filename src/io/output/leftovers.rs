@@ -1,8 +1,8 @@
-//! Temporary files of runs that were killed: found by their names, and distinguished from those of running processes by
-//! their locks.
+//! Finds and removes temporary files of killed runs. They are found by their names. Temporary files of running
+//! processes are recognised by their locks.
 //!
-//! Invariant: a file is removed only while its lock is held here, so no process is writing it. Deliberately absent:
-//! file systems without locks, where the files are reported to the user and stay.
+//! Invariant: a file is removed only while this process holds its lock, so no process is writing it. Deliberately
+//! absent: file systems without locks. There, the files are reported to the user and not removed.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions, TryLockError};
@@ -17,32 +17,33 @@ use super::identity::Identity;
 use super::links::{directory, followed};
 use super::names::{is_temporary, stems};
 
-/// A temporary file of a target that was not removed.
+/// A temporary file of a target that could not be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// The temporary file.
     pub path: PathBuf,
-    /// Another process is writing it; if false, this is unknown, as its lock cannot be taken.
+    /// Whether another process has locked the file, and so is writing it. If false, the file could not be opened,
+    /// locked or removed.
     pub alive: bool,
 }
 
-/// Whether [`remove_leftovers`] would remove the file at a path, or one that will be written there.
+/// Whether [`remove_leftovers`] for `target` would remove the file at `path`, or a file that is written there later.
 pub fn would_be_removed(target: &Path, path: &Path) -> bool {
     let here = |path: &Path| fs::metadata(directory(path)).ok().map(|found| Identity::of_file(&found));
     let (Ok(target), Ok(followed)) = (followed(target), followed(path)) else { return false };
     let (Some(output), Some(name)) = (target.file_name(), followed.file_name()) else { return false };
     let by_name = stems(output).iter().any(|stem| is_temporary(name, stem));
     (by_name && here(&target).is_some_and(|there| here(&followed) == Some(there)))
-        // Or through another link.
+        // The path may also be another link to such a file.
         || Identity::of(path).is_some_and(|file| is_leftover(&target, &file))
 }
 
-/// Whether a file is one that [`remove_leftovers`] would remove.
+/// Whether [`remove_leftovers`] for `target` would remove a file.
 pub fn is_leftover(target: &Path, file: &Identity) -> bool {
     leftovers(target).iter().any(|path| Identity::of(path).as_ref() == Some(file))
 }
 
-/// The files with names of temporary files of an output.
+/// All files whose name is that of a temporary file of an output.
 fn leftovers(target: &Path) -> Vec<PathBuf> {
     let Ok(target) = followed(target) else { return Vec::new() };
     let (Some(name), Ok(entries)) = (target.file_name(), fs::read_dir(directory(&target))) else { return Vec::new() };
@@ -53,17 +54,17 @@ fn leftovers(target: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| target.with_file_name(name)).collect()
 }
 
-/// Removes the temporary files of an output that killed runs have left behind; returns those that stay. Cost: a check
-/// of every name in the directory.
+/// Removes the temporary files of an output that killed runs have left behind. Returns the files that could not be
+/// removed. Cost: O(files in the directory).
 pub fn remove_leftovers(target: &Path) -> Vec<Leftover> {
     leftovers(target).into_iter().filter_map(|path| remove(&path).map(|alive| Leftover { path, alive })).collect()
 }
 
-/// Removes a leftover that has a wanted name, unless another process has locked it, perhaps to remove it. Returns
-/// whether the name is free.
+/// Removes a leftover to free its name. If another process has locked the file, perhaps to remove it too, the file is
+/// kept. Returns whether the name is free.
 ///
 /// # Errors
-/// It cannot be removed.
+/// Fails if the file cannot be removed.
 pub(super) fn remove_one(path: &Path) -> Result<bool, FileError> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() && remove(path) == Some(true) => Ok(false),
@@ -75,7 +76,8 @@ pub(super) fn remove_one(path: &Path) -> Result<bool, FileError> {
     }
 }
 
-/// Removes a file that no process has locked. If it stays, returns whether a process has locked it.
+/// Removes a file that no process has locked. Returns `None` if nothing is left to remove; otherwise, whether another
+/// process has locked the file.
 fn remove(path: &Path) -> Option<bool> {
     let found = fs::symlink_metadata(path).ok()?;
     if !found.is_file() {
@@ -92,7 +94,7 @@ fn remove(path: &Path) -> Option<bool> {
         Err(TryLockError::WouldBlock) => return Some(true),
         Err(TryLockError::Error(_)) => return Some(false),
     }
-    // It may have been renamed or removed before it was locked.
+    // The file may have been renamed or removed before it was locked.
     let locked = file.metadata().ok().map(|found| Identity::of_file(&found));
     if fs::symlink_metadata(path).ok().map(|found| Identity::of_file(&found)) != locked {
         return None;

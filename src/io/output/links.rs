@@ -1,6 +1,6 @@
-//! The file and the directory that an output path leads to, symbolic links followed.
+//! The file and the directory of an output path, after following symbolic links.
 //!
-//! Invariant: nothing is opened, created or changed.
+//! Invariant: no file is opened, created or changed.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use super::FileError;
 
-/// Maximum links of a chain that are followed, as in Linux.
+/// Maximum number of links of a chain, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// Follows symbolic links, also to a file that does not exist yet, so that a rename replaces the file and not the link.
+/// Follows symbolic links, so that a rename replaces the file and not the link. The file need not exist yet.
 pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
     let mut target = path.to_path_buf();
     for _ in 0..=MAX_LINKS {

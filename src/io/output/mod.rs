@@ -1,20 +1,20 @@
-//! Output files that appear whole or not at all, whatever they hold and whatever ends the process.
+//! Output files that appear complete or not at all, even if the process is killed.
 //!
 //! ```text
-//! links        where a path leads
-//! Target       the file there, examined
+//! links        follows the symbolic links of an output path
+//! target       examines the file to be replaced
 //! names        the names of temporary files
-//! Temporary    the hidden, locked file beside it, until it is renamed
+//! temporary    the hidden, locked file in the target's directory, until it is renamed
 //! access       mode, owner and access control list of the file that is replaced
-//! registry     the temporary files of this process, to be removed when it ends early
-//! leftovers    temporary files of processes that had no chance to remove them
-//! whole        a file that one process writes at once
+//! registry     the temporary files of this process, which are removed if it ends early
+//! leftovers    temporary files that killed processes have left behind
+//! whole        a file that one process writes in one call
 //! ```
 //!
-//! Invariants: the target is the old file or the complete new one; write permission for the directory of the target,
-//! and for the file there, is enough to write it, and nothing is written elsewhere; the new file allows what the old
-//! one did (`access`). Deliberately absent: signal handlers, which belong to programs (they call
-//! [`remove_temporaries`]), and extended attributes.
+//! Invariants: at any time, the target is the old file or the complete new file; write permission for the target and
+//! for its directory suffices, and no other directory is written; the new file has the access rights of the old file
+//! (`access`). Deliberately absent: signal handlers, which programs install and which call [`remove_temporaries`], and
+//! extended attributes.
 
 mod access;
 mod error;

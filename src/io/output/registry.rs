@@ -1,8 +1,8 @@
-//! The temporary files of this process, so that any early end can remove them.
+//! The list of temporary files of this process. They are removed if the process ends early.
 //!
-//! Invariants: a temporary file is in the registry from before it exists until it is renamed or removed; it is created,
-//! renamed and removed under one lock. A thread that has removed all of them keeps that lock: no other thread creates
-//! or renames one until the process is gone.
+//! Invariants: a temporary file is in the list from before its creation until it is renamed or removed; files are
+//! created, renamed and removed under the lock of the list. A thread that has removed all files because the process
+//! ends keeps the lock, so no other thread creates or renames a temporary file afterwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,28 +12,28 @@ use std::time::Duration;
 
 static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// How often, and at which interval, to try a lock that another thread holds during a system call.
+/// Maximum number of attempts to take the lock. Another thread may hold it during a system call.
 const MAX_ATTEMPTS: usize = 100;
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The lock under which temporary files come and go.
+/// Takes the lock, under which temporary files are created, renamed and removed.
 pub(super) fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
-    // A list of paths is consistent after every change.
+    // The list of paths is consistent after every change, even if a thread panics.
     FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes one entry of a path from the list.
+/// Removes one entry with this path from the list.
 pub(super) fn forget(files: &mut Vec<PathBuf>, path: &Path) {
     if let Some(at) = files.iter().position(|known| known == path) {
         files.swap_remove(at);
     }
 }
 
-/// A temporary file that another process may create: while this value lives, it is removed along with those of this
-/// process.
+/// A temporary file that another process may create. While this value is alive, [`remove_temporaries`] also removes
+/// this file.
 ///
-/// Launchers kill all ranks when one has ended, so the rank that a signal reaches first removes the files of all of
-/// them.
+/// Launchers kill all ranks when one rank has ended. Therefore the first rank that receives a signal removes the files
+/// of all ranks.
 #[derive(Debug)]
 pub struct Announced(PathBuf);
 
@@ -50,24 +50,24 @@ impl Drop for Announced {
     }
 }
 
-/// Proof that the temporary files of this process are gone. Threads that would create or rename one block while this
-/// value lives.
+/// Proof that the temporary files of this process have been removed. While this value is alive, threads block when they
+/// try to create or rename a temporary file.
 #[must_use = "other threads may create temporary files again once this is dropped"]
 pub struct Removed(MutexGuard<'static, Vec<PathBuf>>);
 
 impl Removed {
-    /// Removes the files again: another process may have created one that was announced here.
+    /// Removes the files again, because another process may have created an announced file meanwhile.
     pub fn again(&self) {
         remove_all(&self.0);
     }
 }
 
-/// Removes the temporary files of this process, and those announced to it: for programs that are about to end, by a
-/// signal or an error. Cost: one system call per file.
+/// Removes the temporary files of this process, and the announced files of other processes. For programs that are about
+/// to end because of a signal or an error. Cost: one system call per file.
 ///
 /// ```no_run
 /// let removed = einsum_dist::io::output::remove_temporaries();
-/// // Still holding `removed`, so that no other thread writes on:
+/// // `removed` is still alive here, so no other thread can create or rename a file.
 /// std::process::exit(1);
 /// ```
 pub fn remove_temporaries() -> Removed {
@@ -76,9 +76,9 @@ pub fn remove_temporaries() -> Removed {
     removed
 }
 
-/// As [`remove_temporaries`], for when memory has run out: this thread may hold the lock itself, or another thread may
-/// hold it and never continue. Then the files stay. Allocates for long paths only, and never releases the lock to
-/// waiting threads.
+/// Like [`remove_temporaries`], for use when memory has run out. This thread may already hold the lock, or another
+/// thread may hold it and never continue. In these cases, the files are not removed. Allocates memory for long paths
+/// only, and never releases the lock to waiting threads.
 pub fn try_remove_temporaries() {
     std::mem::forget(tried(&FILES).map(Removed));
 }
@@ -104,7 +104,7 @@ fn tried(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec<PathBuf>>> {
 /// Removes the files of the list that exist.
 fn remove_all(files: &[PathBuf]) {
     for path in files {
-        // It may not exist yet, or another rank was faster.
+        // The file may not exist yet, or another rank may have removed it.
         let _ = fs::remove_file(path);
     }
 }

@@ -1,7 +1,7 @@
-//! Where an output path leads, and whether a file can be written there.
+//! Finds the file that an output path refers to, and checks whether it can be written.
 //!
-//! Invariant: examining a path leaves nothing behind. Only where the file system has no unnamed files can a `SIGKILL`
-//! in the middle leave an empty temporary file.
+//! Invariant: examining a path leaves no file behind. There is one exception: on a file system without unnamed files, a
+//! `SIGKILL` during the examination can leave an empty temporary file.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::ErrorKind;
@@ -17,16 +17,16 @@ use super::{FileError, registry};
 /// An output that can be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputCheck {
-    /// User and group of the file that is replaced, if the new file will have another owner: the system lets only the
-    /// administrator give files away.
+    /// User and group of the replaced file, if the new file will have another owner. Only the administrator may give a
+    /// file to another user.
     pub loses_owner: Option<(u32, u32)>,
 }
 
 /// Checks, before any work is done, whether an output of this name can be created. Leaves nothing behind.
 ///
 /// # Errors
-/// The name is that of a directory, a device, a pipe or a socket; links form a loop; the directory does not exist or
-/// cannot be written; the file is write-protected.
+/// Fails if the path is a directory, a device, a pipe or a socket; if links form a loop; if the directory does not
+/// exist or cannot be written; or if the file is write-protected.
 pub fn examine(path: &Path) -> Result<OutputCheck, FileError> {
     let target = replaceable(path)?;
     let probe = probe(path, &target)?;
@@ -35,8 +35,8 @@ pub fn examine(path: &Path) -> Result<OutputCheck, FileError> {
     Ok(OutputCheck { loses_owner: old.filter(|old| !keeps(old)).map(|old| (old.uid(), old.gid())) })
 }
 
-/// Creates a file without a name in the directory of the target; where the file system has no such files, one whose
-/// name is removed at once.
+/// Creates an unnamed file in the directory of the target. If the file system has no unnamed files, creates a named
+/// file and removes its name immediately.
 fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
     let refused = |cause| FileError::io(path, "create a file in its directory")(cause);
     let process = std::process::id();
@@ -54,7 +54,7 @@ fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
             return Ok(probe);
         }
     }
-    // A signal handler waits for this lock until the name is gone.
+    // A signal handler waits for this lock, so the process does not end before the name is removed.
     let _lock = registry::lock();
     loop {
         match OpenOptions::new().write(true).create_new(true).open(&named) {
@@ -73,13 +73,14 @@ fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
     }
 }
 
-/// The file to replace, if it may be replaced.
+/// The file to replace, or an error if it may not be replaced.
 pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
-    // Otherwise only the rename would find out, after all the work.
+    // Without this check, the rename would fail after all the work.
     if names_directory(path) {
         return Err(no_file(path));
     }
-    // A link that the system itself resolves, such as /dev/stdout, need not have a path to follow.
+    // Checks the path itself first: a link that the kernel resolves, such as /dev/stdout, need not contain a path that
+    // `followed` can follow.
     special(path, fs::metadata(path).ok().as_ref())?;
     let target = followed(path)?;
     let old = match fs::metadata(&target) {
@@ -89,7 +90,7 @@ pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
     };
     special(path, old.as_ref())?;
     if old.is_some() {
-        // A rename needs permission for the directory only, but a write-protected file should stay.
+        // A rename needs permission for the directory only, but a write-protected file must not be replaced.
         drop(OpenOptions::new().write(true).open(&target).map_err(FileError::io(path, "write"))?);
     }
     let directory = directory(&target);
@@ -126,7 +127,7 @@ fn only_owners(directory: &Metadata, old: &Metadata) -> bool {
     directory.mode() & STICKY != 0 && !me.is_root() && ![directory.uid(), old.uid()].contains(&me.as_raw())
 }
 
-/// Refuses a directory or a special file, which a rename would replace by a file.
+/// Returns an error for a directory or a special file, because a rename would replace it by a regular file.
 fn special(path: &Path, found: Option<&Metadata>) -> Result<(), FileError> {
     match found {
         Some(found) if found.is_dir() => Err(FileError::IsDirectory { path: path.to_path_buf() }),

@@ -1,9 +1,9 @@
-//! The file beside the target that is renamed to the target when it is complete.
+//! A temporary file in the directory of the target. It is renamed to the target when it is complete.
 //!
-//! One process creates it, others may open it by the same tag. Invariants: its name is hidden; it is in the target's
-//! directory (a rename does not cross file systems), within the length that the file system allows however long the
-//! target's name is, and the same for all processes that know the tag. Its creator holds its lock while it lives, so
-//! that others can distinguish it from a leftover.
+//! One process creates the file, and others may open it with the same tag. Invariants: the file is hidden, and in the
+//! target's directory because a rename cannot cross file systems; the length of its name is within the limit of the
+//! file system, however long the target's name is; all processes with the same tag compute the same name. The creator
+//! holds a lock on the file until it is renamed or removed, so other processes can distinguish it from a leftover.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind};
@@ -18,12 +18,12 @@ use super::names::beside;
 use super::target::replaceable;
 use super::{Announced, FileError, leftovers, registry};
 
-/// How often to try to create a file while a sweep of leftovers has it locked. A sweep holds the lock for an instant,
-/// unless it is descheduled.
+/// Maximum number of attempts to create a file that another process has locked in order to remove it as a leftover.
+/// That process holds the lock only briefly, unless it is descheduled.
 const MAX_ATTEMPTS: usize = 50;
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A file that does not have its final name yet. If its creator drops it, it is removed.
+/// A file that does not have its final name yet. If the creator drops this value, the file is removed.
 #[derive(Debug)]
 pub struct Temporary {
     target: PathBuf,
@@ -35,18 +35,20 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Creates the file. The tag distinguishes this run from every other.
+    /// Creates the file. The tag distinguishes this run from all others.
     ///
     /// # Errors
-    /// The target cannot be replaced, or the file cannot be created.
+    /// Fails if the target cannot be replaced, or if the file cannot be created.
     pub fn create(target: &Path, tag: &str) -> Result<Temporary, FileError> {
         let target = replaceable(target)?;
         let path = beside(&target, tag)?;
         let old = Access::of(&target);
-        // The replacement of a file that others may not read must not be readable before it has that file's mode.
+        // If the target exists, other users may not be allowed to read it. The new file is therefore private until it
+        // gets the mode of the target.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mut files = registry::lock();
-        // Registered first: memory may run out here, which ends the process.
+        // Registered before the file is created: if memory runs out here, the process ends, and the file must not be
+        // left behind.
         files.push(path.clone());
         let file = created(&path, mode).inspect_err(|_| registry::forget(&mut files, &path))?;
         drop(files);
@@ -56,7 +58,7 @@ impl Temporary {
     /// Opens the file that another process created with the same target and tag.
     ///
     /// # Errors
-    /// It does not exist, or cannot be written.
+    /// Fails if the file does not exist or cannot be written.
     pub fn open(target: &Path, tag: &str) -> Result<Temporary, FileError> {
         let target = followed(target)?;
         let path = beside(&target, tag)?;
@@ -64,11 +66,11 @@ impl Temporary {
         Ok(Temporary { target, path, file, creator: false, old: None })
     }
 
-    /// Makes this process remove, if it ends early, the file that another process is about to create with this target
-    /// and tag.
+    /// Announces the file that another process is about to create with this target and tag. If this process ends early,
+    /// it removes the file.
     ///
     /// # Errors
-    /// The target's links cannot be followed, or it is a directory.
+    /// Fails if the target's links cannot be followed, or if the target is a directory.
     pub fn announce(target: &Path, tag: &str) -> Result<Announced, FileError> {
         Ok(Announced::new(beside(&followed(target)?, tag)?))
     }
@@ -83,25 +85,25 @@ impl Temporary {
         &self.file
     }
 
-    /// Whether this process created it.
+    /// Whether this process created the file.
     pub fn is_creator(&self) -> bool {
         self.creator
     }
 
-    /// Waits until the system has stored what was written: a full disk or quota may show only now. Every process calls
-    /// this before it reports to the others that it is done.
+    /// Waits until the system has stored all written data. A full disk or an exceeded quota may be reported only here.
+    /// Every process must call this before it reports success to the others.
     ///
     /// # Errors
-    /// The disk is full, or is gone.
+    /// Fails if the disk is full or not available any more.
     pub fn flush(&self) -> Result<(), FileError> {
         self.file.sync_data().map_err(FileError::io(&self.path, "write"))
     }
 
     /// Renames the file to its target, with the mode, the access control list and, where the system allows it, the
-    /// owner of the file that it replaces. One process calls this, after all have flushed.
+    /// owner of the file that it replaces. Must be called by one process only, after all have flushed.
     ///
     /// # Errors
-    /// The file cannot be written or renamed; then it is removed.
+    /// Fails if the file cannot be written or renamed. The file is then removed.
     pub fn commit(mut self) -> Result<(), FileError> {
         self.flush()?;
         if let Some(old) = Access::of(&self.target).or_else(|| self.old.take()) {
@@ -119,19 +121,19 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         if self.creator {
             let mut files = registry::lock();
-            // Nothing can be done about a failure.
+            // A failure is ignored, because nothing can be done about it.
             let _ = fs::remove_file(&self.path);
             registry::forget(&mut files, &self.path);
         }
     }
 }
 
-/// Creates the file with its lock held.
+/// Creates the file and locks it.
 fn created(path: &Path, mode: u32) -> Result<File, FileError> {
     for _ in 0..MAX_ATTEMPTS {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path);
         let file = match file {
-            // A leftover with the same tag, or a link that someone put there: never followed.
+            // The name is taken by a leftover with the same tag, or by a link. Links are never followed.
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
                 if !leftovers::remove_one(path)? {
                     std::thread::sleep(RETRY_INTERVAL);
@@ -140,13 +142,13 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
             }
             file => file.map_err(FileError::io(path, "create"))?,
         };
-        // On a file system without locks, the file has none.
+        // On a file system without locks, the file is created without a lock.
         let locked = !matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
         let mine = file.metadata().map(|found| Identity::of_file(&found)).ok();
         if locked && mine.is_some() && fs::symlink_metadata(path).map(|found| Identity::of_file(&found)).ok() == mine {
             return Ok(file);
         }
-        // A sweep of leftovers intervened.
+        // Another process has locked or removed the file as a leftover.
         std::thread::sleep(RETRY_INTERVAL);
     }
     Err(FileError::io(path, "create")(Error::from(ErrorKind::AlreadyExists)))
@@ -156,7 +158,7 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
 mod tests {
     use super::*;
 
-    /// Imitates a sweep of leftovers that is descheduled after it has locked a file.
+    /// Imitates a process that is descheduled after it has locked a leftover in order to remove it.
     #[test]
     fn a_name_that_is_being_swept_is_waited_for() {
         let path = std::env::temp_dir().join(format!("einsum-dist-swept-{}", std::process::id()));

@@ -1,13 +1,13 @@
-//! Files that one process writes at once.
+//! Files that one process writes in one call.
 
 use std::io::Write;
 use std::path::Path;
 
 use super::{FileError, Temporary};
 
-/// Writes a whole file and replaces an existing file of that name.
+/// Writes a complete file. An existing file of the same name is replaced.
 pub fn write_whole(path: &Path, tag: &str, bytes: &[u8]) -> Result<(), FileError> {
-    // Errors show the user's name for the file, not the temporary one.
+    // Errors show the path given by the user and not the temporary path.
     let named = |error| match error {
         FileError::Io { action, cause, .. } => FileError::Io { path: path.to_path_buf(), action, cause },
         other => other,

@@ -1,4 +1,5 @@
-//! Many small products of one size, read and written in place: everything that they have in common is set up once.
+//! Many small products of equal size, read and written in place. Everything that the products have in common is set up
+//! once.
 
 use super::super::Element;
 use super::super::micro::{Call, Kernel};
@@ -6,16 +7,17 @@ use super::Arguments;
 use super::multiply::Own;
 use crate::local_plan::{Access, Axis, GemmPlan, OutAccess, RowLayout, Table, TileOffsets};
 
-/// Maximum number of register tiles of a product; for larger products the cost of starting one is negligible.
+/// Maximum number of register tiles of a product. For larger products, the cost of starting a product is negligible.
 const MAX_TILES: usize = 24;
-/// Maximum number of tiles of the products that are computed together, plus those of the product after them.
+/// Maximum number of tiles in the products that are computed together plus the product after them.
 const MAX_TILE_OFFSETS: usize = 64;
 /// Maximum number of products whose tiles are computed with one call.
 const MAX_PRODUCTS_PER_CALL: usize = 16;
-/// Bytes of the products that stay in the first-level cache from one tile to the next, if products have several tiles.
+/// Maximum bytes of the products that are computed together if products have several tiles, so that the products stay
+/// in the first-level cache from one tile to the next.
 const L1_PRODUCT_BYTES: usize = 24 << 10;
 
-/// The register tile at one place in each product: the call for the first product, and the kernel.
+/// The register tile at one position of every product: the call for the first product, and the kernel.
 #[derive(Clone, Copy)]
 struct Tile<R> {
     call: Call<R>,
@@ -26,16 +28,17 @@ struct Tile<R> {
 pub(super) struct Batch<T: Element> {
     tiles: [Option<Tile<T::Real>>; MAX_TILES],
     count: usize,
-    /// The offsets of the tiles, of `products_per_call` products and the one after: those of the first tile, then those
-    /// of the second, and so on.
+    /// The offsets of all tiles, in the order of the tiles. A tile has one entry for each of `products_per_call`
+    /// products, and one for the product after them.
     tile_offsets: [TileOffsets; MAX_TILE_OFFSETS],
     /// The number of products to compute together.
     pub products_per_call: usize,
 }
 
 impl<T: Element> Batch<T> {
-    /// Returns `None` if products are not read and written in place, have more than one box or [`MAX_TILES`] tiles, or
-    /// are fewer than 4, or if rows do not form vectors in out. `inner`: the strides from one product to the next.
+    /// Prepares the calls. `inner` are the strides from one product to the next. Returns `None` if products are not
+    /// read and written in place, if a product has more than one box or more than [`MAX_TILES`] tiles, if there are
+    /// fewer than 4 products, or if rows do not form vectors in out.
     pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>, inner: [isize; 3]) -> Option<Self> {
         let in_place = plan.access == [Access::InPlace; 2] && plan.out == OutAccess::Direct && plan.slab.size == 1;
         let one_box = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() == 1);
@@ -97,8 +100,8 @@ impl<T: Element> Batch<T> {
         Some(batch)
     }
 
-    /// Computes `count` products. The offsets lead from the first elements of the tensors to those of the first
-    /// product.
+    /// Computes `count` products. The offsets are the distances from the first elements of the tensors to the first
+    /// elements of the first product.
     ///
     /// # Safety
     /// The offsets are those of one of the plan's products, and the other `count - 1` products follow it at the inner
@@ -117,7 +120,7 @@ impl<T: Element> Batch<T> {
                 out: tile.call.out.wrapping_offset(out * parts),
                 ..tile.call
             };
-            // SAFETY: the caller's promise, as the call for the first product is offset to the others; the plan
+            // SAFETY: guaranteed by the caller: the offsets lead from the first product to the others. The plan
             // outlives the batch.
             unsafe { (tile.kernel)(&call, &tile_offsets[..count]) };
         }

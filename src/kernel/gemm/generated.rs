@@ -1,18 +1,19 @@
 //! Register tiles by LIBXSMM, which multiplies column-major matrices.
 //!
-//! Products that are added onto out go through a register tile in memory: LIBXSMM would start its sums with out's
-//! values, so chains of additions would continue from one box of the depth to the next, without limit. Plain loops
-//! multiply tiles that LIBXSMM cannot (a leading dimension below its extent, no unit stride in right, no code for the
-//! shape), so every plan can run.
+//! A product that is added to out is first written to a register tile in memory. LIBXSMM would otherwise start its sums
+//! with the values of out, and chains of additions would continue through all boxes of the depth.
+//!
+//! LIBXSMM does not support all tiles: a leading dimension may be below its extent, right may have no stride of 1, or
+//! there may be no code for the shape. Plain loops multiply these tiles, so every plan can run.
 
 use super::super::Element;
 use super::super::micro::Call;
 use super::super::xsmm::Tile;
 
-/// Sizes of a product and its three leading dimensions, and whether right is stored by rows.
+/// Sizes of a product and its three leading dimensions, and whether right is row-major.
 type Shape = ([usize; 3], [usize; 3], bool);
 
-/// A shape, and its code, if LIBXSMM has any.
+/// A shape, and the code that LIBXSMM has for it, if any.
 type CachedTile<R> = (Shape, Option<Tile<R>>);
 
 /// A cache of the code for the most recent shapes.
@@ -31,7 +32,7 @@ impl<T: Element> Generated<T> {
     #[inline(always)]
     fn get(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) -> Option<Tile<T::Real>> {
         let column = if self.packed { 1 } else { call.right_column };
-        // Right is column-major if the elements of a column are contiguous, row-major if those of a row are.
+        // Right is column-major if the elements of a column are contiguous, and row-major if the elements of a row are.
         let (by_rows, right) = if call.right_step == 1 && !self.packed {
             (false, if columns == 1 { call.depth as isize } else { column })
         } else if column == 1 || columns == 1 {
@@ -70,7 +71,7 @@ impl<T: Element> Generated<T> {
             return false;
         }
         let Some(tile) = self.get(call, columns, lead) else { return false };
-        // SAFETY: the caller's promise; the code is for these sizes and strides.
+        // SAFETY: guaranteed by the caller; the code is for these sizes and strides.
         unsafe { tile.call(call.left, call.right, call.out.offset(offsets[0])) };
         true
     }
@@ -82,7 +83,7 @@ impl<T: Element> Generated<T> {
     pub unsafe fn tile(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) {
         let out = call.out;
         let alpha = call.alpha[0];
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if let Some(tile) = self.get(call, columns, lead) {
                 tile.call(call.left, call.right, out);

@@ -1,8 +1,7 @@
-//! Executes contractions as matrix products: packs boxes, multiplies panels and stores tiles, as planned by a
-//! [`GemmPlan`].
+//! Executes a [`GemmPlan`], which is a contraction as matrix products: packs boxes, multiplies panels and stores tiles.
 //!
 //! Shares of the grid write disjoint boxes of out, or of partial sums that are added to out in a fixed order at the
-//! end. Each share packs into its own part of the workspace and waits for no other share.
+//! end. Each share packs into its own part of the workspace and never waits for another share.
 
 mod batch;
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -24,7 +23,8 @@ use super::pointer::{Const, Mut};
 use crate::local_plan::{GemmPlan, Isa, KernelFamily};
 use share::GemmShare;
 
-/// The tensors and factors of one run, in the plan's order: rows' operand, columns' operand, out.
+/// The tensors and factors of one run. The operands are in the order of the plan: the rows' operand, then the columns'
+/// operand.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<T> {
     pub operands: [Const<T>; 2],
@@ -34,9 +34,10 @@ pub(super) struct Arguments<T> {
 }
 
 /// # Safety
-/// The plan is for the tensors to whose first elements `arguments` points: all its offsets may be read in the operands
-/// and written in out. No other code accesses out, and out is initialised unless beta is 0. `workspace` has as many
-/// elements as the plan requires. The instruction set and the kernel family are available, and those of the plan.
+/// `arguments` points to the first elements of the tensors that the plan was made for: all offsets of the plan may be
+/// read in the operands and written in out. No other code accesses out, and out is initialised unless beta is 0.
+/// `workspace` has the number of elements that the plan requires. The instruction set and the kernel family are those
+/// of the plan, and are available.
 pub(super) unsafe fn run<T: Element>(
     plan: &GemmPlan,
     isa: Isa,
@@ -48,13 +49,13 @@ pub(super) unsafe fn run<T: Element>(
     let each: usize = plan.share_elements().iter().sum();
     let (workspace, partials) = workspace.split_at_mut(shares * each);
     let deep = Deep { plan, isa, family, arguments, partials: Mut(partials.as_mut_ptr()) };
-    // SAFETY: the caller's promise; the workspace has room for all partial sums.
+    // SAFETY: guaranteed by the caller; the workspace is large enough for all partial sums.
     unsafe { deep.run(0..plan.depth.boxes(), 0, workspace) };
 }
 
-/// A sum over depth boxes. The range is halved until few boxes are left, which are added one after the other. So
-/// rounding errors grow with the logarithm of the number of boxes (N. J. Higham, Accuracy and Stability of Numerical
-/// Algorithms, 2nd edition, section 4.2).
+/// A sum over depth boxes, which are ranges of the summed dimensions. The list of boxes is halved recursively until few
+/// boxes are left, which are added one after the other. Rounding errors therefore grow with the logarithm of the number
+/// of boxes (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
 struct Deep<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
@@ -64,12 +65,12 @@ struct Deep<'a, T: Element> {
 }
 
 impl<T: Element> Deep<'_, T> {
-    /// The element of a partial sum that corresponds to out's first element.
+    /// A pointer to the element of a partial sum that corresponds to the first element of out.
     fn partial(&self, number: usize) -> *mut T {
         self.partials.at((number * self.plan.partial_elements() + self.plan.partial.first) as isize)
     }
 
-    /// The destination of a level and its beta: out for level 0; for the others, the level's partial sum, which is
+    /// The destination of a level, and the beta for it. Level 0 is out; every other level is a partial sum, which is
     /// overwritten.
     fn target(&self, level: usize) -> (*mut T, T) {
         match level {
@@ -79,14 +80,14 @@ impl<T: Element> Deep<'_, T> {
     }
 
     /// # Safety
-    /// As for [`run`], with depth boxes of the plan and a level that it has.
+    /// As for [`run`], with depth boxes and a level of the plan.
     unsafe fn run(&self, depth: Range<usize>, level: usize, workspace: &mut [T]) {
         if depth.len() <= self.plan.leaf {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe { self.leaf(&depth, level, workspace) };
         }
         let middle = depth.start + depth.len().div_ceil(2);
-        // SAFETY: the caller's promise: the plan has a level for each time that its depth is halved.
+        // SAFETY: guaranteed by the caller; the plan has one level for each halving of the depth.
         unsafe {
             self.run(depth.start..middle, level, workspace);
             self.run(middle..depth.end, level + 1, workspace);
@@ -105,8 +106,8 @@ impl<T: Element> Deep<'_, T> {
                 0 => Arguments { out: target, beta, ..arguments },
                 part => Arguments { out: Mut(self.partial(part - 1)), beta: T::ZERO, ..arguments },
             };
-            // SAFETY: the caller's promise; shares write disjoint elements of out or of a partial sum, which has room
-            // for all of out's layout, and each share has its own part of the workspace.
+            // SAFETY: guaranteed by the caller; shares write disjoint elements of out or of a partial sum, a partial
+            // sum covers the layout of out, and each share has its own part of the workspace.
             unsafe { GemmShare::new(plan, isa, family, arguments, workspace).run(number, depth) }
         };
         let shares = plan.grid.shares();
@@ -123,13 +124,13 @@ impl<T: Element> Deep<'_, T> {
         }
     }
 
-    /// Adds a partial sum onto out or onto another partial sum.
+    /// Adds a partial sum to out or to another partial sum.
     ///
     /// # Safety
     /// Both are initialised, and no other thread accesses them.
     unsafe fn merge(&self, from: *mut T, to: *mut T) {
         if let Some(merge) = &self.plan.merge {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { permute(merge, self.isa, from, to, Factors::PLUS) };
         }
     }

@@ -4,7 +4,7 @@ use super::super::Element;
 use super::super::micro::{Call, Kernel};
 use crate::local_plan::{Isa, KernelFamily, TileOffsets};
 
-/// The code for register tiles, cached by their size.
+/// The code for register tiles, cached by the size of the tile.
 pub(super) enum Multiply<T: Element> {
     Own(Own<T>),
     #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -12,8 +12,8 @@ pub(super) enum Multiply<T: Element> {
 }
 
 impl<T: Element> Multiply<T> {
-    /// Selects the code for tiles of at most `vectors` by `columns`. `packed`: whether the columns of right are
-    /// contiguous.
+    /// Selects the code for tiles of at most `vectors` by `columns`. `packed`: whether the right operand is packed into
+    /// panels.
     pub fn new(isa: Isa, family: KernelFamily, packed: bool, [vectors, columns]: [usize; 2]) -> Self {
         match family {
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -29,7 +29,7 @@ impl<T: Element> Multiply<T> {
     #[inline(always)]
     pub unsafe fn compute_tiles(&mut self, call: &Call<T::Real>, columns: usize, tile_offsets: &[TileOffsets]) -> bool {
         match self {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Multiply::Own(own) => unsafe { own.call(call, columns, tile_offsets) },
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
             Multiply::Xsmm(_) => return false,
@@ -49,7 +49,7 @@ impl<T: Element> Multiply<T> {
                 false
             }
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Multiply::Xsmm(generated) => unsafe { generated.direct(call, columns) },
         }
     }
@@ -61,13 +61,13 @@ impl<T: Element> Multiply<T> {
     #[inline(always)]
     pub unsafe fn tile(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) {
         match self {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Multiply::Own(own) => unsafe {
                 let _ = lead;
                 own.call(call, columns, &[TileOffsets::dense(own.lanes)]);
             },
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Multiply::Xsmm(generated) => unsafe { generated.tile(call, columns, lead) },
         }
     }
@@ -77,7 +77,7 @@ impl<T: Element> Multiply<T> {
 pub(super) struct Own<T: Element> {
     isa: Isa,
     packed: bool,
-    /// Indexed by the number of vectors and of columns, each minus one.
+    /// The kernels found so far, indexed by the numbers of vectors and columns, each minus one.
     found: [[Option<Kernel<T::Real>>; 16]; 3],
     /// Real numbers in a vector.
     lanes: usize,
@@ -101,7 +101,7 @@ impl<T: Element> Own<T> {
     #[inline(always)]
     unsafe fn call(&mut self, call: &Call<T::Real>, columns: usize, tile_offsets: &[TileOffsets]) {
         let kernel = self.get(call, columns);
-        // SAFETY: the caller's promise; the kernel has the vectors and columns of the call.
+        // SAFETY: guaranteed by the caller; the kernel has the vectors and columns of the call.
         unsafe { kernel(call, tile_offsets) }
     }
 

@@ -1,7 +1,7 @@
 //! Packs a box of an operand into panels. A panel has a fixed number of rows, which are contiguous for each step of the
 //! sum.
 //!
-//! Before: a 3 x 2 box with a row stride of 10 and contiguous steps of the sum. After: panels of 2 rows.
+//! Example: a 3 x 2 box with a row stride of 10 and contiguous steps of the sum is packed into panels of 2 rows.
 //! ```text
 //! 0 1 | 10 11 | 20 21   ->   0 10 | 1 11    20 _ | 21 _
 //! ```
@@ -25,13 +25,13 @@ pub(super) struct Pack<'a, T> {
     /// Offsets of the rows (columns, for the columns' operand).
     pub rows: &'a Table,
     pub depth: &'a Table,
-    /// The index of this operand among the two tensors of the depth's table.
+    /// The index of this operand in the arrays of `depth`, which describe both operands.
     pub operand: usize,
     /// Rows in a panel.
     pub panel: usize,
     pub to: *mut T,
-    /// The number of boxes, one per index of the slab; then the distance from one to the next, in the tensor and in the
-    /// panels.
+    /// The number of boxes: one per index of the slab, a batch dimension whose indices are packed together. The next
+    /// two fields are the distances between these boxes, in the tensor and in the panels.
     pub slabs: usize,
     pub slab_stride: isize,
     pub slab_panels: usize,
@@ -41,11 +41,11 @@ impl<T: Element> Body for Pack<'_, T> {
     type Output = ();
 
     /// # Safety
-    /// All offsets of the tables and slabs may be read, relative to `from`; `to` has room for whole panels of each
-    /// slab.
+    /// All elements at the offsets of the tables and slabs, relative to `from`, may be read. `to` has space for
+    /// complete panels of each slab.
     #[inline(always)]
     unsafe fn run<S: Both>(self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if self.by == PackBy::Slab {
                 self.slab::<S>();
@@ -67,7 +67,7 @@ impl<T: Element> Body for Pack<'_, T> {
 }
 
 impl<T: Element> Pack<'_, T> {
-    /// The offset in the panels of a row's element for a step of the sum.
+    /// The offset in the panels of the element at a row and a step of the sum.
     #[inline(always)]
     fn place(&self, row: usize, step: usize) -> usize {
         let (panel, lane) = self.rows.panel_of(row, self.panel);
@@ -76,8 +76,8 @@ impl<T: Element> Pack<'_, T> {
 
     /// The number of rows from `row` on that are evenly spaced and in one panel, and their stride.
     ///
-    /// This is a function rather than a loop that calls a closure: vector code inside closures is compiled without the
-    /// instruction set.
+    /// Callers loop over pieces themselves and pass no closure, because vector code inside a closure would be compiled
+    /// without the instruction set.
     #[inline(always)]
     fn piece(&self, row: usize) -> (usize, isize) {
         let (panel, lane) = self.rows.panel_of(row, self.panel);
@@ -96,7 +96,7 @@ impl<T: Element> Pack<'_, T> {
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
             let to = self.to.wrapping_add(self.place(row, 0));
             let panels = if len == self.panel { self.dense_panels(row) } else { 0 };
-            // SAFETY: the caller's promise: rows and steps of the box.
+            // SAFETY: guaranteed by the caller for rows and steps of the box.
             unsafe {
                 if panels > 1 {
                     self.panels_of_rows::<S>(steps, from, to, panels);
@@ -109,21 +109,21 @@ impl<T: Element> Pack<'_, T> {
         }
     }
 
-    /// The number of whole panels, from a row on, whose rows are all contiguous.
+    /// The number of complete panels from a row on whose rows are all contiguous.
     #[inline(always)]
     fn dense_panels(&self, row: usize) -> usize {
         let (len, stride) = self.rows.run(0, row, self.rows.run - row % self.rows.run);
         if stride == 1 { len / self.panel } else { 0 }
     }
 
-    /// Packs several panels at once: for each step, their rows are one contiguous stretch.
+    /// Packs several panels together. For each step, the rows of all of them are one contiguous stretch.
     ///
     /// # Safety
-    /// As for `run`, with `panels` whole panels whose rows are contiguous.
+    /// As for `run`, with `panels` complete panels whose rows are contiguous.
     #[inline(always)]
     unsafe fn panels_of_rows<S: Both>(&self, steps: &[isize], from: *const T, to: *mut T, panels: usize) {
         let distance = steps.len() * self.panel;
-        // Constant lengths become vector moves.
+        // The compiler turns copies of constant length into vector moves.
         macro_rules! copy {
             ($copy:path, $len:expr) => {
                 for (step, &offset) in steps.iter().enumerate() {
@@ -140,7 +140,7 @@ impl<T: Element> Pack<'_, T> {
             };
         }
         use std::ptr::copy_nonoverlapping as copy;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.panel {
                 4 => copy!(copy, 4),
@@ -161,7 +161,7 @@ impl<T: Element> Pack<'_, T> {
     /// As for `run`, with `len` rows of one panel, `stride` apart.
     #[inline(always)]
     unsafe fn run_of_rows<S: Both>(&self, steps: &[isize], from: *const T, to: *mut T, len: usize, stride: isize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if stride != 1 {
                 for (step, &offset) in steps.iter().enumerate() {
@@ -171,7 +171,7 @@ impl<T: Element> Pack<'_, T> {
                 }
                 return;
             }
-            // Constant lengths become vector moves.
+            // The compiler turns copies of constant length into vector moves.
             macro_rules! copy {
                 ($len:expr) => {
                     for (step, &offset) in steps.iter().enumerate() {
@@ -214,7 +214,7 @@ impl<T: Element> Pack<'_, T> {
             let (len, stride) = self.piece(row);
             next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
-            // Rows that leave out no cache line between them are prefetched as one stretch.
+            // Rows without an unused cache line between them are prefetched as one stretch.
             let line = CACHE_LINE / size_of::<T>();
             let dense = stride.unsigned_abs() <= neighbours.max(line);
             let (stretches, length) =
@@ -230,11 +230,11 @@ impl<T: Element> Pack<'_, T> {
                     for stretch in 0..stretches {
                         let start = soon.wrapping_offset(stretch as isize * stride);
                         (0..length - 1).step_by(line).for_each(|at| prefetch(start.wrapping_add(at)));
-                        // The last element is on one more line if the stretch does not start at a line.
+                        // The last element is on an additional cache line if the stretch does not start at one.
                         prefetch(start.wrapping_add(length - 1));
                     }
                 }
-                // SAFETY: the caller's promise: rows and steps of the box.
+                // SAFETY: guaranteed by the caller for rows and steps of the box.
                 unsafe {
                     let (from, to) = (from.wrapping_offset(steps[step]), self.to.add(self.place(row, step)));
                     transpose_tile::<S, T>(from, stride, to, (distance * self.panel) as isize, len, neighbours);
@@ -250,7 +250,8 @@ impl<T: Element> Pack<'_, T> {
         const SIDE: usize = 16;
         let Some((distance, neighbours)) = self.rows.unit[0] else { return };
         let steps = &self.depth.offsets[self.operand];
-        // Neighbours have the same lane: they are whole runs apart, or whole panels of the only run.
+        // Neighbours have the same lane in their panels if the distance between them is a multiple of the run, or if
+        // there is only one run and the distance is a multiple of a panel.
         let one_run = self.rows.run == self.rows.len();
         let whole_panels = distance.is_multiple_of(self.rows.run) || (one_run && distance.is_multiple_of(self.panel));
         let mut tile = [T::ZERO; SIDE * SIDE];
@@ -264,7 +265,7 @@ impl<T: Element> Pack<'_, T> {
                 let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
                 for (step, &offset) in steps.iter().enumerate() {
                     let from = from.wrapping_offset(offset);
-                    // SAFETY: the caller's promise: rows and steps of the box. The tile has room for 16 times 16.
+                    // SAFETY: guaranteed by the caller for rows and steps of the box. The tile has 16 x 16 elements.
                     unsafe {
                         if whole_panels {
                             let to = self.to.add(self.place(row, step));
@@ -306,7 +307,7 @@ impl<T: Element> Pack<'_, T> {
             next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
             for (step, &offset) in steps.iter().enumerate() {
-                // SAFETY: the caller's promise: rows, steps and slabs of the box.
+                // SAFETY: guaranteed by the caller for rows, steps and slabs of the box.
                 unsafe {
                     let to = self.to.add(self.place(row, step));
                     let panels = self.slab_panels as isize;
@@ -322,7 +323,7 @@ impl<T: Element> Pack<'_, T> {
     unsafe fn elements(self) {
         for (row, &row_offset) in self.rows.offsets[0].iter().enumerate() {
             let from = self.from.wrapping_offset(row_offset);
-            // SAFETY: the caller's promise: rows and steps of the box.
+            // SAFETY: guaranteed by the caller for rows and steps of the box.
             unsafe {
                 let to = self.to.add(self.place(row, 0));
                 for (step, &offset) in self.depth.offsets[self.operand].iter().enumerate() {
@@ -345,7 +346,7 @@ impl<T: Element> Pack<'_, T> {
             for slab in 0..self.slabs {
                 for step in 0..self.depth.len() {
                     let at = slab * self.slab_panels + self.place(first, step) + panel.len;
-                    // SAFETY: the padding of a panel, which is inside the room of `to`.
+                    // SAFETY: the padding of a panel is inside the space at `to`.
                     unsafe { std::slice::from_raw_parts_mut(self.to.add(at), self.panel - panel.len).fill(T::ZERO) };
                 }
             }

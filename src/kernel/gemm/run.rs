@@ -6,14 +6,14 @@ use super::super::Element;
 use super::super::simd::{Blend, Both, Merge, Plus, Put, Real, Simd};
 use crate::dtype::Dtype;
 
-/// Merges `len` reals into others.
+/// Merges `len` contiguous reals at `from` into those at `to`.
 ///
 /// # Safety
-/// The instruction set is available; `len` reals on both sides may be accessed as `merge` requires.
+/// The instruction set is available; `len` reals at `from` and at `to` may be accessed as `merge` requires.
 #[inline(always)]
 unsafe fn merge_run<S: Simd<R>, R: Real>(from: *const R, to: *mut R, len: usize, merge: impl Merge<R>) {
     let whole = len / S::LANES * S::LANES;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         for at in (0..whole).step_by(S::LANES) {
             merge.all::<S>(to.add(at), S::load(from.add(at)));
@@ -31,7 +31,7 @@ unsafe fn merge_run<S: Simd<R>, R: Real>(from: *const R, to: *mut R, len: usize,
 #[inline(always)]
 pub(super) unsafe fn copy_run<S: Both, T: Element>(from: *const T, to: *mut T, len: usize) {
     // Elements of 4 bytes are moved as `f32`, all others as `f64`: moves preserve every bit.
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if size_of::<T>() == 4 {
             merge_run::<S, f32>(from.cast(), to.cast(), len, Put);
@@ -49,7 +49,7 @@ pub(super) unsafe fn copy_run<S: Both, T: Element>(from: *const T, to: *mut T, l
 #[inline(always)]
 pub(super) unsafe fn add_run<S: Both, T: Element>(from: *const T, beta: T, to: *mut T, len: usize) {
     let Complex { re, im } = beta.to_c64();
-    // SAFETY: the caller's promise; an element consists of one or two reals of the type that its dtype names.
+    // SAFETY: guaranteed by the caller; an element consists of one or two reals of the type that its dtype names.
     unsafe {
         if beta == T::ZERO {
             return copy_run::<S, T>(from, to, len);

@@ -1,7 +1,8 @@
-//! Computes the boxes of one share.
+//! Computes the boxes of one thread's share.
 //!
-//! Loops over batches, column boxes, depth boxes and row boxes, in this order. A packed box is reused for as long as
-//! the loops stay on it, but only within one run, so new data is never mistaken for old.
+//! The loops over batches, column boxes, depth boxes and row boxes are nested in this order, from outermost to
+//! innermost. A packed box is reused while successive iterations need the same box, but only within one run: the next
+//! run may have new data.
 
 use std::ops::Range;
 
@@ -18,23 +19,23 @@ use crate::local_plan::{
     Access, BoxAt, CACHE_LINE, GemmPlan, Group, Isa, KernelFamily, MAX_COLUMNS, OutAccess, Panel, RowLayout, Table,
 };
 
-/// The prefetch distance, in steps, of an operand that is read in place, as its steps may be far apart.
+/// The prefetch distance, in steps, of an operand that is read in place. Its steps may be far apart in memory.
 const PREFETCH_STEPS: isize = 8;
 
 /// The location of one operand of a box, and its strides in elements.
 #[derive(Clone, Copy)]
 struct Panels<T> {
     start: *const T,
-    /// From one panel to the next, if panels are packed; otherwise 0.
+    /// The distance from one panel to the next if panels are packed, and 0 otherwise.
     panel: usize,
-    /// From one step of the sum to the next.
+    /// The distance from one step of the sum to the next.
     step: isize,
-    /// From one row (column) to the next, if it is read in place.
+    /// The distance from one row (column) to the next, if the operand is read in place.
     across: isize,
     slab: isize,
 }
 
-/// The product of one box. `call` has everything that does not depend on the tile.
+/// The product of one box. `call` contains the arguments that do not depend on the tile.
 struct Product<'a, T: Element> {
     call: Call<T::Real>,
     right: Panels<T>,
@@ -48,12 +49,12 @@ pub(super) struct GemmShare<'a, T: Element> {
     arguments: Arguments<T>,
     /// Parts of the workspace: packed rows, packed columns, copy of out, register tile.
     parts: [*mut T; 4],
-    /// The box that the packed rows hold: batch, depth box, row box.
+    /// The box whose rows are packed at the moment: batch, depth box, row box.
     held: Option<[usize; 3]>,
     multiply: Multiply<T>,
-    /// Whether out is written past the caches.
+    /// Whether stores to out bypass the caches.
     streams: bool,
-    /// Offsets of the columns of the register tile, and of the copy of out.
+    /// Offsets of the columns in the register tile, and in the copy of out.
     columns: [[isize; MAX_COLUMNS]; 2],
 }
 
@@ -96,7 +97,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             let mut batch = batches.start;
             while batch < batches.end {
                 let count = products.products_per_call.min(extent - batch % extent).min(batches.end - batch);
-                // SAFETY: these are the offsets of a batch; the others follow it in the same loop.
+                // SAFETY: these are the offsets of a batch; the other batches follow it in the innermost loop.
                 unsafe { products.run(self.batch(batch).0, count) };
                 batch += count;
             }
@@ -109,7 +110,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
                 for step in steps.clone() {
                     let depth = plan.depth.at(step);
                     let beta = if step == steps.start { self.arguments.beta } else { T::ONE };
-                    // SAFETY: boxes of the plan.
+                    // SAFETY: all boxes are boxes of the plan.
                     unsafe {
                         let right = self.columns(start[1], cols, depth, slabs);
                         for row in rows.clone() {
@@ -136,7 +137,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// The offsets of a batch, and the number of its indices of the slab.
+    /// The offsets of a batch, and the number of slab indices in the batch.
     fn batch(&self, batch: usize) -> ([isize; 3], usize) {
         let (slab, mut start) = (self.plan.slab, [0; 3]);
         let mut rest = batch;
@@ -150,18 +151,19 @@ impl<'a, T: Element> GemmShare<'a, T> {
     }
 
     /// # Safety
-    /// The boxes are the plan's, and `start` is the offset of a batch.
+    /// The boxes are boxes of the plan, and `start` is the offset of a batch.
     unsafe fn columns(&mut self, start: isize, cols: BoxAt, depth: BoxAt, slabs: usize) -> Panels<T> {
         let from = self.arguments.operands[1].at(start + cols.start[0] + depth.start[1]);
         match self.plan.access[1] {
             Access::InPlace => self.in_place(1, from, cols.table, depth.table),
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             Access::Packed(_) => unsafe { self.pack(1, from, cols.table, depth.table, slabs) },
         }
     }
 
     /// # Safety
-    /// The boxes are the plan's, `start` is the offset of a batch, and `names` identifies these boxes and no others.
+    /// The boxes are boxes of the plan, `start` is the offset of a batch, and `names` identifies these boxes and no
+    /// others.
     unsafe fn rows(&mut self, start: isize, rows: BoxAt, depth: BoxAt, slabs: usize, names: [usize; 3]) -> Panels<T> {
         let from = self.arguments.operands[0].at(start + rows.start[0] + depth.start[0]);
         if self.plan.access[0] == Access::InPlace {
@@ -171,7 +173,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             return self.panels(0, depth.table.len());
         }
         self.held = Some(names);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.pack(0, from, rows.table, depth.table, slabs) }
     }
 
@@ -189,7 +191,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
     }
 
     /// # Safety
-    /// The tables' offsets may be read, relative to `from`, in all slabs.
+    /// The elements at the tables' offsets from `from` may be read in all slabs.
     unsafe fn pack(&self, operand: usize, from: *const T, rows: &Table, depth: &Table, slabs: usize) -> Panels<T> {
         let Access::Packed(by) = self.plan.access[operand] else { unreachable!("only packed operands are packed") };
         let panels = self.panels(operand, depth.len());
@@ -205,12 +207,12 @@ impl<'a, T: Element> GemmShare<'a, T> {
             slab_stride: self.plan.slab.dim.strides[operand],
             slab_panels: panels.slab as usize,
         };
-        // SAFETY: the caller's promise; the workspace has room for the longest boxes in whole panels.
+        // SAFETY: guaranteed by the caller; the workspace is large enough for the longest boxes in complete panels.
         unsafe { dispatch(self.isa, pack) };
         panels
     }
 
-    /// Computes the product of one box through a dense copy of out.
+    /// Computes the product of one box in a dense buffer, and merges the buffer into out.
     ///
     /// # Safety
     /// As for [`GemmShare::product`], with all slabs of out.
@@ -228,7 +230,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         let plan = self.plan;
         let buffer = self.parts[2];
         let shapes = boxes.map(|at| at.shape);
-        // SAFETY: the caller's promise; the buffer has room for the longest box of each slab.
+        // SAFETY: guaranteed by the caller; the buffer is large enough for the longest box of each slab.
         unsafe {
             for i in 0..slabs {
                 let start = buffer.add(i * plan.buffer_elements());
@@ -239,11 +241,11 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Computes the product of one box, into out or a dense copy of it.
+    /// Computes the product of one box, into out or into a dense copy of the box.
     ///
     /// # Safety
-    /// The panels hold the box, or point to it in place; relative to `out`, the plan's offsets may be written, and
-    /// those elements are initialised unless beta is 0.
+    /// The panels contain the operands of the box, or point to them in place. The elements at the plan's offsets from
+    /// `out` may be written, and are initialised unless beta is 0.
     unsafe fn product(
         &mut self,
         left: Panels<T>,
@@ -278,7 +280,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         let product = Product { call, right, beta, boxes };
         let groups = &plan.row_tiles(boxes[0].shape).groups;
         let cols = plan.col_panels(boxes[1].shape);
-        // SAFETY: the caller's promise: all panels of the box.
+        // SAFETY: guaranteed by the caller for all panels of the box.
         unsafe {
             if plan.columns_inside {
                 for group in groups {
@@ -298,7 +300,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
     /// Computes the tiles of a group of row panels and one column panel.
     ///
     /// # Safety
-    /// As for [`GemmShare::product`]; the panels are those of its boxes.
+    /// As for [`GemmShare::product`]; the panels are panels of the product's boxes.
     unsafe fn tiles(&mut self, product: &Product<'_, T>, group: Group, col: Panel) {
         let plan = self.plan;
         let buffered = plan.out == OutAccess::Buffered;
@@ -318,12 +320,12 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
         let tiles = plan.row_tiles(product.boxes[0].shape);
         let tile_offsets = &tiles.tile_offsets[group.first..group.first + group.count];
-        // SAFETY: the caller's promise; the register tile has room for a panel's rows and columns.
+        // SAFETY: guaranteed by the caller; the register tile is large enough for the rows and columns of a panel.
         unsafe {
             if group.layout != RowLayout::Scattered && self.multiply.compute_tiles(&call, col.len, tile_offsets) {
                 return;
             }
-            // The call is modified in place: a copy would stall on the stores into it just before.
+            // The call is modified in place: copying it would stall on the preceding stores into it.
             let (left, out, columns_of_out) = (call.left, call.out, call.columns);
             for (at, tile_offset) in tile_offsets.iter().enumerate() {
                 call.left = left.wrapping_offset(at as isize * call.left_next + tile_offset.left);

@@ -1,11 +1,11 @@
-//! Merges a register tile in memory into out, for rows that do not form vectors there.
+//! Merges a register tile in memory into out, for rows that do not form vectors in out.
 
 use super::super::Element;
 use super::super::simd::{Body, Both};
 use super::run::add_run;
 use crate::local_plan::Table;
 
-/// A tile whose columns are `panel` elements apart, and its place in out.
+/// A tile whose columns are `panel` elements apart, and its position in out.
 pub(super) struct Store<'a, T> {
     pub tile: *const T,
     pub panel: usize,
@@ -32,7 +32,7 @@ impl<T: Element> Body for Store<'_, T> {
             let (len, stride) = self.rows.run(1, self.first + row, self.count - row);
             let to = self.out.wrapping_offset(self.rows.offsets[1][self.first + row]);
             for (column, &offset) in self.columns.iter().enumerate() {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     let tile = self.tile.add(column * self.panel + row);
                     let to = to.wrapping_offset(offset);

@@ -1,14 +1,15 @@
-//! Transposes a matrix of elements while it is packed, as the real numbers that elements consist of.
+//! Transposes a matrix of elements while it is packed. Elements are moved as the real numbers that they consist of.
 
 use crate::dtype::Dtype;
 use crate::kernel::Element;
 use crate::kernel::simd::{Both, Size, transpose_squares};
 
-/// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`. It is fastest if
-/// both are multiples of the number of elements in a vector. Strides are in elements.
+/// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`. Fastest if
+/// `rows` and `cols` are multiples of the number of elements in a vector. Strides are in elements.
 ///
 /// # Safety
-/// The instructions are available; the elements of `from` may be read and those of `to` written; they do not overlap.
+/// The instructions are available. The elements of `from` may be read, and the elements of `to` may be written. Source
+/// and destination do not overlap.
 #[inline(always)]
 pub(super) unsafe fn transpose_tile<S: Both, T: Element>(
     from: *const T,
@@ -19,7 +20,7 @@ pub(super) unsafe fn transpose_tile<S: Both, T: Element>(
     cols: usize,
 ) {
     let size = Size { rows, cols };
-    // SAFETY: the caller's promise; an element consists of one or two reals of the type that its dtype names.
+    // SAFETY: guaranteed by the caller; an element consists of one or two reals of the type that its dtype names.
     unsafe {
         match T::DTYPE {
             Dtype::Float32 => transpose_squares::<S, f32, 1>(from.cast(), from_stride, to.cast(), to_stride, size),
@@ -54,7 +55,7 @@ mod tests {
             let start = |stride: isize, count: usize| (-stride * (count as isize - 1)).max(0) as usize;
             let from = self.from[start(self.strides[0], rows)..].as_ptr();
             let to = self.to[start(self.strides[1], cols)..].as_mut_ptr();
-            // SAFETY: the slices hold as many rows as the test made room for.
+            // SAFETY: the slices contain all rows and columns of the sizes and strides.
             unsafe { transpose_tile::<S, T>(from, self.strides[0], to, self.strides[1], rows, cols) }
         }
     }

@@ -1,4 +1,4 @@
-//! Long sums: each block is summed into a buffer, and halves of the blocks are added to halves.
+//! Long sums: each block is summed into a buffer, and the sums of the blocks are added pairwise, in a binary tree.
 //!
 //! Invariants: the order of additions depends on the plan only; a buffer is written before it is read.
 
@@ -9,23 +9,23 @@ use super::{add, nest};
 use crate::kernel::Element;
 use crate::local_plan::{Isa, Nest, SumBlocks};
 
-/// The sum of one share.
+/// The sum of one thread's share.
 pub(super) struct Sum<'a, T> {
     pub blocks: &'a SumBlocks,
-    /// The nest of all blocks, except for shorter ones.
+    /// The nest of all blocks, except for shorter blocks at the end of the cut loop.
     pub nest: &'a Nest,
     pub isa: Isa,
     pub operands: [*const T; 2],
-    /// The workspace, in which the share has its buffers.
+    /// The workspace, which contains the buffers of the share.
     pub scratch: *mut T,
 }
 
 impl<T: Element> Sum<'_, T> {
     /// # Safety
-    /// As for [`super::run`], with the loops of one share; no other code accesses its buffers.
+    /// As for [`super::run`], with the loops of one thread's share. No other code accesses the share's buffers.
     pub unsafe fn run(&self, factors: Factors<T>, out: *mut T) {
         let sums = &self.blocks.sums;
-        // SAFETY: the caller's promise; the first buffer has a value for every element of out.
+        // SAFETY: guaranteed by the caller; the first buffer has a value for every element of out.
         unsafe {
             self.halves(0..self.blocks.count(), 0);
             let results = std::slice::from_raw_parts(self.buffer(0), sums.step);
@@ -37,13 +37,15 @@ impl<T: Element> Sum<'_, T> {
         self.scratch.wrapping_add(self.blocks.at + level * self.blocks.sums.step)
     }
 
-    /// Sums a range of blocks into the buffer of a level. Buffers of later levels may be overwritten.
+    /// Sums a range of blocks into the buffer of a level. Overwrites buffers of higher levels.
     ///
     /// # Safety
-    /// As for [`Sum::run`], with blocks of the plan; there is a buffer for each time that they are halved.
+    /// As for [`Sum::run`]. The range contains blocks of the plan. There is a buffer for this level, and one more for
+    /// each further halving of the range.
     unsafe fn halves(&self, range: Range<usize>, level: usize) {
         let out = self.buffer(level);
-        // SAFETY: the caller's promise; buffers of two levels do not overlap, and all of the workspace is initialised.
+        // SAFETY: guaranteed by the caller; buffers of two levels do not overlap, and all of the workspace is
+        // initialised.
         unsafe {
             if range.len() == 1 {
                 let ([first, second], last) = self.blocks.start(range.start);

@@ -1,13 +1,14 @@
-//! Sums of a few elements of out that are not finished yet.
+//! A buffer for unfinished sums of a few elements of out.
 //!
-//! A nest may visit an element of out once for every few terms. If out has old values, each visit would round a number
-//! that may be far larger than the terms. So such a nest sums from zero in a buffer, and adds each sum to out once.
+//! A nest may add to an element of out once for every few terms. If out has old values, each addition would round a
+//! number that may be far larger than the terms. Such a nest therefore sums from zero in a buffer, and adds each
+//! finished sum to out once.
 //!
 //! Invariants: a buffer fits on the stack of any thread; an element is written before it is read.
 
 use std::mem::MaybeUninit;
 
-/// A cache line, whose alignment is enough for every element type.
+/// A cache line. Its alignment suffices for every element type.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct CacheLine(#[expect(dead_code, reason = "only for its size")] MaybeUninit<[u8; 64]>);

@@ -1,8 +1,8 @@
 //! Tiles of dot products: the innermost loop is a loop of the sum with stride 1 in both operands.
 //!
-//! A tile keeps its sums in registers over its terms. It starts new sums after every [`CHAIN`] vectors, so that chains
-//! of additions stay short, and adds up the lanes at the end. At the borders of out, a tile computes the last row or
-//! column several times and drops the copies.
+//! A tile keeps its sums in registers while it iterates over the terms. It starts new sums after every [`CHAIN`]
+//! vectors, so that chains of additions stay short, and adds up the lanes at the end. At the borders of out, a tile
+//! computes the last row or column several times and discards the duplicates.
 
 use super::Task;
 use super::lanes::Lanes;
@@ -10,11 +10,11 @@ use super::update::Visit;
 use super::walk::Walk;
 use crate::local_plan::Dots;
 
-/// Vectors that are added to a sum in a register before a new sum starts.
+/// Number of vectors that are added to a sum in a register before a new sum starts.
 const CHAIN: usize = 64;
 
 /// # Safety
-/// As for [`super::run`], with the loops of one share.
+/// As for [`super::run`], with the loops of one thread's share.
 #[inline(always)]
 pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
     let dots = task.nest;
@@ -57,9 +57,9 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
                             o + row as isize * dots.rows.strides[2] + col as isize * dots.cols.strides[2],
                         ),
                     };
-                    // SAFETY: the caller's promise, for some rows, columns and lanes.
+                    // SAFETY: guaranteed by the caller for these rows, columns and lanes.
                     unsafe {
-                        // A constant condition: the tiles of the other kind are not compiled.
+                        // The condition is a constant, so only real or only complex tiles are compiled.
                         if const { T::DTYPE.is_complex() } {
                             match (height, width) {
                                 (1, _) => tile.run::<S, 1, 1, 4, false>(&mut sum),
@@ -89,7 +89,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
     }
 }
 
-/// A tile of up to `R` rows and `C` columns, with all terms of some lanes.
+/// Rows and columns of out whose dot products are computed together, over a range of lanes.
 struct Tile<'a, T> {
     task: &'a Task<'a, T, Dots>,
     visit: Visit<T>,
@@ -102,8 +102,8 @@ struct Tile<'a, T> {
 }
 
 impl<T> Tile<'_, T> {
-    /// Computes the tile, with `U` vectors of lanes at once. `PAIRED`: each row has its own second operand, and there
-    /// is one column.
+    /// Computes a tile of up to `R` rows and `C` columns, with `U` vectors of sums for each element. With `PAIRED`,
+    /// each row has its own second operand, and there is one column.
     ///
     /// # Safety
     /// As for [`run`].
@@ -114,7 +114,7 @@ impl<T> Tile<'_, T> {
         T: Lanes<S>,
     {
         let dots = self.task.nest;
-        // SAFETY: the caller's promise: lanes, rows and columns inside the tile, and all loops of the sum.
+        // SAFETY: guaranteed by the caller for all loops of the sum; lanes, rows and columns are inside the tile.
         unsafe {
             let mut sums = [[[T::none(); U]; C]; R];
             let (mut ended, mut added) = ([[T::none(); C]; R], 0);
@@ -184,7 +184,7 @@ impl<T> Tile<'_, T> {
     }
 }
 
-/// The first elements of `N` rows or columns; those past the border repeat the last of `count`.
+/// Pointers to the first elements of `N` rows or columns. After the first `count`, the last pointer is repeated.
 #[inline(always)]
 fn starts<T, const N: usize>(start: *const T, count: usize, stride: isize) -> [*const T; N] {
     let mut starts = [start; N];
@@ -194,7 +194,7 @@ fn starts<T, const N: usize>(start: *const T, count: usize, stride: isize) -> [*
     starts
 }
 
-/// Merges the sums of the vectors of lanes.
+/// Adds the `U` vectors of sums of one element.
 ///
 /// # Safety
 /// The instructions are available.
@@ -202,7 +202,7 @@ fn starts<T, const N: usize>(start: *const T, count: usize, stride: isize) -> [*
 unsafe fn merged<S, T: Lanes<S>, const U: usize>(parts: &[T::Sum; U]) -> T::Sum {
     let mut sum = parts[0];
     for part in &parts[1..] {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         sum = unsafe { T::merge(sum, *part) };
     }
     sum

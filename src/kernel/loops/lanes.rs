@@ -1,7 +1,9 @@
 //! SIMD vectors of elements of any type: complex elements have real and imaginary parts in alternate lanes.
 //!
-//! A complex product needs two real ones: with the real part of the factor, and with its imaginary part. The second is
-//! combined with the first with the lanes of each pair swapped. Sums keep the two apart and swap once, at the end.
+//! A complex product needs two real products of a vector: with the real part of the factor, and with its imaginary
+//! part. The lanes of each pair are swapped in the second product, which is then subtracted from the first product in
+//! even lanes and added to it in odd lanes. Sums accumulate the two products separately and swap once, at the end.
+//!
 //! Invariant: a vector of either kind fills one register.
 
 use num_complex::Complex;
@@ -12,10 +14,11 @@ use crate::kernel::simd::{Real, Simd};
 /// An element type for one instruction set.
 ///
 /// # Safety
-/// As for [`Simd`]: the instructions are available, and pointers reach as many elements as each function states.
+/// As for [`Simd`]: the instructions are available, and pointers are valid for the number of elements that each
+/// function states.
 pub(super) trait Lanes<S>: Element {
     type Vector: Copy;
-    /// A multiplier of vectors.
+    /// A factor by which a vector is multiplied.
     type Factor: Copy;
     /// A sum of products.
     type Sum: Copy;
@@ -25,23 +28,23 @@ pub(super) trait Lanes<S>: Element {
     const LANES: usize;
 
     /// # Safety
-    /// For this and all other functions, as for the trait.
+    /// As stated for the trait. This applies to all functions of the trait.
     unsafe fn load(from: *const Self) -> Self::Vector;
     unsafe fn load_first(from: *const Self, count: usize) -> Self::Vector;
     unsafe fn store(to: *mut Self, vector: Self::Vector);
     unsafe fn store_first(to: *mut Self, vector: Self::Vector, count: usize);
-    /// Stores past the caches; `to` is aligned to a vector's size.
+    /// Stores a vector with a store that bypasses the caches. `to` is aligned to the vector's size.
     unsafe fn stream(to: *mut Self, vector: Self::Vector);
-    /// The same element for all lanes.
+    /// A factor with the same element in all lanes.
     unsafe fn splat(value: Self) -> Self::Factor;
-    /// One element for each lane.
+    /// A factor with one element per lane.
     unsafe fn each(vector: Self::Vector) -> Self::Factor;
     /// A factor for sums that are only passed to [`Lanes::total`].
     unsafe fn across(vector: Self::Vector) -> Self::Factor;
     unsafe fn plus(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn none() -> Self::Sum;
     unsafe fn times(factor: Self::Factor, vector: Self::Vector) -> Self::Sum;
-    /// sum + factor vector
+    /// sum + factor * vector
     unsafe fn plus_times(factor: Self::Factor, vector: Self::Vector, sum: Self::Sum) -> Self::Sum;
     unsafe fn merge(a: Self::Sum, b: Self::Sum) -> Self::Sum;
     /// The finished sum of each lane.
@@ -64,37 +67,37 @@ impl<R: Real + Element, S: Simd<R>> Lanes<S> for R {
 
     #[inline(always)]
     unsafe fn load(from: *const R) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::load(from) }
     }
 
     #[inline(always)]
     unsafe fn load_first(from: *const R, count: usize) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::load_first(from, count) }
     }
 
     #[inline(always)]
     unsafe fn store(to: *mut R, vector: S::Vector) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::store(to, vector) }
     }
 
     #[inline(always)]
     unsafe fn store_first(to: *mut R, vector: S::Vector, count: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::store_first(to, vector, count) }
     }
 
     #[inline(always)]
     unsafe fn stream(to: *mut R, vector: S::Vector) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::stream(to, vector) }
     }
 
     #[inline(always)]
     unsafe fn splat(value: R) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::splat(value) }
     }
 
@@ -110,31 +113,31 @@ impl<R: Real + Element, S: Simd<R>> Lanes<S> for R {
 
     #[inline(always)]
     unsafe fn plus(a: S::Vector, b: S::Vector) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::add(a, b) }
     }
 
     #[inline(always)]
     unsafe fn none() -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::zero() }
     }
 
     #[inline(always)]
     unsafe fn times(factor: S::Vector, vector: S::Vector) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::mul(factor, vector) }
     }
 
     #[inline(always)]
     unsafe fn plus_times(factor: S::Vector, vector: S::Vector, sum: S::Vector) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::mul_add(factor, vector, sum) }
     }
 
     #[inline(always)]
     unsafe fn merge(a: S::Vector, b: S::Vector) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::add(a, b) }
     }
 
@@ -145,19 +148,19 @@ impl<R: Real + Element, S: Simd<R>> Lanes<S> for R {
 
     #[inline(always)]
     unsafe fn total(sum: S::Vector) -> R {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::sum(sum) }
     }
 
     #[inline(always)]
     unsafe fn scale(value: R) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::splat(value) }
     }
 
     #[inline(always)]
     unsafe fn scaled_by(scale: S::Vector, vector: S::Vector) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::mul(scale, vector) }
     }
 }
@@ -168,16 +171,16 @@ where
 {
     type Vector = S::Vector;
     type Factor = (S::Vector, S::Vector);
-    /// Products with the first and with the second vector of factors.
+    /// The sum of products with the first vector of factors, and the sum of products with the second one.
     type Sum = (S::Vector, S::Vector);
-    /// A factor, and whether it is real.
+    /// The real part, the imaginary part, and whether the imaginary part is 0.
     type Scale = (S::Vector, S::Vector, bool);
 
     const LANES: usize = S::LANES / 2;
 
     #[inline(always)]
     unsafe fn load(from: *const Self) -> S::Vector {
-        // SAFETY: the caller's promise; an element is two real numbers.
+        // SAFETY: guaranteed by the caller; an element is two real numbers.
         unsafe { S::load(from.cast()) }
     }
 
@@ -207,64 +210,64 @@ where
 
     #[inline(always)]
     unsafe fn splat(value: Self) -> Self::Factor {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { (S::splat(value.re), S::splat(value.im)) }
     }
 
     #[inline(always)]
     unsafe fn each(vector: S::Vector) -> Self::Factor {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { (S::dup_even(vector), S::dup_odd(vector)) }
     }
 
     #[inline(always)]
     unsafe fn across(vector: S::Vector) -> Self::Factor {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { (vector, S::swap_pairs(vector)) }
     }
 
     #[inline(always)]
     unsafe fn plus(a: S::Vector, b: S::Vector) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::add(a, b) }
     }
 
     #[inline(always)]
     unsafe fn none() -> Self::Sum {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { (S::zero(), S::zero()) }
     }
 
     #[inline(always)]
     unsafe fn times((a, b): Self::Factor, vector: S::Vector) -> Self::Sum {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { (S::mul(a, vector), S::mul(b, vector)) }
     }
 
     #[inline(always)]
     unsafe fn plus_times((a, b): Self::Factor, vector: S::Vector, (x, y): Self::Sum) -> Self::Sum {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { (S::mul_add(a, vector, x), S::mul_add(b, vector, y)) }
     }
 
     #[inline(always)]
     unsafe fn merge((a, b): Self::Sum, (x, y): Self::Sum) -> Self::Sum {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { (S::add(a, x), S::add(b, y)) }
     }
 
     #[inline(always)]
     unsafe fn finish((x, y): Self::Sum) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::sub_add(x, S::swap_pairs(y)) }
     }
 
     #[inline(always)]
     unsafe fn total((x, y): Self::Sum) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
-            // Even lanes hold products of two real parts, odd lanes of two imaginary parts; this sum has the wrong
-            // sign.
+            // Even lanes contain products of two real parts, odd lanes contain products of two imaginary parts. The sum
+            // is the negative of the result's real part.
             let negated = S::sum(S::sub_add(S::zero(), x));
             Complex::new(R::ZERO - negated, S::sum(y))
         }
@@ -272,13 +275,13 @@ where
 
     #[inline(always)]
     unsafe fn scale(value: Self) -> Self::Scale {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { (S::splat(value.re), S::splat(value.im), value.im == R::ZERO) }
     }
 
     #[inline(always)]
     unsafe fn scaled_by((re, im, real): Self::Scale, vector: S::Vector) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let by_real = S::mul(re, vector);
             if real { by_real } else { S::sub_add(by_real, S::swap_pairs(S::mul(im, vector))) }

@@ -1,9 +1,10 @@
 //! Sums of scaled vectors, or of vectors multiplied element by element: the innermost loop is a loop of out with stride
 //! 1.
 //!
-//! Up to 8 terms of the sum are added to out at once, or up to 4 (2 if complex) of up to 4 rows if the rows share the
-//! vector, so that out is not accessed for every product. The plan determines the blocks of out, which stay in the
-//! first-level cache if there are more terms.
+//! Up to 8 terms of the sum are added to out at a time, so that out is not accessed for every product. If rows share
+//! the vectors of the first operand, 4 rows are computed together, with up to 4 terms at a time (2 if complex). With
+//! more terms, out is accessed several times, in blocks that stay in the first-level cache. The plan determines the
+//! blocks.
 
 use super::Task;
 use super::buffer::Buffer;
@@ -15,29 +16,29 @@ use crate::kernel::Element;
 use crate::kernel::simd::fence;
 use crate::local_plan::{Dim, Line};
 
-/// Terms that are added to out at once, also if rows share the vector.
+/// Maximum number of terms that are added to out at a time if rows are computed one by one.
 const TERMS: usize = 8;
 
 const fn tile_terms(dtype: Dtype) -> usize {
-    // The factors of a tile stay in registers; a complex factor needs two.
+    // The factors of a tile stay in registers; a complex factor needs two registers.
     4 / if dtype.is_complex() { 2 } else { 1 }
 }
 
-/// Whether rows may share the vectors of the first operand. With one term there is nothing to share, and writing one
-/// stretch after the other is fastest.
+/// Whether rows may share the vectors of the first operand. With one term, sharing saves nothing, and writing one row
+/// after the other is fastest.
 #[inline(always)]
 fn shares(line: &Line) -> bool {
     line.rows.strides[0] == 0 && line.terms.extent > 1
 }
 
-/// Whether an element of out gets its sum in parts.
+/// Whether the sum of an element of out is added in several parts.
 pub(super) fn revisits(line: &Line, dtype: Dtype) -> bool {
     let most = if shares(line) { tile_terms(dtype) } else { TERMS };
     !(line.sum.is_empty() && line.terms.extent <= most && line.terms.extent.is_power_of_two())
 }
 
 /// # Safety
-/// As for [`super::run`], with the loops of one share.
+/// As for [`super::run`], with the loops of one thread's share.
 #[inline(always)]
 pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
     let line = task.nest;
@@ -65,8 +66,8 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
                     Some(start) => (Rows { start, stride: lanes as isize }, Factors::sum()),
                 };
                 let block = Block { line, factors, rows, lanes, first, second, out: sums };
-                // SAFETY: the caller's promise, for a part of the loops; `EACH` says whether the second operand has a
-                // stride along lanes.
+                // SAFETY: guaranteed by the caller for a part of the loops; `EACH` is true if the second operand has a
+                // stride other than 0 along the lanes.
                 unsafe {
                     match (each, streams) {
                         (false, false) => block.run::<S, false, false>(&mut sum),
@@ -106,12 +107,12 @@ impl<T> Rows<T> {
 /// Adds finished sums to rows of out.
 ///
 /// # Safety
-/// The sums may be read, and the elements of out be read and written.
+/// The sums may be read, and the elements of out may be read and written.
 #[inline(always)]
 unsafe fn add<T: Element>(visit: Visit<T>, [rows, lanes]: [usize; 2], sums: Rows<T>, out: Rows<T>) {
     for row in 0..rows {
         let (from, to) = (sums.at(row), out.at(row));
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         (0..lanes).for_each(|lane| unsafe { visit.one(to.add(lane), *from.add(lane)) });
     }
 }
@@ -145,7 +146,7 @@ impl<T> Block<'_, T> {
                 let left = line.terms.extent - term;
                 let visit = Visit::new(self.factors, first);
                 let from = [0, 1].map(|t| sum.at()[t] + term as isize * line.terms.strides[t]);
-                // SAFETY: the caller's promise; at least this many terms are left.
+                // SAFETY: guaranteed by the caller; at least this many terms are left.
                 unsafe {
                     match left.min(most) {
                         8.. => self.terms::<S, 8, EACH, STREAMS>(visit, from, tiled),
@@ -168,7 +169,7 @@ impl<T> Block<'_, T> {
         }
     }
 
-    /// Computes all rows of the block, with `P` terms.
+    /// Adds `P` terms to all rows of the block.
     ///
     /// # Safety
     /// As for [`run`].
@@ -187,9 +188,9 @@ impl<T> Block<'_, T> {
             (self.first.wrapping_offset(at(0)), self.second.wrapping_offset(at(1)), self.out.at(row))
         };
         let mut row = 0;
-        // SAFETY: the caller's promise, for rows of the block.
+        // SAFETY: guaranteed by the caller for rows of the block.
         unsafe {
-            // Constant conditions: what cannot be is not compiled.
+            // The condition is a constant, so combinations that never occur are not compiled.
             if const { P <= 4 && !EACH && !STREAMS } {
                 while tiled && row + 4 <= self.rows {
                     self.lines::<S, 4, P, EACH, STREAMS>(visit, row_at(row));
@@ -203,7 +204,7 @@ impl<T> Block<'_, T> {
         }
     }
 
-    /// Computes `R` rows, with `P` terms.
+    /// Adds `P` terms to `R` rows.
     ///
     /// # Safety
     /// As for [`run`].
@@ -216,7 +217,7 @@ impl<T> Block<'_, T> {
         T: Lanes<S>,
     {
         let line = self.line;
-        // SAFETY: the caller's promise: rows and terms of the block.
+        // SAFETY: guaranteed by the caller for rows and terms of the block.
         unsafe {
             let lines = Lines::<S, T, R, P, EACH> {
                 factors: factors::<S, T, R, P, EACH>(second, line),
@@ -228,8 +229,8 @@ impl<T> Block<'_, T> {
             let vectors = visit.vectors::<S>();
             let mut lane = 0;
             if const { STREAMS && R == 1 } {
-                // First the elements before an address aligned to the vector's size; elements must be aligned to their
-                // own size.
+                // First writes the elements before an address that is aligned to the vector's size. Such an address
+                // exists only if elements are aligned to their own size.
                 let bytes = T::LANES * size_of::<T>();
                 let ahead = (bytes - out as usize % bytes) % bytes / size_of::<T>();
                 if (out as usize).is_multiple_of(size_of::<T>()) && ahead < self.lanes {
@@ -261,7 +262,7 @@ impl<T> Block<'_, T> {
     }
 }
 
-/// `R` rows of `P` terms, and the factors that are constant along them.
+/// `R` rows with `P` terms each, and the factors that are constant along the lanes.
 struct Lines<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> {
     factors: [[T::Factor; P]; R],
     first: *const T,
@@ -277,7 +278,7 @@ unsafe fn factors<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bo
     second: *const T,
     line: &Line,
 ) -> [[T::Factor; P]; R] {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut factors = [[T::splat(T::ZERO); P]; R];
         if const { !EACH } {
@@ -304,7 +305,7 @@ impl<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> Lines<S, 
     /// The instructions are available; these lanes of all terms may be read.
     #[inline(always)]
     unsafe fn sum(&self, lane: usize, count: Option<usize>) -> [T::Sum; R] {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let mut sums = [T::none(); R];
             for term in 0..P {

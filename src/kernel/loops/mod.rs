@@ -1,17 +1,18 @@
-//! Executes contractions that are not matrix products as loops, as planned by a [`LoopPlan`].
+//! Executes a [`LoopPlan`]: a contraction that is not a matrix product, as loops.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `line`, `dots`, `strided` | the three nests of a plan; the first two are compiled for every instruction set |
+//! | `line`, `dots`, `strided` | the three forms of a nest; the first two are compiled for every instruction set |
 //! | `lanes` | vectors of elements, real and complex, on top of vectors of real numbers |
 //! | `update` | how a sum is written to out: alpha, beta, and whether this is the first visit |
 //! | `blocks` | long sums, block by block |
-//! | `buffer` | sums that are not finished yet, if out has old values |
-//! | `walk` | the offsets of loops, without allocating |
+//! | `buffer` | unfinished sums, if out has old values |
+//! | `walk` | iteration over the offsets of nested loops, without allocating |
 //!
-//! Invariants: out is read and written once, or again only while it is in a cache; beta is applied on the first visit,
-//! and with beta 0 out is not read; old values of out are added to finished sums only, but by [`Dots`], which add up to
-//! 16 parts of a sum; partial results are added in the order of the shares. Nothing here allocates.
+//! Invariants: an element of out is read and written once, or several times while it is in a cache; beta is applied on
+//! the first visit, and with beta 0, out is not read; sums are finished before they are added to old values of out,
+//! except that [`Dots`] add a sum in up to 16 parts; partial results are added in the order of the shares. Nothing here
+//! allocates.
 
 mod blocks;
 mod buffer;
@@ -35,7 +36,7 @@ use buffer::Buffer;
 use update::{Factors, Old, Visit};
 use walk::Walk;
 
-/// A nest, its factors, and the pointers at which it starts, in the order of its strides.
+/// A nest, its factors, and the pointers at which its loops start: first operand, second operand, out.
 #[derive(Debug)]
 struct Task<'a, T, N> {
     nest: &'a N,
@@ -43,15 +44,15 @@ struct Task<'a, T, N> {
     first: *const T,
     second: *const T,
     out: *mut T,
-    /// Space for [`Buffer::elements`] sums that are not finished; absent if sums may be added to out in parts.
+    /// Memory for [`Buffer::elements`] unfinished sums. `None` if sums may be added to out in parts.
     buffer: Option<*mut T>,
 }
 
 /// Computes out = alpha left right + beta out. With beta 0, out is not read.
 ///
 /// # Safety
-/// The instruction set is available. The offsets of the plan's loops reach elements of left and right that may be read,
-/// and distinct elements of out that no other code accesses, and that are initialised unless beta is 0.
+/// The instruction set is available. The offsets of the plan's loops lead to elements of left and right that may be
+/// read. In out, they lead to distinct elements that no other code accesses, and that are initialised unless beta is 0.
 ///
 /// # Panics
 /// If the workspace has fewer elements than the plan requires.
@@ -70,14 +71,15 @@ pub(super) unsafe fn run<T: Element>(
     let scratch = Mut(workspace.as_mut_ptr());
     let Some(partials) = &plan.partials else {
         let factors = Factors { alpha, beta };
-        // SAFETY: the caller's promise; shares visit disjoint elements of out.
+        // SAFETY: guaranteed by the caller; shares visit disjoint elements of out.
         return unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(out)), scratch) };
     };
     let factors = Factors::sum();
-    // SAFETY: each share writes its own part of the workspace, whose length was checked above; the rest as above.
+    // SAFETY: each share writes its own part of the workspace, whose length was checked above. The rest is guaranteed
+    // by the caller.
     unsafe { shares(&plan.shares, isa, factors, (first, second, scratch), scratch) };
     let results = &workspace[..plan.shares.len() * partials.step];
-    // SAFETY: the partial results are written; the caller's promise for out.
+    // SAFETY: the partial results were written above; access to out is guaranteed by the caller.
     unsafe { add(partials, results, Factors { alpha, beta }, out) };
 }
 
@@ -91,11 +93,11 @@ unsafe fn shares<T: Element>(
     scratch: Mut<T>,
 ) {
     match list {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         [one] => unsafe { share(one, isa, factors, tensors, scratch) },
         list => {
             let (head, tail) = list.split_at(list.len() / 2);
-            // SAFETY: the caller's promise; the halves are disjoint as all shares are.
+            // SAFETY: guaranteed by the caller; the halves are disjoint because all shares are.
             rayon::join(
                 || unsafe { shares(head, isa, factors, tensors, scratch) },
                 || unsafe {
@@ -107,7 +109,7 @@ unsafe fn shares<T: Element>(
 }
 
 /// # Safety
-/// As for [`run`], with the loops of one share.
+/// As for [`run`], with the loops of one thread's share.
 unsafe fn share<T: Element>(
     share: &ThreadShare,
     isa: Isa,
@@ -117,7 +119,7 @@ unsafe fn share<T: Element>(
 ) {
     let [at_first, at_second, at_out] = share.start;
     let (first, second, out) = (first.at(at_first), second.at(at_second), out.at(at_out));
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match &share.blocks {
             None => nest(&share.nest, isa, factors, [first, second], out),
@@ -135,11 +137,11 @@ unsafe fn share<T: Element>(
 unsafe fn nest<T: Element>(nest: &Nest, isa: Isa, factors: Factors<T>, [first, second]: [*const T; 2], out: *mut T) {
     let task = Task { nest, factors, first, second, out, buffer: None };
     let adds = Visit::new(factors, true).old != Old::Dropped;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { if adds && revisits(nest, T::DTYPE) { buffered(task, isa) } else { task.run(isa) } }
 }
 
-/// Whether a nest would visit elements of out again, with parts of their sums.
+/// Whether a nest without a buffer adds to an element of out several times, with a part of the sum each time.
 fn revisits(nest: &Nest, dtype: Dtype) -> bool {
     match nest {
         Nest::Line(line) => line::revisits(line, dtype),
@@ -148,14 +150,14 @@ fn revisits(nest: &Nest, dtype: Dtype) -> bool {
     }
 }
 
-/// Never inlined, so that only nests that need a buffer have it on their stack.
+/// Runs a task with a buffer. Never inlined, so that only nests that need a buffer have one on the stack.
 ///
 /// # Safety
 /// As for [`run`], with one nest.
 #[inline(never)]
 unsafe fn buffered<T: Element>(task: Task<'_, T, Nest>, isa: Isa) {
     let mut buffer = Buffer::new();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { Task { buffer: Some(buffer.start()), ..task }.run(isa) }
 }
 
@@ -163,7 +165,7 @@ impl<T: Element> Task<'_, T, Nest> {
     /// # Safety
     /// As for [`run`], with one nest.
     unsafe fn run(&self, isa: Isa) {
-        // SAFETY: the caller's promise; T is the type that its dtype names, as Element is sealed.
+        // SAFETY: guaranteed by the caller; T is the type that `T::DTYPE` names, because Element is sealed.
         unsafe {
             match (self.nest, T::DTYPE) {
                 (Nest::Strided(nest), _) => strided::run(&self.of::<T, _>(nest)),
@@ -181,10 +183,10 @@ impl<T: Element> Task<'_, T, Nest> {
 }
 
 impl<T: Element, M> Task<'_, T, M> {
-    /// The same task for one kind of nest, on elements of type U, which is the same type as T.
+    /// Returns the same task for one form of a nest. U is the same type as T.
     fn of<'a, U: Element, N>(&self, nest: &'a N) -> Task<'a, U, N> {
         debug_assert_eq!(T::DTYPE, U::DTYPE);
-        // Both types have the same values, and `f64` represents all of them.
+        // The conversion is exact: T and U are the same type, and `f64` represents all of its values.
         let same = |value: T| {
             let value = value.to_c64();
             U::from_f64(value.re, value.im)
@@ -202,7 +204,7 @@ macro_rules! bodies {
 
             #[inline(always)]
             unsafe fn run<S: Both>(self) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { line::run::<S, $type>(&self) }
             }
         }
@@ -212,7 +214,7 @@ macro_rules! bodies {
 
             #[inline(always)]
             unsafe fn run<S: Both>(self) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { dots::run::<S, $type>(&self) }
             }
         }
@@ -221,10 +223,10 @@ macro_rules! bodies {
 
 bodies!(f32, f64, Complex<f32>, Complex<f64>);
 
-/// Adds the partial results into out.
+/// Adds the partial results to out.
 ///
 /// # Safety
-/// The offsets of the loops are inside each partial result, and reach elements of out as [`run`] requires.
+/// The offsets of the loops are inside each partial result, and lead to elements of out as [`run`] requires.
 unsafe fn add<T: Element>(partials: &Partials, results: &[T], factors: Factors<T>, out: *mut T) {
     let visit = Visit::new(factors, true);
     let mut walk = Walk::new();
@@ -234,7 +236,7 @@ unsafe fn add<T: Element>(partials: &Partials, results: &[T], factors: Factors<T
         for result in results.chunks_exact(partials.step) {
             sum += result[at as usize];
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { visit.one(out.wrapping_offset(partials.start + to), sum) };
         if !walk.next(&partials.kept) {
             return;

@@ -1,4 +1,5 @@
-//! Loops with any strides, one element at a time, blocked so that cache lines are reused before they are evicted.
+//! Loops with any strides, executed one element at a time and blocked so that cache lines are reused before they are
+//! evicted.
 
 use super::Task;
 use super::buffer::Buffer;
@@ -7,7 +8,7 @@ use super::walk::Walk;
 use crate::kernel::Element;
 use crate::local_plan::{Dim, StridedNest};
 
-/// Whether an element of out gets its sum in parts.
+/// Whether the sum of an element of out is added in several parts.
 pub(super) fn revisits(nest: &StridedNest) -> bool {
     let [a, b, inner] = nest.blocked;
     let sums = |dim: Dim<4>| dim.extent > 1 && dim.strides[3] != 0;
@@ -19,16 +20,16 @@ fn is_number(nest: &StridedNest) -> bool {
 }
 
 /// # Safety
-/// As for [`super::run`], with the loops of one share.
+/// As for [`super::run`], with the loops of one thread's share.
 pub(super) unsafe fn run<T: Element>(task: &Task<T, StridedNest>) {
     let nest = task.nest;
     if is_number(nest) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         return unsafe { number(task) };
     }
     let mut outer = Walk::new();
     loop {
-        // SAFETY: the caller's promise, for an index of the outer loops.
+        // SAFETY: guaranteed by the caller for each index of the outer loops.
         unsafe {
             match task.buffer {
                 None => blocks(task, &nest.blocked, nest.blocked.map(|dim| [0, dim.extent]), outer.at()),
@@ -41,10 +42,10 @@ pub(super) unsafe fn run<T: Element>(task: &Task<T, StridedNest>) {
     }
 }
 
-/// Finishes one tile of out after the other in a buffer.
+/// Computes out tile by tile: sums each tile in a buffer, and adds it to out.
 ///
 /// # Safety
-/// As for [`run`], with an index of the outer loops.
+/// As for [`run`], with the offsets of one index of the outer loops.
 unsafe fn tiles<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, start: [isize; 4]) {
     let nest = task.nest;
     let size = |l: usize| if nest.blocked[l].strides[3] == 0 { nest.sizes[l] } else { nest.blocked[l].extent };
@@ -54,7 +55,7 @@ unsafe fn tiles<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, start: 
             for l in (0..ends[2]).step_by(size(2)) {
                 let from = [i, j, l];
                 let ranges = [0, 1, 2].map(|dim| [from[dim], ends[dim].min(from[dim] + size(dim))]);
-                // SAFETY: the caller's promise, for indices of the loops.
+                // SAFETY: guaranteed by the caller for indices of the loops.
                 unsafe { tile(task, buffer, ranges, start) };
             }
         }
@@ -83,7 +84,8 @@ unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: 
     let sums = Task { factors: Factors::sum(), out: buffer.wrapping_offset(at), buffer: None, ..*task };
     let visit = Visit::new(task.factors, true);
     let mut walk = Walk::new();
-    // SAFETY: the caller's promise; the offsets of the tile's loops reach each of these elements of the buffer.
+    // SAFETY: guaranteed by the caller; the tile's loops write all of these elements of the buffer before the elements
+    // are read.
     unsafe {
         blocks(&sums, &blocked, ranges, [start[0], start[1], 0, 0]);
         loop {
@@ -96,10 +98,10 @@ unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: 
     }
 }
 
-/// All terms of some indices of the blocked loops, block by block.
+/// Adds all terms for ranges of the blocked loops, block by block.
 ///
 /// # Safety
-/// As for [`run`], with ranges of these loops, from an index of the outer ones.
+/// As for [`run`], with ranges of the blocked loops, and the offsets of one index of the outer loops.
 unsafe fn blocks<T: Element>(
     task: &Task<T, StridedNest>,
     [a, b, inner]: &[Dim<4>; 3],
@@ -117,7 +119,7 @@ unsafe fn blocks<T: Element>(
                         for j in j..end_j.min(j + nest.sizes[1]) {
                             let at = along(along(along(start, a, i), b, j), inner, l);
                             let count = nest.sizes[2].min(end_l - l);
-                            // SAFETY: the caller's promise, for indices of the loops.
+                            // SAFETY: guaranteed by the caller for indices of the loops.
                             unsafe { innermost(task, Dim { extent: count, strides: inner.strides }, at) };
                         }
                     }
@@ -130,7 +132,8 @@ unsafe fn blocks<T: Element>(
     }
 }
 
-/// Computes a single number, as all loops are of the sum: blocks as in [`blocks`], whose sums are added pairwise.
+/// Computes a single number, for a nest whose loops are all loops of the sum. Blocks are the same as in [`blocks`], and
+/// their sums are added pairwise.
 ///
 /// # Safety
 /// As for [`run`].
@@ -150,7 +153,7 @@ unsafe fn number<T: Element>(task: &Task<T, StridedNest>) {
                         for j in j..b.extent.min(j + nest.sizes[1]) {
                             let [x, y, ..] = along(along(along(start, &a, i), &b, j), &inner, l);
                             let (first, second) = (task.first.wrapping_offset(x), task.second.wrapping_offset(y));
-                            // SAFETY: the caller's promise, for indices of the loops.
+                            // SAFETY: guaranteed by the caller for indices of the loops.
                             row += unsafe { stretch(first, second, Dim { extent: count, strides: inner.strides }) };
                         }
                         block += row;
@@ -163,12 +166,12 @@ unsafe fn number<T: Element>(task: &Task<T, StridedNest>) {
             break;
         }
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { Visit::new(task.factors, true).one(task.out, pairs.total()) }
 }
 
-/// Pairwise sums of 1, 2, 4 and so on terms: at most one of each length, as in the binary digits of the number of
-/// terms.
+/// Sums terms pairwise. Keeps at most one partial sum of each length 1, 2, 4 and so on: bit i of the number of terms is
+/// 1 if there is a sum of 2^i terms.
 struct Pairs<T> {
     sums: [T; usize::BITS as usize],
     terms: usize,
@@ -193,14 +196,14 @@ impl<T: Element> Pairs<T> {
     }
 }
 
-/// The sum of the products of two stretches of elements.
+/// The dot product of two strided stretches of elements.
 ///
 /// # Safety
 /// The elements may be read.
 #[inline(always)]
 unsafe fn stretch<T: Element>(first: *const T, second: *const T, dim: Dim<4>) -> T {
     let [x, y, ..] = dim.strides;
-    // SAFETY: the caller's promise, for indices of the loop.
+    // SAFETY: guaranteed by the caller for indices of the loop.
     let product =
         |i: usize| unsafe { *first.wrapping_offset(i as isize * x) * *second.wrapping_offset(i as isize * y) };
     let mut lanes = [T::ZERO; 4];
@@ -220,7 +223,7 @@ fn along(at: [isize; 4], dim: &Dim<4>, index: usize) -> [isize; 4] {
 }
 
 /// # Safety
-/// As for [`run`], with one loop that starts at an offset.
+/// As for [`run`], for one loop that starts at the given offsets.
 #[inline(always)]
 unsafe fn innermost<T: Element>(task: &Task<T, StridedNest>, dim: Dim<4>, [x, y, o, terms]: [isize; 4]) {
     let (first, second) = (task.first.wrapping_offset(x), task.second.wrapping_offset(y));
@@ -228,7 +231,7 @@ unsafe fn innermost<T: Element>(task: &Task<T, StridedNest>, dim: Dim<4>, [x, y,
     let visit = Visit::new(task.factors, terms == 0);
     let [x, y, o, sum] = dim.strides;
     let product = |i: isize| {
-        // SAFETY: the caller's promise, for indices of the loop.
+        // SAFETY: guaranteed by the caller for indices of the loop.
         unsafe { *first.wrapping_offset(i * x) * *second.wrapping_offset(i * y) }
     };
     let extent = dim.extent as isize;

@@ -7,7 +7,7 @@ use crate::dtype::Dtype;
 use crate::kernel::{Element, available, error_bound};
 use crate::local_plan::{Dim, Isa, LoopPlan, Nest, fold, plan_loops};
 
-/// SplitMix64.
+/// The random number generator SplitMix64.
 struct Rng(u64);
 
 impl Rng {
@@ -46,8 +46,8 @@ struct Case {
 }
 
 impl Case {
-    /// A case with these extents by kind. Each tensor has its own order of dimensions; unless `plain`, strides may also
-    /// be negative, have gaps, or be 0 in left and right.
+    /// A random case with these extents by kind. Each tensor has its own order of dimensions. Unless `plain`, strides
+    /// may also be negative, leave gaps, or be 0 in left and right.
     fn new(rng: &mut Rng, extents: &[Vec<usize>; 4], plain: bool) -> Case {
         let none = |extents: &Vec<usize>| extents.iter().map(|&extent| Dim { extent, strides: [0; 3] }).collect();
         let mut case = Case { dims: extents.each_ref().map(none), first: [0; 3], length: [1; 3] };
@@ -91,7 +91,7 @@ impl Case {
         plan_loops(&self.dims.clone().map(fold), T::DTYPE, threads)
     }
 
-    /// Visits the offsets of every index.
+    /// Calls `visit` with the offsets of every index.
     fn visit(&self, mut visit: impl FnMut([usize; 3])) {
         let dims: Vec<Dim<3>> = self.dims.iter().flatten().copied().collect();
         let total: usize = dims.iter().map(|d| d.extent).product();
@@ -238,8 +238,8 @@ fn classes() {
     }
 }
 
-/// Out is too large for any cache: tests stores past the caches, from every offset to a vector's size, on several
-/// threads.
+/// Tests stores that bypass the caches, on several threads. Out is too large for any cache, and its rows start at all
+/// offsets relative to the alignment of a vector.
 #[test]
 fn large_outer_products_and_long_dots() {
     let mut rng = Rng(6);
@@ -296,8 +296,8 @@ fn large_outer_products_and_long_dots() {
     }
 }
 
-/// Sums of up to 500 terms are far smaller than the old values of out, next to which the terms vanish: one addition is
-/// off by half of the spacing of numbers there, which is 2; several would lose more.
+/// Adds sums of up to 500 small terms to old values of 2^24, where single-precision numbers are 2 apart. If a sum is
+/// added once, the error is at most 1, half of that distance. Repeated additions would lose more.
 fn old_values_are_added_once<T: Element>(seed: u64) {
     let mut rng = Rng(seed);
     let mut seen = std::collections::HashSet::new();

@@ -17,16 +17,16 @@ impl<T: Element> Factors<T> {
     }
 }
 
-/// The use of out's old element.
+/// The use of the old value of an element of out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Old {
-    /// The sum alone; out is not read.
+    /// The sum replaces the old value, which is not read.
     Dropped,
     Kept,
     Scaled,
 }
 
-/// A visit of elements of out: the first one, which applies beta, or a later one, which adds.
+/// One visit of elements of out. The first visit applies beta; later visits add.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visit<T> {
     factors: Factors<T>,
@@ -51,7 +51,7 @@ impl<T: Element> Visit<T> {
     #[inline(always)]
     pub unsafe fn one(&self, out: *mut T, sum: T) {
         let sum = if self.scaled { sum.scaled(self.factors.alpha) } else { sum };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             *out = match self.old {
                 Old::Dropped => sum,
@@ -61,7 +61,7 @@ impl<T: Element> Visit<T> {
         }
     }
 
-    /// The same visit for vectors.
+    /// Returns the same visit for vectors.
     ///
     /// # Safety
     /// The instructions are available.
@@ -70,7 +70,7 @@ impl<T: Element> Visit<T> {
     where
         T: Lanes<S>,
     {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let (alpha, beta) = unsafe { (T::scale(self.factors.alpha), T::scale(self.factors.beta)) };
         Vectors { alpha, beta, scaled: self.scaled, old: self.old }
     }
@@ -85,13 +85,13 @@ pub(super) struct Vectors<S, T: Lanes<S>> {
 }
 
 impl<S, T: Lanes<S>> Vectors<S, T> {
-    /// The finished sum times alpha, to which out's old elements are added.
+    /// The finished sum times alpha, before the old elements of out are added.
     ///
     /// # Safety
     /// The instructions are available.
     #[inline(always)]
     unsafe fn scaled(&self, sum: T::Sum) -> T::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let sum = T::finish(sum);
             if self.scaled { T::scaled_by(self.alpha, sum) } else { sum }
@@ -102,7 +102,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     /// As above.
     #[inline(always)]
     unsafe fn joined(&self, old: T::Vector, sum: T::Vector) -> T::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.old {
                 Old::Dropped | Old::Kept => T::plus(old, sum),
@@ -115,7 +115,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     /// As above, and a vector of elements may be written, and read unless old values are dropped.
     #[inline(always)]
     pub unsafe fn full(&self, out: *mut T, sum: T::Sum) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let sum = self.scaled(sum);
             let new = if self.old == Old::Dropped { sum } else { self.joined(T::load(out), sum) };
@@ -127,7 +127,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     /// As above, for the first `count` elements.
     #[inline(always)]
     pub unsafe fn first(&self, out: *mut T, sum: T::Sum, count: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let sum = self.scaled(sum);
             let new = if self.old == Old::Dropped { sum } else { self.joined(T::load_first(out, count), sum) };
@@ -135,13 +135,14 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
         }
     }
 
-    /// Writes past the caches; drops old values.
+    /// Writes with stores that bypass the caches, and drops old values.
     ///
     /// # Safety
-    /// The instructions are available; a vector of elements may be written, and is aligned to its size.
+    /// The instructions are available. `out` is aligned to the size of a vector, and a vector of elements may be
+    /// written there.
     #[inline(always)]
     pub unsafe fn stream(&self, out: *mut T, sum: T::Sum) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { T::stream(out, self.scaled(sum)) }
     }
 }

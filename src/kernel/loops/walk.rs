@@ -1,11 +1,12 @@
-//! The offsets of nested loops, one after the other, in a fixed amount of memory.
+//! Iterates over the offsets of nested loops, in a fixed amount of memory.
 
 use crate::local_plan::Dim;
 
-/// More loops than any run can finish: with at least two indices each, 64 loops have 2^64 iterations.
+/// Maximum number of loops. With at least two indices each, 64 loops have 2^64 iterations, more than any run could
+/// finish.
 const MAX_LOOPS: usize = 64;
 
-/// A position in nested loops, which starts at their beginning. No loop has extent 0, and only a few have extent 1.
+/// A position in nested loops, initially the first one. No loop has extent 0, and only a few have extent 1.
 #[derive(Debug)]
 pub(super) struct Walk<const N: usize> {
     index: [usize; MAX_LOOPS],
@@ -23,7 +24,7 @@ impl<const N: usize> Walk<N> {
         self.at
     }
 
-    /// Advances to the next position, the last loop running fastest. After the last position, wraps to the first one
+    /// Advances to the next position; the last loop is the innermost. After the last position, wraps to the first one
     /// and returns `false`.
     #[inline(always)]
     pub fn next(&mut self, dims: &[Dim<N>]) -> bool {

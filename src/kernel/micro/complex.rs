@@ -1,8 +1,8 @@
 //! The micro-kernel of complex types, on interleaved real and imaginary parts.
 //!
-//! Left's elements times right's real part, and left's elements times right's imaginary part, are two real products.
-//! They are combined once, after the sum: with the lanes of each pair swapped in the second product, real parts are
-//! subtracted and imaginary parts added.
+//! A complex product consists of two real products: the elements of left times the real part of right, and the elements
+//! of left times the imaginary part of right. Their sums are combined once, at the end. The lanes of each pair are
+//! swapped in the second sum, which is then subtracted from the first in real parts and added to it in imaginary parts.
 
 use super::super::simd::{Real, Simd};
 use super::{Call, advanced, columns};
@@ -11,11 +11,11 @@ use crate::local_plan::TileOffsets;
 /// Real numbers in an element.
 pub(super) const PARTS: usize = 2;
 
-/// For each column, the sums of each vector with the column's real and with its imaginary parts.
+/// For each column: the sums of each vector with the real parts of the column, then with its imaginary parts.
 pub(super) type Sums<Vector, const V: usize, const N: usize> = [[[Vector; V]; 2]; N];
 
-/// Computes a tile of `V` vectors, each with half as many complex elements as lanes, by `N` columns. `PACKED`: whether
-/// the `N` elements of right are contiguous at each step of the sum.
+/// Computes a tile of `V` vectors by `N` columns. A complex element takes two lanes of a vector. `PACKED`: whether the
+/// `N` elements of right are contiguous at each step of the sum.
 ///
 /// # Safety
 /// As for [`Call`]; the instructions of `S` are available.
@@ -26,7 +26,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
     tile_offset: &TileOffsets,
     at: usize,
 ) {
-    // SAFETY: all reads and writes are those that `Call` promises.
+    // SAFETY: all reads and writes are those that `Call` allows.
     unsafe {
         let column = if PACKED { 2 } else { call.right_column };
         let mut left = call.left_of(tile_offset, at);
@@ -55,7 +55,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
     }
 }
 
-/// Combines the sums with right's real and with its imaginary parts, and writes them to out.
+/// Combines the sums with the real and the imaginary parts of right, and writes the results to out.
 ///
 /// # Safety
 /// As for [`tile`].
@@ -68,14 +68,14 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
 ) {
     let last = call.rows - (V - 1) * S::LANES;
     let whole = last == S::LANES;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let out = call.out.wrapping_offset(tile_offset.out);
         let (alpha, beta) = (Scale::<S::Vector>::new::<S, R>(call.alpha), Scale::<S::Vector>::new::<S, R>(call.beta));
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
-        // Usually there is nothing to scale or to add onto, and for short sums the stores cost as much time as the
-        // sums.
+        // Treats the usual case, without scaling and without adding to out, separately: for short sums, the stores cost
+        // as much time as the sums.
         if !scales && !reads {
             for n in 0..N {
                 let to = out.offset(2 * *call.columns.add(n));
@@ -117,8 +117,8 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
 struct Scale<Vector> {
     re: Vector,
     im: Vector,
-    /// Whether the imaginary part is 0: then both parts are scaled separately, so that an infinite one does not turn
-    /// the other into NaN.
+    /// Whether the imaginary part is 0. Both parts are then scaled separately, so that an infinite part does not turn
+    /// the other part into NaN.
     real: bool,
 }
 
@@ -127,7 +127,7 @@ impl<Vector: Copy> Scale<Vector> {
     /// The instructions of `S` are available.
     #[inline(always)]
     unsafe fn new<S: Simd<R, Vector = Vector>, R: Real>([re, im]: [R; 2]) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { Scale { re: S::splat(re), im: S::splat(im), real: im == R::ZERO } }
     }
 
@@ -137,7 +137,7 @@ impl<Vector: Copy> Scale<Vector> {
     /// The instructions of `S` are available.
     #[inline(always)]
     unsafe fn times<S: Simd<R, Vector = Vector>, R: Real>(self, a: Vector) -> Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let by_real = S::mul(a, self.re);
             if self.real { by_real } else { S::sub_add(by_real, S::mul(S::swap_pairs(a), self.im)) }

@@ -1,8 +1,8 @@
-//! Micro-kernels: products of a few rows and a few columns, held in registers.
+//! Micro-kernels: products of a few rows and a few columns, accumulated in registers.
 //!
-//! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile of vectors by columns. Sizes are those
-//! of [`crate::local_plan::register_tiles`], with any smaller number of columns. One function per size keeps all sums
-//! in registers and has no other decisions in its loop.
+//! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile of vectors by columns. The sizes are
+//! those of [`crate::local_plan::register_tiles`], with the same number of columns or fewer. There is one function per
+//! size, so that all sums stay in registers and inner loops have constant lengths.
 
 mod complex;
 mod real;
@@ -24,33 +24,33 @@ use super::simd::{Avx2, Avx512};
 use super::simd::{Generic, Real, Simd, prefetch as ask};
 use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 
-/// The arguments of a micro-kernel, except for the offsets of the tiles that it computes one after the other, which are
-/// its [`TileOffsets`]. Counts and strides are in real numbers: a complex element is two.
+/// The arguments of a micro-kernel that all tiles of a call have in common. The offsets of each tile are in its
+/// [`TileOffsets`]. Counts and strides are in real numbers: a complex element counts as two.
 ///
-/// The caller promises, with the offsets of each tile added: at each of `depth` steps, `rows` numbers from `left` on (with
-/// `left_padded`, as many as fill the vectors) and one element of `right` per column may be read; `rows` numbers of
-/// each column of out may be written, and are initialised unless beta is 0; `rows` numbers need exactly the vectors
-/// that the kernel has.
+/// The caller guarantees the following for every tile, with the offsets of the tile added. At each of `depth` steps,
+/// `rows` numbers from `left` on (full vectors, with `left_padded`) and one element of `right` per column may be read.
+/// `rows` numbers of each column of out may be written, and are initialised unless beta is 0. `rows` numbers need
+/// exactly the number of vectors that the kernel has.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<R> {
     /// Terms of the sum.
     pub depth: usize,
-    /// Rows of left are contiguous.
+    /// The first row of left. Rows are contiguous.
     pub left: *const R,
     pub left_step: isize,
-    /// From the rows of one tile to those of the next, in addition to their offsets.
+    /// The distance from the rows of one tile to the rows of the next, in addition to the offsets of the tiles.
     pub left_next: isize,
     pub right: *const R,
     pub right_step: isize,
-    /// From one column of right to the next; ignored by kernels for packed columns.
+    /// The distance from one column of right to the next. Kernels for packed columns ignore it.
     pub right_column: isize,
     pub out: *mut R,
     /// Offset of each column of out, in elements.
     pub columns: *const isize,
     pub rows: usize,
     pub left_padded: bool,
-    /// Out is written past the caches, in whole vectors that are each aligned to their size; beta is 0, and a fence
-    /// follows.
+    /// Whether stores to out bypass the caches. Requires full vectors that are aligned to their size, beta 0, and a
+    /// fence after the call.
     pub streams: bool,
     /// Whether to prefetch out before the sum; for the products of a batch, this costs more than it saves.
     pub asks_for_out: bool,
@@ -59,13 +59,13 @@ pub struct Call<R> {
     pub next: *const R,
     /// The prefetch distance for left; 0 for panels, which are in the cache.
     pub ahead: isize,
-    /// Real and imaginary part; the latter is 0 for real types.
+    /// Real and imaginary part. The imaginary part is 0 for real types.
     pub alpha: [R; 2],
     pub beta: [R; 2],
 }
 
 impl<R: Real> Call<R> {
-    /// How sums that fill their vectors are written; `None` if alpha or beta scales.
+    /// How full vectors of sums are written to out. `None` if out = alpha sum + beta out needs a multiplication.
     fn store(&self) -> Option<Store> {
         let [alpha, beta] = [self.alpha[0], self.beta[0]];
         match (alpha == R::ONE, beta == R::ZERO) {
@@ -89,9 +89,9 @@ impl<R> Call<R> {
         self.right.wrapping_offset(tile_offset.right)
     }
 
-    /// The address from which the tile prefetches. If tiles share a panel of right, the first one uses the call's
-    /// `next`, and the others use their panel, which is already in the cache. Tiles of a batch have panels of their
-    /// own, and each prefetches that of the next product.
+    /// The address from which the tile prefetches. If tiles share a panel of right, the first tile prefetches from
+    /// `next`, and the other tiles from the shared panel, which is already in the cache. In a batch, each product has
+    /// its own panel of right, and each tile prefetches the panel of the next product.
     #[inline(always)]
     fn next_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
         if at == 0 || tile_offset.right != 0 { self.next.wrapping_offset(tile_offset.right) } else { self.right }
@@ -102,9 +102,9 @@ impl<R> Call<R> {
 /// As for [`Call`]; the kernel's instructions are available.
 pub type Kernel<R> = unsafe fn(&Call<R>, &[TileOffsets]);
 
-/// Element types as vectors of real numbers.
+/// Element types that micro-kernels process as vectors of real numbers.
 ///
-/// Invariant: implemented for the four element types only. They have no padding, and every bit pattern is a value.
+/// Invariant: only the four element types implement this trait. They have no padding, and every bit pattern is a value.
 pub trait Vectorized: Copy {
     type Real: Real;
 
@@ -113,14 +113,16 @@ pub trait Vectorized: Copy {
 
     fn parts(self) -> [Self::Real; 2];
 
-    /// The kernel for a tile of `vectors` by `columns`. `packed`: whether the columns of right are contiguous.
+    /// The kernel for a tile of `vectors` by `columns`. `packed`: whether the columns of right are contiguous at each
+    /// step of the sum.
     ///
     /// # Panics
     /// If no kernel has this size.
     fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<Self::Real>;
 }
 
-/// Pointers to every third column of right: processors add one or two times a stride to an address at no cost.
+/// Pointers to every third column of right. The two columns after a pointer need no pointers of their own, because
+/// processors add one or two times a stride to an address at no cost.
 type Columns<R> = [*const R; 6];
 
 #[inline(always)]
@@ -128,7 +130,8 @@ fn columns<R>(right: *const R, column: isize) -> Columns<R> {
     std::array::from_fn(|group| right.wrapping_offset(3 * group as isize * column))
 }
 
-/// The same columns, at the next step of the sum. Straight-line code: a closure for every tile is more to compile.
+/// Returns the same columns at the next step of the sum. Straight-line code compiles faster than a closure for every
+/// tile.
 #[inline(always)]
 fn advanced<R>([c0, c3, c6, c9, c12, c15]: Columns<R>, step: isize) -> Columns<R> {
     let at = |column: *const R| column.wrapping_offset(step);
@@ -138,15 +141,17 @@ fn advanced<R>([c0, c3, c6, c9, c12, c15]: Columns<R>, step: isize) -> Columns<R
 /// The remaining work on a tile.
 enum Rest {
     Nothing,
-    /// The sums are computed, and must be scaled, merged or masked.
+    /// The sums are computed, but must still be scaled, merged or masked.
     Write,
     All,
 }
 
-/// Computes a tile of `V` vectors by `N` columns of `PARTS` real numbers, or only its sums, if the instruction set has
-/// special code for them; prefetches the tile of out in any case. Returns the remaining work. `PACKED`: whether the
-/// columns of right are contiguous at each step of the sum. `store`: as returned by [`Call::store`]. `sums`: room for
-/// the sums of each vector with each column, or with the column's real and its imaginary parts.
+/// If the instruction set has special code for a tile of `V` vectors by `N` columns of `PARTS` real numbers, computes
+/// the tile or only its sums. Prefetches the tile of out in any case. Returns the remaining work.
+///
+/// `PACKED`: whether the columns of right are contiguous at each step of the sum. `store`: as returned by
+/// [`Call::store`]. `sums`: memory for the sums of each vector with each column; a complex column has separate sums for
+/// its real parts and its imaginary parts.
 ///
 /// # Safety
 /// As for [`Call`]; the instructions of `S` are available; sums may be written to `sums`.
@@ -178,7 +183,7 @@ unsafe fn quick<S: TileSums<R>, R: Real, const V: usize, const N: usize, const P
         }
     };
     let column = if PACKED { PARTS as isize } else { call.right_column };
-    // SAFETY: vectors are whole, or may be read whole and go to sums, which has room for them.
+    // SAFETY: vectors are full, or they may be read in full and are written to `sums`, which is large enough.
     match unsafe { S::sums::<V, N, PARTS>(&sum(call, tile_offset, at, column), &place) } {
         false => Rest::All,
         true if store.is_some() => Rest::Nothing,
@@ -186,7 +191,7 @@ unsafe fn quick<S: TileSums<R>, R: Real, const V: usize, const N: usize, const P
     }
 }
 
-/// The sum that a call computes for one of its tiles. `column`: from one column of right to the next.
+/// The sum that a call computes for one of its tiles. `column`: the distance from one column of right to the next.
 #[inline(always)]
 fn sum<R>(call: &Call<R>, tile_offset: &TileOffsets, at: usize, column: isize) -> Sum<R> {
     let bytes = |reals: isize| reals * size_of::<R>() as isize;
@@ -224,17 +229,17 @@ fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: &Til
     }
     let out = call.out.wrapping_offset(tile_offset.out);
     for n in 0..N {
-        // SAFETY: there are as many offsets as columns.
+        // SAFETY: there is an offset for every column.
         let to = out.wrapping_offset(parts * unsafe { *call.columns.add(n) });
         (0..V).for_each(|v| ask(to.wrapping_offset(tile_offset.vectors[v])));
     }
 }
 
-/// Defines the function that looks up a kernel of one instruction set; the widest tiles are compiled once more for
+/// Defines the function that looks up a kernel of one instruction set. The widest tiles are compiled a second time for
 /// packed columns.
 ///
-/// The remaining work on a tile is a separate function: if it were inlined into the loop over tiles, the compiler would
-/// keep sums in memory.
+/// A separate function does the remaining work on a tile. If it were inlined into the loop over tiles, the compiler
+/// would keep sums in memory.
 macro_rules! kernels {
     ($find:ident, $real:ident, $complex:ident, $isa:ident, $(#[$feature:meta])?
      real { $($v:literal: $($n:literal)* and $packed:literal;)* }
@@ -275,7 +280,7 @@ macro_rules! kernels {
             ) where
                 $isa: Simd<R>,
             {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     match sums {
                         Some(sums) => $parts::put::<$isa, R, V, N>(call, tile_offset, sums),
@@ -288,7 +293,7 @@ macro_rules! kernels {
             // Complex sums must be combined before they are written.
             let store = if $parts::PARTS == 1 { call.store() } else { None };
             for (at, tile_offset) in tile_offsets.iter().enumerate() {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe {
                     let room = sums.as_mut_ptr().cast();
                     match quick::<$isa, R, V, N, { $parts::PARTS }, P>(call, tile_offset, at, store, room) {
@@ -331,7 +336,7 @@ kernels!(
     complex { 1: 1 2 3 4 and 4; 2: 1 2 and 2; }
 );
 
-/// Implements [`Vectorized`] for a real type and its complex numbers.
+/// Implements [`Vectorized`] for one element type.
 macro_rules! vectorized {
     ($real:ty, $element:ty, $parts:literal, $split:expr) => {
         impl Vectorized for $element {

@@ -1,12 +1,12 @@
-//! The micro-kernel of real types: a tile of out, a few vectors tall and a few columns wide, stays in registers while
-//! columns of left times rows of right are added to it, one after the other.
+//! The micro-kernel of real types. A tile of out, a few vectors high and a few columns wide, stays in registers. Outer
+//! products, each of a column of left and a row of right, are added to the tile one after the other.
 
 use super::super::simd::{Real, Simd};
 use super::{CACHE_LINE, Call, Columns, advanced, ask, columns};
 use crate::local_plan::TileOffsets;
 
-/// Repeats a block for every column as straight-line code: the compiler does not unroll a loop of 16, and an index that
-/// is not a constant keeps the sums in memory.
+/// Repeats a block for every column as straight-line code: the compiler does not unroll a loop of 16 iterations, and an
+/// index that is not a constant would keep the sums in memory.
 macro_rules! each_column {
     ($n:ident in $count:ident, $body:block) => {
         each_column!($n $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
@@ -36,7 +36,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
     tile_offset: &TileOffsets,
     at: usize,
 ) {
-    // SAFETY: all reads and writes are those that `Call` promises.
+    // SAFETY: all reads and writes are those that `Call` allows.
     unsafe {
         let column = if PACKED { 1 } else { call.right_column };
         let mut left = call.left_of(tile_offset, at);
@@ -90,7 +90,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
 ) {
     let last = call.rows - (V - 1) * S::LANES;
     let whole = last == S::LANES;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let out = call.out.wrapping_offset(tile_offset.out);
         let plain = call.alpha[0] == R::ONE;
@@ -114,7 +114,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     }
 }
 
-/// Adds one term to every sum. `last`: the number of rows to read of the last vector.
+/// Adds one term to every sum. `last`: the number of rows to read into the last vector.
 ///
 /// # Safety
 /// As for [`tile`].
@@ -127,7 +127,7 @@ unsafe fn step<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     right: &Columns<R>,
     column: isize,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let mut rows = [S::zero(); V];
         for v in 0..V {

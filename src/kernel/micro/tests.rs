@@ -33,7 +33,8 @@ enum Factors {
     Any,
     /// Out is the product.
     One,
-    /// Out is the product, written past the caches; below, a multiple of it.
+    /// Out is the product, written with stores that bypass the caches. With `StreamsAny`, it is a multiple of the
+    /// product.
     Streams,
     StreamsAny,
     /// The product is added to out.
@@ -60,7 +61,8 @@ fn numbers<T: Element>(count: usize) -> Vec<T> {
     (0..count).map(|i| T::from_f64((i * 7 % 11) as f64 - 5.0, (i * 5 % 7) as f64 - 3.0)).collect()
 }
 
-/// The element of a slice from which strides of both signs stay inside it, and the length that the slice needs.
+/// The index of the first element in a slice, so that strides of both signs stay inside the slice, and the length of
+/// the slice.
 fn start(steps: &[(isize, usize)]) -> (usize, usize) {
     let reach = |&(step, count): &(isize, usize)| step.unsigned_abs() * count.saturating_sub(1);
     let before = steps.iter().filter(|(step, _)| *step < 0).map(reach).sum();
@@ -72,7 +74,7 @@ fn check<T: Element>(case: Case) {
     let (first_left, left_len) = start(&[(left_step, depth), (1, rows)]);
     let (first_right, right_len) = start(&[(right.step, depth), (right.column, columns)]);
     let (left, right_numbers) = (numbers::<T>(left_len), numbers::<T>(right_len));
-    // Stores past the caches need columns that are aligned to vectors.
+    // Stores that bypass the caches need columns that are aligned to vectors.
     let bytes = isa.vector_bytes();
     let lead = if factors.stream() { rows + bytes / size_of::<T>() } else { rows + 3 };
     let mut room = numbers::<T>(lead * columns + bytes);
@@ -116,7 +118,7 @@ fn check<T: Element>(case: Case) {
         beta: beta.parts(),
     };
     let lanes = bytes / size_of::<T::Real>();
-    // SAFETY: the slices have room for all accesses of the call, and the instruction set is available.
+    // SAFETY: all accesses of the call are inside the slices, and the instruction set is available.
     unsafe { T::kernel(isa, vectors, columns, right.packed)(&call, &[TileOffsets::dense(lanes)]) };
     assert_eq!(room, want, "{} {case:?}", std::any::type_name::<T>());
 }

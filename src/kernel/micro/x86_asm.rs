@@ -1,16 +1,16 @@
-//! The sums of a tile on x86-64, in assembly: their speed is limited by the instructions other than multiply-adds.
-//! Compilers compute column addresses between the multiply-adds, and store the sums to memory before writing them to
-//! out.
+//! The sums of a tile on x86-64, in assembly. Instructions other than multiply-adds limit their speed: compilers
+//! compute column addresses between the multiply-adds, and store the sums to memory before they write them to out.
 //!
-//! Columns are listed as `{ number "number" "address" ["address" "part"] ("sum" "row" vector) .. }`: the address of the
-//! column if terms are real; that of the complex column, and which part of its terms this column is; and for each
-//! vector of rows, the register of the sum, that of the rows and the number of the vector.
+//! Columns are listed as `{ number "number" "address" ["address" "part"] ("sum" "row" vector) .. }`. The first address
+//! is that of the column, for real terms. The second address is that of the complex column, followed by the part of its
+//! terms (0 real, 1 imaginary). For each vector of rows, the list has the register of the sum, the register of the
+//! rows, and the number of the vector.
 //!
 //! Invariants: the sums, the vectors of rows and one column fit into the registers (12 sums with AVX2, 24 with
-//! AVX-512); operands need at most 13 general-purpose registers, which is all that there are; the loop is unrolled by
-//! four steps, so that strides are added once for the four. Deliberately absent, and left to the compiler: operands in
-//! place with neither terms nor columns contiguous, vectors that must not be read whole, and more than 16 columns of
-//! one vector.
+//! AVX-512); operands need at most 13 general-purpose registers, which is the number available; the loop is unrolled by
+//! four steps, so that strides are added once per four steps. Deliberately absent, and left to the compiler: operands
+//! in place in which neither terms nor columns are contiguous, vectors that must not be read in full, and more than 16
+//! columns of one vector.
 
 use std::arch::x86_64::_mm256_zeroupper;
 use std::mem::offset_of;
@@ -42,8 +42,9 @@ impl<R> Sum<R> {
     }
 }
 
-/// One step of the sum: for each column, its number in all lanes times each vector of rows. `$ls` and `$rs` are the
-/// suffixes of the addresses of left and right, `$u` is the number of the step.
+/// One step of the sum: for each column, broadcasts the column's element of right to all lanes, and adds its products
+/// with the vectors of rows to the sums. `$ls` and `$rs` are the suffixes of the addresses of left and right, `$u` is
+/// the number of the step.
 #[rustfmt::skip]
 macro_rules! step {
     ($order:tt $t:tt $w:tt $ls:tt $rs:tt $u:tt [$($row:tt $at:tt)*] $($column:tt)*) => {
@@ -93,7 +94,7 @@ macro_rules! put {
     };
 }
 
-/// Adds out's old values to the sums of one column.
+/// Adds the old values of out to the sums of one column.
 #[rustfmt::skip]
 macro_rules! add {
     ($t:tt { $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* }) => {
@@ -109,8 +110,8 @@ macro_rules! at {
     ($t:tt 2) => { concat!("[{b0}+", size!($t), "*{l}]") };
 }
 
-/// Advances right: the address suffixes of four steps, the instructions that advance it by four steps and by one, and
-/// its operands.
+/// Completes the arguments of `steps!` for one layout of right: the address suffixes of four steps, the instructions
+/// that advance right by four steps and by one step, and the operands.
 #[rustfmt::skip]
 macro_rules! sum {
     (columns $from:ident $place:ident $t:tt $($rest:tt)*) => {
@@ -129,7 +130,7 @@ macro_rules! sum {
             concat!("add {b0}, ", $($four)*), concat!("add {b1}, ", $($four)*), concat!("add {b2}, ", $($four)*), concat!("add {b3}, ", $($four)*),
         ] [
             concat!("add {b0}, ", $($one)*), concat!("add {b1}, ", $($one)*), concat!("add {b2}, ", $($one)*), concat!("add {b3}, ", $($one)*),
-            // Not every list uses all operands, but `asm!` requires their use.
+            // Not every list of columns uses all operands, but `asm!` requires their use.
             "/* {s} {s3} */",
         ] [
             b1 = inout(reg) $from.right.wrapping_byte_offset(4 * $from.column) => _,
@@ -140,7 +141,7 @@ macro_rules! sum {
     };
 }
 
-/// The whole sum of a tile, and its stores.
+/// The complete sum of a tile, and its stores.
 #[rustfmt::skip]
 macro_rules! steps {
     ($order:tt $from:ident $place:ident $t:tt [$r0:tt $r1:tt $r2:tt $r3:tt] [$($four:expr,)*] [$($one:expr,)*] [$($operand:tt)*]
@@ -226,8 +227,8 @@ macro_rules! steps {
     };
 }
 
-/// The sums of the first columns of a list, with a branch for each number of columns. A constant condition keeps the
-/// other branches away from the compiler's back end, for which they would be a fifth of its work on this crate.
+/// The sums of the first columns of a list, with a branch for each number of columns. The conditions are constants, so
+/// the compiler's back end never processes the other branches. They would be a fifth of its work on this crate.
 #[rustfmt::skip]
 macro_rules! columns {
     ($shape:tt [$($set:tt)*] [$($done:tt)*]) => {};
@@ -239,7 +240,8 @@ macro_rules! columns {
                 Order::Terms => sum!(terms $from $place $t $real $($set)* $($done)* { $c $($column)* }),
                 Order::Pairs => sum!(pairs $from $place $t $real $($set)* $($done)* { $c $($column)* }),
             }
-            // The compiler does not know that the upper halves are in use; left dirty, they slow down non-AVX code.
+            // Clears the upper halves of the registers, which would slow down later non-AVX code. The compiler does not
+            // know that the assembly uses them.
             _mm256_zeroupper();
             return true;
         }
@@ -251,11 +253,11 @@ macro_rules! columns {
 #[rustfmt::skip]
 macro_rules! sums {
     ($real:ident, $t:tt, $avx2:ident, $avx512:ident) => {
-        /// Computes and writes the sums of each column with each vector; false if there is no code for them.
+        /// Computes and writes the sums of each column with each vector. Returns false if there is no code for them.
         ///
         /// # Safety
-        /// As for [`Sum`]; whole vectors may be written to the destination; the instructions are available. Columns are
-        /// `PARTS` real numbers.
+        /// As for [`Sum`]. Full vectors may be written to the destination. The instructions are available. A column has
+        /// `PARTS` real numbers per term.
         #[target_feature(enable = "avx2,fma")]
         #[inline]
         unsafe fn $avx2<const V: usize, const N: usize, const PARTS: usize>(
@@ -263,7 +265,7 @@ macro_rules! sums {
             place: &TileDestination<$real>,
         ) -> bool {
             let Some(order) = sum.order(PARTS) else { return false };
-            // SAFETY: the caller's promise; the registers are those of the instruction set.
+            // SAFETY: guaranteed by the caller; the registers are those of the instruction set.
             unsafe {
                 columns!([1 V order sum place $t $real] ["ymm" "vxorps" ["ymm0" ""] [""]] []
                     { 0 "0" "{b0}" ["{b0}" "0"] ("ymm4" "ymm0" 0) }
@@ -297,11 +299,11 @@ macro_rules! sums {
             false
         }
 
-        /// Computes and writes the sums of each column with each vector; false if there is no code for them.
+        /// Computes and writes the sums of each column with each vector. Returns false if there is no code for them.
         ///
         /// # Safety
-        /// As for [`Sum`]; whole vectors may be written to the destination; the instructions are available. Columns are
-        /// `PARTS` real numbers.
+        /// As for [`Sum`]. Full vectors may be written to the destination. The instructions are available. A column has
+        /// `PARTS` real numbers per term.
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
         #[inline]
         unsafe fn $avx512<const V: usize, const N: usize, const PARTS: usize>(
@@ -309,7 +311,7 @@ macro_rules! sums {
             place: &TileDestination<$real>,
         ) -> bool {
             let Some(order) = sum.order(PARTS) else { return false };
-            // SAFETY: the caller's promise; the registers are those of the instruction set.
+            // SAFETY: guaranteed by the caller; the registers are those of the instruction set.
             unsafe {
                 columns!([1 V order sum place $t $real] ["zmm" "vpxord" ["zmm0" ""] [""]] []
                     { 0 "0" "{b0}" ["{b0}" "0"] ("zmm8" "zmm0" 0) }
@@ -370,7 +372,7 @@ macro_rules! tile_sums {
                 sum: &Sum<$real>,
                 place: &TileDestination<$real>,
             ) -> bool {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { $sums::<V, N, PARTS>(sum, place) }
             }
         }

@@ -1,15 +1,14 @@
 //! Blocks without contiguous lines, which are moved one element at a time.
 //!
-//! The blocks are small squares, so that cache lines on either side are not yet evicted when their next element is
-//! needed.
+//! The blocks are small squares, so that a cache line of either tensor is still cached when its next element is needed.
 
 use super::super::Element;
 use super::{Factors, PermuteShare, walk};
 
 /// # Safety
-/// As for [`super::permute`], with one share.
+/// As for [`super::permute`], with one thread's share.
 pub(super) unsafe fn share<T: Element>(share: PermuteShare<T>, Factors { alpha, beta }: Factors<T>) {
-    // SAFETY: the caller's promise; the destination is read only if beta is not 0.
+    // SAFETY: guaranteed by the caller; the destination is read only if beta is not 0.
     unsafe {
         if beta == T::ZERO {
             if alpha == T::ONE {
@@ -38,8 +37,8 @@ unsafe fn each<T: Element>(PermuteShare { plan, share, tensors, .. }: PermuteSha
             let mut at = row;
             for _ in 0..cols {
                 for part in 0..wide {
-                    // SAFETY: one of the adjacent elements that the plan moves as one, in a block of the caller's
-                    // share.
+                    // SAFETY: the element belongs to a block of the caller's share; it is one of `wide` adjacent
+                    // elements that the plan moves as one.
                     unsafe { merge(at.to.wrapping_add(part), *at.from.wrapping_add(part)) };
                 }
                 at = at.at(along);

@@ -1,14 +1,14 @@
-//! Blocks of lines, each contiguous in both tensors, or filled with one value.
+//! Blocks of lines. Each line is contiguous in both tensors, or filled with one value.
 //!
-//! Invariant: a line that is written past the caches starts and ends with ordinary stores where it does not fill a
-//! cache line.
+//! Invariant: stores that bypass the caches write complete cache lines only. Ordinary stores write the incomplete cache
+//! lines at the start and the end of a line.
 
 use super::super::simd::{Merge, Real, RealBody, Simd, fence};
 use super::{PermuteShare, Tensors, walk};
 use crate::local_plan::{CACHE_LINE, CopyKind};
 
 /// # Safety
-/// As for [`super::permute`], with one share.
+/// As for [`super::permute`], with one thread's share.
 pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
     let parts = share.parts();
     let (past_caches, spread) = match share.plan.body() {
@@ -27,7 +27,7 @@ pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: 
     }
 }
 
-/// The offsets of the lines of the destination.
+/// The offset of each line in the destination: a multiple of a stride, or an entry of a table.
 #[derive(Clone, Copy)]
 pub(super) enum Starts<'a> {
     Every(isize),
@@ -42,7 +42,8 @@ pub(super) struct Lines<'a, R, M> {
     pub to: Starts<'a>,
     pub count: usize,
     pub rows: usize,
-    /// Whether to write past the caches, if the merge only writes (`PUTS`); a fence must follow.
+    /// Whether stores bypass the caches. Has an effect only if the merge never reads the destination (`PUTS`). A fence
+    /// must follow.
     pub past_caches: bool,
     pub merge: M,
 }
@@ -51,11 +52,11 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Lines<'_, R, M> {
     type Output = ();
 
     /// # Safety
-    /// The instructions are available; sources may be read, destinations accessed as `merge` requires, and they do not
-    /// overlap.
+    /// The instructions are available. Sources may be read, destinations may be accessed as `merge` requires, and
+    /// sources and destinations do not overlap.
     #[inline(always)]
     unsafe fn run<S: Simd<R>>(self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             for row in 0..self.rows {
                 let Tensors { from, to } = self.row(row);
@@ -96,7 +97,7 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
         let Lines { count, merge, .. } = self.lines;
         for row in 0..self.lines.rows {
             let Tensors { from, to } = self.lines.row(row);
-            // SAFETY: the caller's promise; no vector has more than 16 lanes, or fewer than an element has parts.
+            // SAFETY: guaranteed by the caller. A vector has at most 16 lanes, and at least `parts` lanes.
             unsafe {
                 let mut lanes = [R::ZERO; 16];
                 for (lane, real) in lanes.iter_mut().enumerate().take(S::LANES) {
@@ -116,16 +117,16 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
     }
 }
 
-/// Merges `count` reals that are contiguous on both sides. `PAST`: writes past the caches, only for a merge with
-/// `PUTS`; a fence must follow.
+/// Merges `count` reals that are contiguous in both tensors. With `PAST`, stores bypass the caches: this requires a
+/// merge with `PUTS`, and a fence must follow.
 ///
 /// # Safety
-/// The instructions are available; the source may be read, the destination accessed as `merge` requires, and they do
-/// not overlap.
+/// The instructions are available. The source may be read, the destination may be accessed as `merge` requires, and
+/// source and destination do not overlap.
 #[inline(always)]
 unsafe fn line<S: Simd<R>, R: Real, M: Merge<R>, const PAST: bool>(from: *const R, to: *mut R, count: usize, merge: M) {
     let mut i = 0;
-    // SAFETY: the caller's promise, for indices below count.
+    // SAFETY: guaranteed by the caller for indices below count.
     unsafe {
         if PAST {
             let head = (to.align_offset(CACHE_LINE)).min(count);

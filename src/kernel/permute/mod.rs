@@ -1,14 +1,14 @@
-//! Copies one strided tensor onto another, as planned by a [`Permute`]: `to = alpha from + beta to`.
+//! Executes a [`Permute`] plan: copies one strided tensor to another, `to = alpha from + beta to`.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `walk` | the blocks of a share, one after the other |
-//! | `lines` | blocks of lines that are contiguous on both sides, or of one value repeated |
+//! | `walk` | iteration over the blocks of one thread's share |
+//! | `lines` | blocks whose lines are contiguous in both tensors, or filled with one value |
 //! | `tiles` | blocks that are transposed |
 //! | `elements` | blocks without contiguous lines |
 //!
-//! Invariants: with beta 0 the destination is never read; nothing outside of the tensors is accessed; nothing is
-//! allocated. Deliberately absent: labels, which `unary` turns into strides.
+//! Invariants: with beta 0, the destination is never read; no memory outside the tensors is accessed; nothing is
+//! allocated. Deliberately absent: labels, which `unary` resolves to strides.
 
 mod elements;
 mod lines;
@@ -38,18 +38,19 @@ impl<T: Element> Factors<T> {
     pub const PLUS: Self = Factors { alpha: T::ONE, beta: T::ONE };
 }
 
-/// Copies as planned.
+/// Executes `plan` on two tensors, given by pointers to their first elements.
 ///
 /// # Safety
-/// The instruction set is available. The plan is for elements of the size of `T`. Relative to `from`, every offset of
-/// the loops that the plan was made for reaches an element that may be read; relative to `to`, an element that may be
-/// written, that no other thread accesses, and that is initialised unless beta is 0. Elements of the destination are
-/// distinct, and none is an element of the source.
+/// The instruction set is available. The plan is for elements of the size of `T`. Every source offset of the planned
+/// loops, added to `from`, points to an element that may be read. Every destination offset, added to `to`, points to an
+/// element that may be written, that no other thread accesses, and that is initialised unless beta is 0. No two indices
+/// refer to the same element of the destination, and the tensors do not overlap.
 pub(super) unsafe fn permute<T: Element>(plan: &Permute, isa: Isa, from: *const T, to: *mut T, factors: Factors<T>) {
     assert_eq!(plan.element_bytes(), size_of::<T>(), "a plan for elements of another size");
     let [source, target] = plan.start();
     let (from, to) = (Const(from.wrapping_offset(source)), Mut(to.wrapping_offset(target)));
-    // SAFETY: the caller's promise for one share; shares have different blocks, and blocks have different elements.
+    // SAFETY: guaranteed by the caller for each share; shares have different blocks, and blocks have different
+    // elements.
     let run = |share: usize| unsafe {
         let share = PermuteShare { plan, share, isa, tensors: Tensors { from: from.at(0), to: to.at(0) } };
         if plan.body() == CopyKind::Elements { elements::share(share, factors) } else { share.run(factors) }
@@ -61,7 +62,7 @@ pub(super) unsafe fn permute<T: Element>(plan: &Permute, isa: Isa, from: *const 
     }
 }
 
-/// The first elements of both tensors.
+/// Pointers to the first elements of both tensors.
 #[derive(Debug, Clone, Copy)]
 struct Tensors<T> {
     from: *const T,
@@ -75,7 +76,7 @@ impl<T> Tensors<T> {
     }
 }
 
-/// One share of a plan, of elements or of the reals that they consist of.
+/// One thread's share of a plan. `T` is the element type, or the type of the reals that elements consist of.
 #[derive(Debug, Clone, Copy)]
 struct PermuteShare<'a, T> {
     plan: &'a Permute,
@@ -91,12 +92,12 @@ impl<'a, T: Element> PermuteShare<'a, T> {
     }
 
     /// # Safety
-    /// As for [`permute`], with one share.
+    /// As for [`permute`], with one thread's share.
     unsafe fn run(self, factors: Factors<T>) {
         let Factors { alpha, beta } = factors;
         let [first, second] = [alpha, beta].map(T::to_c64);
-        // SAFETY: the caller's promise; an element consists of as many reals as its type has. If nothing is computed,
-        // it is moved as words of 4 bytes, for which every type is aligned.
+        // SAFETY: guaranteed by the caller. Elements are cast to the real type that they consist of. A plain copy moves
+        // words of 4 bytes instead, to which every element type is aligned.
         unsafe {
             if alpha == T::ONE && beta == T::ZERO {
                 return self.cast::<f32>().merge(Put);
@@ -118,17 +119,17 @@ impl<'a, T: Element> PermuteShare<'a, T> {
 
 impl<R: Real> PermuteShare<'_, R> {
     /// # Safety
-    /// As for [`permute`], with one share.
+    /// As for [`permute`], with one thread's share.
     unsafe fn blend<F: Factor<R> + Element>(self, [alpha, beta]: [F; 2]) {
         let beta = (beta != F::ZERO).then_some(beta);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.merge(Blend { alpha, beta }) }
     }
 
     /// # Safety
-    /// As for [`permute`], with one share.
+    /// As for [`permute`], with one thread's share.
     unsafe fn merge<M: Merge<R>>(self, merge: M) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self.plan.body() {
                 CopyKind::Tiles { .. } => tiles::share(self, merge),
@@ -137,7 +138,7 @@ impl<R: Real> PermuteShare<'_, R> {
         }
     }
 
-    /// Reals in an element as the plan moves it, which may be several adjacent ones.
+    /// The number of reals that the plan moves as one unit: the reals of one element, or of several adjacent elements.
     fn parts(&self) -> usize {
         self.plan.element_bytes() * self.plan.widened() / size_of::<R>()
     }
@@ -177,7 +178,7 @@ mod tests {
                 each_offset(dims, |[_, t]| to[t as usize] = nan);
             }
             let plan = Permute::new(dims, size_of::<T>(), 1);
-            // SAFETY: the caller checked that the instruction set is available; the slices hold every offset.
+            // SAFETY: the caller checked that the instruction set is available; every offset is inside the slices.
             unsafe { permute(&plan, isa, from.as_ptr(), to.as_mut_ptr(), Factors { alpha, beta }) };
             assert!(to == want, "{} {} {dims:?} {alpha:?} {beta:?}", isa.name(), T::DTYPE.name());
         }

@@ -1,6 +1,8 @@
-//! Blocks that are transposed: the source is contiguous along the columns, the destination along the rows.
+//! Blocks that are transposed: the column index has stride 1 in the source, the row index has stride 1 in the
+//! destination.
 //!
-//! A block goes straight to the destination, or into a buffer that is then merged with the destination line by line.
+//! A block is transposed directly into the destination, or into a buffer that is then merged into the destination line
+//! by line.
 //!
 //! Invariants: the buffer is written before it is read; a block of a plan has at most [`MAX_BLOCK_SIDE`] columns and
 //! rows, and fits into [`BUFFER_BYTES`].
@@ -12,28 +14,28 @@ use super::lines::{Lines, Starts};
 use super::{PermuteShare, Tensors, walk};
 use crate::local_plan::{BUFFER_BYTES, CopyKind, MAX_BLOCK_SIDE};
 
-/// Bytes of padding between columns in the buffer: a cache line, so that columns do not compete for the same ones.
+/// Bytes of padding between columns in the buffer: one cache line, so that the columns map to different cache sets.
 const COLUMN_PADDING_BYTES: usize = 64;
 
 #[repr(align(64))]
 struct Buffer(MaybeUninit<[u8; BUFFER_BYTES]>);
 
 /// # Safety
-/// As for [`super::permute`], with one share.
+/// As for [`super::permute`], with one thread's share.
 pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
     let buffered = share.plan.body() == CopyKind::Tiles { buffered: true };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { if buffered || !M::PUTS { through_buffer(share, merge, buffered) } else { direct(share) } }
 }
 
 /// # Safety
-/// As for [`share`], if nothing is merged.
+/// As for [`share`], with a merge that only copies.
 unsafe fn direct<R: Real>(share: PermuteShare<R>) {
     let words = Words::new(&share);
     let cols_to: [isize; MAX_BLOCK_SIDE] = walk::offsets(&share.plan.blocks().cols, 1, words.parts);
     walk::blocks(share.plan, share.share, |offset, [cols, rows]| {
         let at = share.tensors.at(offset.map(|o| o * share.parts() as isize));
-        // SAFETY: a block of the caller's share.
+        // SAFETY: the block belongs to the caller's share.
         unsafe { words.transpose(at.from.cast(), at.to.cast(), Starts::At(&cols_to), Size { rows, cols }) };
     });
 }
@@ -60,8 +62,8 @@ unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M,
             past_caches,
             merge,
         };
-        // SAFETY: the instruction set is available. A block of the caller's share, and a buffer with room for it, as
-        // asserted; `rows` elements of each of its columns are written before they are read.
+        // SAFETY: the instruction set is available. The block belongs to the caller's share and fits into the buffer,
+        // as asserted. In each column of the buffer, `rows` elements are written before they are read.
         unsafe {
             words.transpose(at.from.cast(), buffer.cast(), Starts::Every((lead / 4) as isize), Size { rows, cols });
             R::dispatch(share.isa, lines);
@@ -72,11 +74,11 @@ unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M,
     }
 }
 
-/// Properties that all blocks of a share have in common. Elements are moved as words of 4 bytes, for which every type
-/// is aligned.
+/// Values that all blocks of a share have in common. Elements are moved as words of 4 bytes, to which every element
+/// type is aligned.
 struct Words {
     isa: crate::local_plan::Isa,
-    /// Words in an element.
+    /// The number of words per element.
     parts: usize,
     rows_from: [isize; MAX_BLOCK_SIDE],
     /// Whether to prefetch the next rows of the source.
@@ -94,7 +96,7 @@ impl Words {
     /// The instruction set is available; the elements of a block may be read and written.
     unsafe fn transpose(&self, from: *const f32, to: *mut f32, cols_to: Starts, size: Size) {
         let Words { isa, parts, ref rows_from, ahead } = *self;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match parts {
                 1 => f32::dispatch(isa, Block::<1> { from, rows_from, to, cols_to, size, ahead }),
@@ -105,7 +107,7 @@ impl Words {
     }
 }
 
-/// One block of elements of `P` words.
+/// One block whose elements consist of `P` words each.
 struct Block<'a, const P: usize> {
     from: *const f32,
     rows_from: &'a [isize; MAX_BLOCK_SIDE],
@@ -124,7 +126,7 @@ impl<const P: usize> RealBody<f32> for Block<'_, P> {
     unsafe fn run<S: Simd<f32>>(self) {
         let Block { from, rows_from, to, cols_to, size: Size { rows, cols }, ahead } = self;
         let side = S::LANES / P;
-        // The last tiles are moved back to overlap those before, as full tiles are faster.
+        // The last tile is shifted back to a full tile that overlaps the previous tile, because full tiles are faster.
         let back = rows >= side && cols >= side;
         let row = |i: usize| from.wrapping_offset(rows_from[i]);
         let column = |j: usize| match cols_to {
@@ -148,7 +150,7 @@ impl<const P: usize> RealBody<f32> for Block<'_, P> {
                 let size = Size { rows: side.min(rows - i), cols: side.min(cols - j) };
                 let from = |r: usize| row(i + r).wrapping_add(j * P);
                 let to = |c: usize| column(j + c).wrapping_add(i * P);
-                // SAFETY: a part of the block.
+                // SAFETY: the square is inside the block.
                 unsafe { transpose_square::<S, f32, P>(from, to, size) };
                 j += side;
             }

@@ -1,13 +1,13 @@
-//! The blocks of a share, one after the other.
+//! Iterates over the blocks of one thread's share.
 
 use crate::local_plan::{Permute, Side};
 
-/// More loops than a plan can have: the loops of at least two indices for which an address space has room, and the two
-/// that step through blocks.
+/// The maximum number of loops in a plan: 64 loops of extent 2 or more fill a 64-bit address space, and 2 loops step
+/// through blocks.
 const MAX_LOOPS: usize = 66;
 
-/// Visits the blocks of a share. `visit` gets the offsets of a block's first element, counted in elements as the plan
-/// moves them, and the numbers of columns and rows.
+/// Visits the blocks of a share. `visit` receives the offsets of a block's first element, and the numbers of columns
+/// and rows of the block. All of them count widened elements ([`Permute::widened`]).
 #[inline(always)]
 pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize; 2], [usize; 2])) {
     let blocks = plan.blocks();
@@ -35,7 +35,8 @@ pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize;
     }
 }
 
-/// The offsets in one tensor of the columns or rows of a block, at most `LEN`, times `parts`, innermost loop first.
+/// Returns the offsets in one tensor of the columns or rows of a block, times `parts`, with the innermost loop first. A
+/// block has at most `LEN` columns or rows.
 #[inline(always)]
 pub(super) fn offsets<const LEN: usize>(side: &Side, tensor: usize, parts: usize) -> [isize; LEN] {
     let mut table = [0; LEN];

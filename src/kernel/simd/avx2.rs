@@ -7,9 +7,9 @@ use super::Simd;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx2;
 
-/// Loaded from element 8 - n on, these are masks of the first n of 8 lanes.
+/// A load of 8 elements from index 8 - n on is a mask of the first n of 8 lanes.
 static MASKS_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
-/// Loaded from element 4 - n on, these are masks of the first n of 4 lanes.
+/// A load of 4 elements from index 4 - n on is a mask of the first n of 4 lanes.
 static MASKS_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 
 #[inline(always)]
@@ -21,7 +21,7 @@ fn same(a: __m256) -> __m256 {
 /// The instructions are available.
 #[inline(always)]
 unsafe fn low_8_ps(a: __m256, b: __m256) -> __m256 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))) }
 }
 
@@ -29,18 +29,18 @@ unsafe fn low_8_ps(a: __m256, b: __m256) -> __m256 {
 /// The instructions are available.
 #[inline(always)]
 unsafe fn high_8_ps(a: __m256, b: __m256) -> __m256 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))) }
 }
 
-/// Stores the first `count` elements in pieces of 8, 4, 2 and 1: a masked store costs as much time as tens of
-/// instructions on processors that emulate it, such as Zen.
+/// Stores the first `count` elements in pieces of 8, 4, 2 and 1. On processors that emulate masked stores, such as AMD
+/// Zen, a masked store would cost as much as tens of instructions.
 ///
 /// # Safety
 /// The instructions are available; `count` elements, at most 8, may be written.
 #[inline(always)]
 unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
-    // SAFETY: the caller's promise; only the first `count` elements are stored.
+    // SAFETY: guaranteed by the caller; only the first `count` elements are stored.
     unsafe {
         if count == 8 {
             return _mm256_storeu_ps(to, vector);
@@ -51,7 +51,7 @@ unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
             (to, rest) = (to.add(4), _mm256_extractf128_ps::<1>(vector));
         }
         if count & 2 != 0 {
-            // The only store of 8 bytes that needs no alignment.
+            // This is the only store of 8 bytes that needs no alignment.
             _mm_storel_epi64(to.cast(), _mm_castps_si128(rest));
             (to, rest) = (to.add(2), _mm_movehl_ps(rest, rest));
         }
@@ -61,13 +61,13 @@ unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
     }
 }
 
-/// As [`store_first_ps`].
+/// Like [`store_first_ps`], for `f64`.
 ///
 /// # Safety
 /// The instructions are available; `count` elements, at most 4, may be written.
 #[inline(always)]
 unsafe fn store_first_pd(to: *mut f64, vector: __m256d, count: usize) {
-    // SAFETY: the caller's promise: an `f64` is stored as two `f32`.
+    // SAFETY: guaranteed by the caller; an `f64` is stored as two `f32`.
     unsafe { store_first_ps(to.cast(), _mm256_castpd_ps(vector), 2 * count) }
 }
 
@@ -75,7 +75,7 @@ unsafe fn store_first_pd(to: *mut f64, vector: __m256d, count: usize) {
 /// The instructions are available.
 #[inline(always)]
 unsafe fn odd_pd(a: __m256d) -> __m256d {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { _mm256_permute_pd::<0b1111>(a) }
 }
 
@@ -83,7 +83,7 @@ unsafe fn odd_pd(a: __m256d) -> __m256d {
 /// The instructions are available.
 #[inline(always)]
 unsafe fn sum_ps(a: __m256) -> f32 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a));
         let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
@@ -95,7 +95,7 @@ unsafe fn sum_ps(a: __m256) -> f32 {
 /// The instructions are available.
 #[inline(always)]
 unsafe fn sum_pd(a: __m256d) -> f64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let two = _mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd::<1>(a));
         _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
@@ -114,7 +114,7 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn zero() -> $vector {
-                // SAFETY: the trait's promise: the instructions are available.
+                // SAFETY: the trait requires that the instructions are available.
                 unsafe { $zero() }
             }
 
@@ -199,7 +199,7 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
-                // SAFETY: the instructions are available; the caller promises two pieces.
+                // SAFETY: the instructions are available; the caller guarantees two pieces.
                 unsafe {
                     let first = _mm256_castps128_ps256(_mm_loadu_ps(from[0].cast()));
                     $from_ps(_mm256_insertf128_ps::<1>(first, _mm_loadu_ps(from[1].cast())))
@@ -252,7 +252,7 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn stream(to: *mut $real, vector: $vector) {
-                // SAFETY: as above; the caller promises that `to` is aligned and writable.
+                // SAFETY: as above; the caller guarantees that `to` is aligned and writable.
                 unsafe { $stream(to.cast(), vector) }
             }
         }

@@ -16,7 +16,7 @@ fn same(a: __m512) -> __m512 {
 /// The instructions are available.
 #[inline(always)]
 unsafe fn low_8_ps(a: __m512, b: __m512) -> __m512 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b))) }
 }
 
@@ -24,7 +24,7 @@ unsafe fn low_8_ps(a: __m512, b: __m512) -> __m512 {
 /// The instructions are available.
 #[inline(always)]
 unsafe fn high_8_ps(a: __m512, b: __m512) -> __m512 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b))) }
 }
 
@@ -32,7 +32,7 @@ unsafe fn high_8_ps(a: __m512, b: __m512) -> __m512 {
 /// The instructions are available.
 #[inline(always)]
 unsafe fn odd_pd(a: __m512d) -> __m512d {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { _mm512_permute_pd::<0b1111_1111>(a) }
 }
 
@@ -48,7 +48,7 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn zero() -> $vector {
-                // SAFETY: the trait's promise: the instructions are available.
+                // SAFETY: the trait requires that the instructions are available.
                 unsafe { $zero() }
             }
 
@@ -132,7 +132,7 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
-                // SAFETY: the instructions are available; the caller promises four pieces.
+                // SAFETY: the instructions are available; the caller guarantees four pieces.
                 unsafe {
                     let all = _mm512_castps128_ps512(_mm_loadu_ps(from[0].cast()));
                     let all = _mm512_insertf32x4::<1>(all, _mm_loadu_ps(from[1].cast()));
@@ -196,7 +196,7 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn stream(to: *mut $real, vector: $vector) {
-                // SAFETY: as above; the caller promises that `to` is aligned and writable.
+                // SAFETY: as above; the caller guarantees that `to` is aligned and writable.
                 unsafe { $stream(to.cast(), vector) }
             }
         }

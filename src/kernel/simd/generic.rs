@@ -1,4 +1,4 @@
-//! Plain arrays of 16 bytes, which compilers turn into vectors where the target has them.
+//! Plain arrays of 16 bytes, which the compiler turns into vectors if the target has vector instructions.
 
 use super::Simd;
 
@@ -9,7 +9,7 @@ pub(in super::super) struct Generic;
 #[inline(always)]
 fn words<V: Copy, W: Copy, const N: usize>(a: V, b: V, order: [usize; N]) -> V {
     const { assert!(size_of::<V>() == 16 && size_of::<W>() * N == 16) };
-    // SAFETY: both types are 16 bytes of plain numbers, as asserted and as the private callers ensure.
+    // SAFETY: both types have 16 bytes, as asserted, and the private callers pass plain numbers only.
     let [a, b]: [[W; N]; 2] = unsafe { [std::mem::transmute_copy(&a), std::mem::transmute_copy(&b)] };
     let all = order.map(|at| if at < N { a[at] } else { b[at - N] });
     // SAFETY: as above.
@@ -35,7 +35,7 @@ macro_rules! generic {
 
             #[inline(always)]
             unsafe fn load(from: *const $real) -> Self::Vector {
-                // SAFETY: the caller's promise; no alignment is needed.
+                // SAFETY: guaranteed by the caller; no alignment is needed.
                 unsafe { from.cast::<Self::Vector>().read_unaligned() }
             }
 
@@ -96,7 +96,7 @@ macro_rules! generic {
 
             #[inline(always)]
             unsafe fn load_pieces(from: [*const $real; 4]) -> Self::Vector {
-                // SAFETY: the caller's promise; a vector is one piece.
+                // SAFETY: guaranteed by the caller; a vector is one piece.
                 unsafe { Self::load(from[0]) }
             }
 

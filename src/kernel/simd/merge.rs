@@ -1,7 +1,8 @@
 //! Merges vectors into their destination in memory.
 //!
 //! Invariant: a merge that does not depend on the old value never reads it, so NaN in fresh memory cannot propagate.
-//! Deliberately absent: the pairing of elements, which `tile` and `permute` decide.
+//! Deliberately absent: the choice of the source element for each destination element, which is in `tile` and
+//! `permute`.
 
 use num_complex::Complex;
 
@@ -9,15 +10,15 @@ use super::{Real, Simd};
 
 /// How elements of the source are merged into elements of the destination.
 pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
-    /// Whether the destination becomes the source's value as it is.
+    /// Whether the value of the source replaces the destination unchanged.
     const PUTS: bool = false;
 
-    /// Whether the old value of the destination matters.
+    /// Whether the new value depends on the old value of the destination.
     fn reads(self) -> bool {
         !Self::PUTS
     }
 
-    /// Returns the new value of the destination, given the old one if that matters.
+    /// Returns the new value of the destination. `old` is ignored unless [`Merge::reads`] is true.
     ///
     /// # Safety
     /// The instructions are available.
@@ -27,7 +28,7 @@ pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
     /// The instructions are available; `LANES` reals may be written, and read if the merge reads.
     #[inline(always)]
     unsafe fn all<S: Simd<R>>(self, to: *mut R, value: S::Vector) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let old = if self.reads() { S::load(to) } else { S::zero() };
             S::store(to, self.merge::<S>(old, value))
@@ -38,7 +39,7 @@ pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
     /// As for [`Merge::all`], with the first `count` reals.
     #[inline(always)]
     unsafe fn first<S: Simd<R>>(self, to: *mut R, value: S::Vector, count: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let old = if self.reads() { S::load_first(to, count) } else { S::zero() };
             S::store_first(to, self.merge::<S>(old, value), count)
@@ -66,12 +67,12 @@ pub(in super::super) struct Plus;
 impl<R: Real> Merge<R> for Plus {
     #[inline(always)]
     unsafe fn merge<S: Simd<R>>(self, old: S::Vector, value: S::Vector) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::add(old, value) }
     }
 }
 
-/// to = alpha value + beta to, or without the latter
+/// to = alpha value + beta to, or to = alpha value without beta
 #[derive(Clone, Copy)]
 pub(in super::super) struct Blend<F> {
     pub alpha: F,
@@ -86,7 +87,7 @@ impl<R: Real, F: Factor<R>> Merge<R> for Blend<F> {
 
     #[inline(always)]
     unsafe fn merge<S: Simd<R>>(self, old: S::Vector, value: S::Vector) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let value = self.alpha.times::<S>(value);
             match self.beta {
@@ -97,8 +98,8 @@ impl<R: Real, F: Factor<R>> Merge<R> for Blend<F> {
     }
 }
 
-/// A real factor, or a complex one for numbers in pairs of lanes. A factor without an imaginary part scales each lane
-/// separately, as `Element::scaled` does.
+/// A real factor, or a complex factor for complex numbers in pairs of lanes. A factor without an imaginary part scales
+/// each lane separately, as `Element::scaled` does.
 pub(in super::super) trait Factor<R: Real>: Copy + Send + Sync {
     /// # Safety
     /// The instructions are available.
@@ -108,7 +109,7 @@ pub(in super::super) trait Factor<R: Real>: Copy + Send + Sync {
 impl<R: Real> Factor<R> for R {
     #[inline(always)]
     unsafe fn times<S: Simd<R>>(self, value: S::Vector) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { S::mul(S::splat(self), value) }
     }
 }
@@ -116,7 +117,7 @@ impl<R: Real> Factor<R> for R {
 impl<R: Real> Factor<R> for Complex<R> {
     #[inline(always)]
     unsafe fn times<S: Simd<R>>(self, value: S::Vector) -> S::Vector {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let by_real = S::mul(S::splat(self.re), value);
             if self.im == R::ZERO {

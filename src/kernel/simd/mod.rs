@@ -1,11 +1,11 @@
-//! SIMD vectors of real numbers for every instruction set, and code that is compiled once for each.
+//! SIMD vectors of real numbers for every instruction set, and code that is compiled once for each instruction set.
 //!
-//! [`Simd`] is implemented by a marker per instruction set. Code generic over it goes into a [`Body`]; [`dispatch`]
-//! calls the body's version for one [`Isa`]. All functions in between are `#[inline(always)]`, so that they end up
-//! inside the one function for which the compiler may use the instructions.
+//! One marker type per instruction set implements [`Simd`]. Code that is generic over [`Simd`] is written as a
+//! [`Body`]; [`dispatch`] runs the body's version for one [`Isa`]. All functions that a body calls are
+//! `#[inline(always)]`, so that they are inlined into the one function that is compiled for the instruction set.
 //!
-//! Invariants: an [`Isa`] reaches [`dispatch`] only if it is [`available`]. Deliberately absent: complex vectors, which
-//! are real vectors of twice the length.
+//! Invariants: an [`Isa`] reaches [`dispatch`] only if it is [`available`]. Deliberately absent: complex vectors. A
+//! vector of complex numbers is a real vector of twice the length.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -31,17 +31,17 @@ pub(super) use neon::Neon;
 
 use crate::local_plan::Isa;
 
-/// The bound that LIBXSMM puts on a real type, if it is enabled.
+/// With LIBXSMM, the trait that every real type must implement.
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use super::xsmm::Real as Generated;
 
-/// Without LIBXSMM, every real type satisfies the bound.
+/// Without LIBXSMM, an empty trait that every type implements.
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub trait Generated {}
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 impl<R: Copy> Generated for R {}
 
-/// A type of real numbers that vectors hold. Elements consist of one or two of them; vectors know no elements.
+/// A type of real numbers that vectors consist of. A tensor element is one real number, or two if it is complex.
 pub trait Real:
     Generated
     + Copy
@@ -59,7 +59,7 @@ pub trait Real:
     const ZERO: Self;
     const ONE: Self;
 
-    /// As [`dispatch`], for code that handles one real type only.
+    /// Like [`dispatch`], for code that handles one real type only.
     ///
     /// # Safety
     /// The instruction set is available, and the body's own requirements hold.
@@ -86,7 +86,7 @@ macro_rules! real {
 
             #[inline(always)]
             unsafe fn run<S: Both>(self) -> B::Output {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { self.0.run::<S>() }
             }
         }
@@ -97,7 +97,7 @@ macro_rules! real {
 
             #[inline(always)]
             unsafe fn dispatch<B: RealBody<Self>>(isa: Isa, body: B) -> B::Output {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { dispatch(isa, $of(body)) }
             }
         }
@@ -110,14 +110,14 @@ real!(f64, Of64);
 /// Vectors of `R` for one instruction set.
 ///
 /// # Safety
-/// Every function may be called only if the instructions are available. Pointers need no alignment; sources must be
-/// readable, and destinations writable, for as many elements as each function states.
+/// Every function may be called only if the instructions are available. Pointers need no alignment. Sources must be
+/// readable, and destinations writable, for the number of elements that each function states.
 pub trait Simd<R: Real>: Copy + 'static {
     type Vector: Copy;
 
     const LANES: usize;
 
-    /// All lanes 0.
+    /// A vector with 0 in every lane.
     unsafe fn zero() -> Self::Vector;
 
     unsafe fn splat(value: R) -> Self::Vector;
@@ -128,10 +128,11 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Stores `LANES` elements.
     unsafe fn store(to: *mut R, vector: Self::Vector);
 
-    /// Loads the first `count` lanes, for `count` up to `LANES`; the others are 0 and their memory is not accessed.
+    /// Loads the first `count` lanes, for `count` up to `LANES`. The other lanes are 0, and their memory is not
+    /// accessed.
     unsafe fn load_first(from: *const R, count: usize) -> Self::Vector;
 
-    /// Stores the first `count` lanes, for `count` up to `LANES`; memory of the others is not accessed.
+    /// Stores the first `count` lanes, for `count` up to `LANES`. The memory of the other lanes is not accessed.
     unsafe fn store_first(to: *mut R, vector: Self::Vector, count: usize);
 
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
@@ -150,13 +151,15 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Duplicates each odd lane: imaginary parts.
     unsafe fn dup_odd(a: Self::Vector) -> Self::Vector;
 
-    /// a - b in even lanes, a + b in odd ones.
+    /// a - b in even lanes, a + b in odd lanes.
     unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Loads pieces of 16 bytes from the first of these addresses, as many as a vector holds.
+    /// Loads a vector in pieces of 16 bytes: piece i is loaded from address i. Shorter vectors ignore the last
+    /// addresses.
     unsafe fn load_pieces(from: [*const R; 4]) -> Self::Vector;
 
-    /// Stores the pieces of 16 bytes to the first of these addresses, as many as a vector holds.
+    /// Stores a vector in pieces of 16 bytes: piece i is stored at address i. Shorter vectors ignore the last
+    /// addresses.
     unsafe fn store_pieces(to: [*mut R; 4], vector: Self::Vector);
 
     /// Interleaves the first half of each piece of `a` and `b`, in words of 4 bytes.
@@ -165,17 +168,18 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Interleaves the second half of each piece of `a` and `b`, in words of 4 bytes.
     unsafe fn high_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// For each piece, the first 8 bytes of `a`, then those of `b`.
+    /// For each piece: the first 8 bytes of `a`, then the first 8 bytes of `b`.
     unsafe fn low_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// For each piece, the last 8 bytes of `a`, then those of `b`.
+    /// For each piece: the last 8 bytes of `a`, then the last 8 bytes of `b`.
     unsafe fn high_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Piece i of vector j becomes piece j of vector i; vectors beyond the number of pieces are unchanged.
+    /// Transposes the pieces of 16 bytes: piece i of vector j becomes piece j of vector i. Vectors beyond the number of
+    /// pieces are unchanged.
     unsafe fn exchange(vectors: [Self::Vector; 4]) -> [Self::Vector; 4];
 
-    /// [`Simd::store`] past the caches, if there is an instruction for it. `to` is aligned to the vector's size, and
-    /// [`fence`] is called before another thread reads.
+    /// Like [`Simd::store`], but bypasses the caches if the instruction set has such a store. `to` is aligned to the
+    /// vector's size, and [`fence`] is called before another thread reads the data.
     unsafe fn stream(to: *mut R, vector: Self::Vector);
 
     /// The sum of all lanes, in a fixed order.
@@ -195,7 +199,7 @@ pub trait Simd<R: Real>: Copy + 'static {
     }
 }
 
-/// Both real types for one instruction set.
+/// An instruction set with vectors of both real types.
 pub(super) trait Both: Simd<f32> + Simd<f64> {}
 
 impl<S: Simd<f32> + Simd<f64>> Both for S {}
@@ -217,7 +221,7 @@ pub(super) trait Body {
 /// The instruction set is available, and the body's own requirements hold.
 #[inline(always)]
 pub(super) unsafe fn dispatch<B: Body>(isa: Isa, body: B) -> B::Output {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match isa {
             #[cfg(target_arch = "x86_64")]
@@ -236,7 +240,7 @@ pub(super) unsafe fn dispatch<B: Body>(isa: Isa, body: B) -> B::Output {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn on_avx2<B: Body>(body: B) -> B::Output {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { body.run::<Avx2>() }
 }
 
@@ -245,11 +249,11 @@ unsafe fn on_avx2<B: Body>(body: B) -> B::Output {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
 unsafe fn on_avx512<B: Body>(body: B) -> B::Output {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { body.run::<Avx512>() }
 }
 
-/// Prefetches the cache line at an address that may be read soon; any address is allowed.
+/// Prefetches the cache line at an address. Invalid addresses are allowed.
 #[inline(always)]
 pub(crate) fn prefetch<R>(from: *const R) {
     #[cfg(target_arch = "x86_64")]
@@ -261,7 +265,7 @@ pub(crate) fn prefetch<R>(from: *const R) {
     let _ = from;
 }
 
-/// Makes streamed stores visible to threads with which the caller synchronises afterwards.
+/// Makes the stores of [`Simd::stream`] visible to threads with which the caller synchronises afterwards.
 #[inline(always)]
 pub(super) fn fence() {
     #[cfg(target_arch = "x86_64")]
@@ -285,7 +289,7 @@ pub fn available(isa: Isa) -> bool {
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512bw")
         }
-        // Part of every AArch64 target.
+        // NEON is part of every AArch64 target.
         #[cfg(target_arch = "aarch64")]
         Isa::Neon => true,
         _ => false,

@@ -1,4 +1,4 @@
-//! NEON: 4 lanes of f32, 2 of f64. Part of every AArch64 target, so nothing needs to be detected.
+//! NEON: 4 lanes of f32, 2 of f64. Every AArch64 target has NEON, so it need not be detected.
 
 use std::arch::aarch64::*;
 
@@ -52,14 +52,14 @@ macro_rules! neon {
                     // SAFETY: lanes below count may be read.
                     *value = unsafe { from.add(lane).read_unaligned() };
                 }
-                // SAFETY: the array has as many elements as there are lanes.
+                // SAFETY: the array has one element per lane.
                 unsafe { $load(lanes.as_ptr()) }
             }
 
             #[inline(always)]
             unsafe fn store_first(to: *mut $real, vector: $vector, count: usize) {
                 let mut lanes = [0.0; $lanes];
-                // SAFETY: the array has as many elements as there are lanes.
+                // SAFETY: the array has one element per lane.
                 unsafe { $store(lanes.as_mut_ptr(), vector) };
                 for (lane, &value) in lanes.iter().enumerate().take(count) {
                     // SAFETY: lanes below count may be written.
@@ -111,7 +111,7 @@ macro_rules! neon {
 
             #[inline(always)]
             unsafe fn sub_add(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above; the array has as many elements as there are lanes.
+                // SAFETY: as above; the array has one element per lane.
                 unsafe {
                     let signs: [$real; $lanes] = std::array::from_fn(|lane| if lane % 2 == 0 { -1.0 } else { 1.0 });
                     $mul_add(a, b, $load(signs.as_ptr()))

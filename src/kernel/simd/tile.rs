@@ -1,18 +1,18 @@
 //! Transposes tiles of elements in registers.
 //!
-//! An element is `P` reals that stay together: 4, 8 or 16 bytes. A tile has as many elements on each side as a vector
-//! holds. A full tile is loaded in pieces of 16 bytes, so that loads replace half of the shuffles. A tile with only as
-//! many rows as a piece has elements is loaded in whole vectors and stored in pieces.
+//! An element consists of `P` reals, which have 4, 8 or 16 bytes together. A square tile has as many rows and columns
+//! as a vector has elements. It is loaded in pieces of 16 bytes, so that loads replace half of the shuffles. A flat
+//! tile has as many rows as a piece has elements. It is loaded in full vectors and stored in pieces.
 //!
-//! Invariants: nothing outside of the `rows` x `cols` elements of either side is accessed; the destination is never
-//! read. Deliberately absent: cache blocking and loops over more dimensions, which are in `permute`.
+//! Invariants: only the `rows` x `cols` elements of source and destination are accessed; the destination is never read.
+//! Deliberately absent: cache blocking and loops over more dimensions, which are in `permute`.
 
 use super::{Real, Simd};
 
 /// Maximum number of vectors in a tile.
 const MAX_TILE_VECTORS: usize = 16;
 
-/// The columns of a full tile. `from`: the address of each of its rows.
+/// Loads a full tile and returns its columns. `from` returns the address of a row.
 ///
 /// # Safety
 /// The instructions are available; the tile may be read.
@@ -26,8 +26,8 @@ unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(
     unsafe {
         let mut out = [S::zero(); MAX_TILE_VECTORS];
         for q in 0..pieces {
-            // The addresses of piece q in rows r, r + step, and so on, in as many rows as a vector has pieces. Closures
-            // only compute addresses: they are not compiled for the instruction set.
+            // The addresses of piece q in rows r, r + step, and so on, one row for each piece of a vector. Closures
+            // only compute addresses, because they are not compiled for the instruction set.
             let row = |r: usize, step: usize| {
                 let piece = |g: usize| from(if g < pieces { r + g * step } else { r }).wrapping_add(q * in_piece);
                 [piece(0), piece(1), piece(2), piece(3)]
@@ -53,13 +53,13 @@ unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(
     }
 }
 
-/// Transposes the 4 x 4 words that the vectors have in each piece.
+/// Transposes, within each piece of 16 bytes, the 4 x 4 words of the four vectors.
 ///
 /// # Safety
 /// The instructions are available.
 #[inline(always)]
 unsafe fn quad<S: Simd<R>, R: Real>([a, b, c, d]: [S::Vector; 4]) -> [S::Vector; 4] {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (ab, cd) = (S::low_4(a, b), S::low_4(c, d));
         let (ab_high, cd_high) = (S::high_4(a, b), S::high_4(c, d));
@@ -67,7 +67,7 @@ unsafe fn quad<S: Simd<R>, R: Real>([a, b, c, d]: [S::Vector; 4]) -> [S::Vector;
     }
 }
 
-/// Transposes rows to columns.
+/// Returns the columns of a tile, given its rows.
 ///
 /// # Safety
 /// The instructions are available.
@@ -77,11 +77,11 @@ unsafe fn transpose<S: Simd<R>, R: Real, const P: usize>(
 ) -> [S::Vector; MAX_TILE_VECTORS] {
     let pieces = S::LANES * size_of::<R>() / 16;
     let words = 16 / (size_of::<R>() * P);
-    // SAFETY: the caller's promise; indices are below the side of the tile, `pieces * words`, except for those of
+    // SAFETY: guaranteed by the caller; indices are below `pieces * words`, the side of the tile, except for the
     // vectors that `exchange` does not change.
     unsafe {
         let mut out = [S::zero(); MAX_TILE_VECTORS];
-        // After the first loop, piece p of vector `words * g + w` has column `words * p + w` of row group g.
+        // After the first loop, piece p of vector `words * g + w` is column `words * p + w` of row group g.
         let mut inside = rows;
         for g in 0..pieces {
             match words {
@@ -121,8 +121,8 @@ pub(in super::super) struct Size {
 /// and `to` return the addresses of rows. There are at most as many rows and columns as a vector has elements.
 ///
 /// # Safety
-/// The instructions are available. Every element is `P` reals that may be read in the source and written in the
-/// destination; the two do not overlap.
+/// The instructions are available. The `P` reals of every element may be read in the source and written in the
+/// destination. Source and destination do not overlap.
 #[inline(always)]
 pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: usize>(
     from: impl Fn(usize) -> *const R,
@@ -130,7 +130,7 @@ pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: us
     size: Size,
 ) {
     let side = S::LANES / P;
-    // SAFETY: the caller's promise; rows and columns beyond the size are left out.
+    // SAFETY: guaranteed by the caller; rows and columns beyond the size are not accessed.
     unsafe {
         if size.rows == side && size.cols == side {
             let columns = columns::<S, R, P>(from);
@@ -154,10 +154,11 @@ pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: us
     }
 }
 
-/// [`transpose_square`] for as many rows as a piece has elements, and as many columns as a vector has.
+/// Like [`transpose_square`], for a flat tile: as many rows as a piece of 16 bytes has elements, and as many columns as
+/// a vector has elements.
 ///
 /// # Safety
-/// As for [`transpose_square`], with all of those rows and columns.
+/// As for [`transpose_square`], with exactly this number of rows and columns.
 #[inline(always)]
 unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
     from: impl Fn(usize) -> *const R,
@@ -165,7 +166,7 @@ unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
 ) {
     let words = 16 / (size_of::<R>() * P);
     let pieces = S::LANES * size_of::<R>() / 16;
-    // SAFETY: the caller's promise; column `words * q + w` is piece q of vector w.
+    // SAFETY: guaranteed by the caller; column `words * q + w` is piece q of vector w.
     unsafe {
         let columns = match words {
             4 => quad::<S, R>([S::load(from(0)), S::load(from(1)), S::load(from(2)), S::load(from(3))]),
@@ -183,11 +184,12 @@ unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
     }
 }
 
-/// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below the rows and `j` below the columns of the size.
-/// It is fastest if both are multiples of the number of elements in a vector. Strides are in elements.
+/// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`. Fastest if
+/// `rows` and `cols` are multiples of the number of elements in a vector. Strides are in elements.
 ///
 /// # Safety
-/// The instructions are available; the elements of `from` may be read and those of `to` written; they do not overlap.
+/// The instructions are available. The elements of `from` may be read, and the elements of `to` may be written. Source
+/// and destination do not overlap.
 #[inline(always)]
 pub(in super::super) unsafe fn transpose_squares<S: Simd<R>, R: Real, const P: usize>(
     from: *const R,
@@ -198,8 +200,8 @@ pub(in super::super) unsafe fn transpose_squares<S: Simd<R>, R: Real, const P: u
 ) {
     let side = S::LANES / P;
     let (from_stride, to_stride) = (from_stride * P as isize, to_stride * P as isize);
-    // If there are fewer rows than a side, but columns fill vectors, a tile has as many rows as a piece has elements.
-    // The last tiles are moved back to overlap those before, as full tiles are faster.
+    // If there are too few rows but enough columns for a square tile, tiles are flat. The last tile is shifted back to
+    // a full tile that overlaps the previous tile, because full tiles are faster.
     let words = 16 / (size_of::<R>() * P);
     let high = if rows >= side || cols < side { side } else { words };
     let back = rows >= high && cols >= side;
@@ -216,7 +218,8 @@ pub(in super::super) unsafe fn transpose_squares<S: Simd<R>, R: Real, const P: u
             let size = Size { rows: high.min(rows - i), cols: side.min(cols - j) };
             let from = |r: usize| from.wrapping_offset((i + r) as isize * from_stride).wrapping_add(j * P);
             let to = |c: usize| to.wrapping_offset((j + c) as isize * to_stride).wrapping_add(i * P);
-            // SAFETY: a part of the caller's rows and columns; a full tile if it is moved back.
+            // SAFETY: the tile is inside the caller's rows and columns. A flat tile is full, because it was shifted
+            // back.
             unsafe {
                 if back && high < side {
                     transpose_flat::<S, R, P>(from, to);

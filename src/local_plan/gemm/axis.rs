@@ -1,15 +1,17 @@
-//! One side of a matrix product: all dimensions of a kind as one long index, divided into boxes.
+//! An axis of a matrix product (rows, columns or depth): all dimensions of one kind as one long index, divided into
+//! boxes.
 //!
-//! A tensor of many dimensions can be read as a matrix if rows and columns are found through tables of offsets
-//! (Matthews, High-Performance Tensor Contraction without Transposition, 2018, section 4). A box has a range of every
-//! dimension, so that it can hold contiguous runs of both tensors that have the dimensions, which a range of one long
-//! index could not.
+//! A tensor of many dimensions can be read as a matrix if tables contain the offsets of its rows and columns (Matthews,
+//! High-Performance Tensor Contraction without Transposition, 2018, section 4). A box is a range of every dimension. It
+//! can therefore contain contiguous runs of both tensors that have these dimensions, which a range of the one long
+//! index cannot.
 //!
-//! A panel of a box has as many consecutive indices as a micro-kernel computes, and fewer at the end of a run.
+//! A panel of a box consists of consecutive indices that a micro-kernel computes together. Panels at the end of a run
+//! may be shorter.
 //!
-//! Invariants: boxes are disjoint and cover every index once; boxes of one shape have the same table, so there is at
-//! most one per combination of dimensions that end in a shorter piece. The lists of a table never change, so tables
-//! share equal ones.
+//! Invariants: boxes are disjoint and cover every index once; boxes of equal shape have the same table, so there is at
+//! most one table per combination of dimensions that end in a shorter piece; the lists of a table never change, so
+//! tables share equal lists.
 
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AxisDim {
     pub extent: usize,
-    /// The number of its indices in a box.
+    /// The number of indices of the dimension in a box.
     pub tile: usize,
     /// Strides in the two tensors that have the dimension.
     pub strides: [isize; 2],
@@ -26,16 +28,17 @@ pub struct AxisDim {
 /// The indices of one box, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Offset of each index from the box's first, in both tensors.
+    /// Offset of each index from the first index of the box, in both tensors.
     pub offsets: [Arc<[isize]>; 2],
-    /// For each index, the length of the run of evenly spaced offsets that starts there, itself included.
+    /// For each index, the number of evenly spaced offsets from this index on, including this one.
     pub even: [Arc<[u32]>; 2],
-    /// For each tensor, the dimension of stride 1: the distance between its neighbours in the index, and their number.
+    /// For each tensor, two numbers for the dimension of stride 1, if there is one: the distance between its neighbours
+    /// in the index of the box, and its extent in the box.
     pub unit: [Option<(usize, usize)>; 2],
     /// The extent of the box in each dimension.
     pub lens: Vec<usize>,
-    /// The length of a run, at whose end a panel must end: indices that are evenly spaced in the tensors that are read
-    /// or written in place. All runs are equally long.
+    /// The length of a run: indices that are evenly spaced in the tensors that are read or written in place. Panels
+    /// must not cross the end of a run. All runs have the same length.
     pub run: usize,
 }
 
@@ -48,29 +51,30 @@ pub struct Panel {
     pub len: usize,
 }
 
-/// Dimensions in the order of the index, fastest first, with the boxes' tables.
+/// The dimensions of an axis, fastest first, with the tables of its boxes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
     dims: Vec<AxisDim>,
     /// Dimensions that end in a shorter piece.
     edges: Vec<usize>,
-    /// By the set of dimensions in which a box has the shorter piece, as bits in the order of `edges`.
+    /// Indexed by the set of dimensions in which a box has the shorter piece. Bit i of the index stands for dimension
+    /// `edges[i]`.
     tables: Vec<Table>,
     boxes: usize,
 }
 
-/// The shape of a box and its place.
+/// The shape of a box and its position.
 #[derive(Debug, Clone, Copy)]
 pub struct BoxAt<'a> {
     pub table: &'a Table,
-    /// The number of that table among the axis's tables.
+    /// The index of the table in [`Axis::tables`].
     pub shape: usize,
-    /// Offset of its first index in both tensors.
+    /// Offset of the first index of the box in both tensors.
     pub start: [isize; 2],
 }
 
 impl Axis {
-    /// `runs`: in which of the two tensors panels must be evenly spaced.
+    /// Divides dimensions into boxes. `runs`: for each of the two tensors, whether panels must be evenly spaced in it.
     ///
     /// # Panics
     /// If a tile is 0 or more than its extent.
@@ -89,7 +93,7 @@ impl Axis {
         Axis { dims, edges, tables, boxes }
     }
 
-    /// Shares lists that are equal to another axis's.
+    /// Replaces lists with the equal lists of another axis, so that each list is stored once.
     pub(super) fn share(&mut self, other: &Axis) {
         for table in &mut self.tables {
             for like in &other.tables {
@@ -116,12 +120,12 @@ impl Axis {
         self.tables[0].len()
     }
 
-    /// The most panels in any box.
+    /// The maximum number of panels in a box, with at most `size` indices per panel.
     pub fn most_panels(&self, size: usize) -> usize {
         self.tables.iter().map(|table| table.len() / table.run * table.run.div_ceil(size)).max().unwrap_or(0)
     }
 
-    /// The box with this number, which is below [`Axis::boxes`].
+    /// The box with the given number, which must be below [`Axis::boxes`].
     pub fn at(&self, number: usize) -> BoxAt<'_> {
         let (mut rest, mut shape, mut start) = (number, 0, [0; 2]);
         for (i, dim) in self.dims.iter().enumerate() {
@@ -162,7 +166,7 @@ impl Table {
             }
             even.into()
         });
-        // In plain matrices, indices are evenly spaced in both tensors through the whole box.
+        // In plain matrices, all indices of a box are evenly spaced in both tensors, so both lists are equal.
         let [first, second] = &mut even;
         share(std::slice::from_mut(second), std::slice::from_ref(first));
         let unit = [0, 1].map(|t| {
@@ -215,9 +219,9 @@ impl Table {
     }
 }
 
-/// The number of indices of a box that are evenly spaced in the chosen tensors, or of all if none is chosen. A run
-/// starts along the first dimension, even if the box holds one index of it, as indices that are evenly spaced along
-/// later dimensions do not form a vector. `len`: the extent of the box in each dimension.
+/// The length of a run of a box: indices that are evenly spaced in the chosen tensors, or all indices if no tensor is
+/// chosen. A run starts along the first dimension, even if the box has one index of it, because indices that are evenly
+/// spaced along later dimensions do not form a vector. `len`: the extent of the box in each dimension.
 pub(super) fn run_of_box(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors: [bool; 2]) -> usize {
     let goes_on = |&i: &usize| {
         let even = |t: usize| dims[i].strides[t] == dims[i - 1].strides[t] * len(i - 1) as isize;
@@ -227,7 +231,7 @@ pub(super) fn run_of_box(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors
     (0..dims.len().min(1 + more)).map(&len).product()
 }
 
-/// Replaces lists by equal ones from `held`.
+/// Replaces lists with equal lists from `held`.
 fn share<T: Eq>(lists: &mut [Arc<[T]>], held: &[Arc<[T]>]) {
     for list in lists {
         if let Some(like) = held.iter().find(|like| *like == list) {

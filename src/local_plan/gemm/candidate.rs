@@ -1,7 +1,8 @@
 //! A candidate for a plan, and the view of a contraction from which candidates are made.
 //!
-//! Invariants: a [`View`] has each dimension once, as a loop of kind c, the slab, a row, a column or depth; a
-//! [`Candidate`] holds all that its price depends on. Deliberately absent: which candidates there are, and their prices.
+//! Invariants: a [`View`] has each dimension once, as a batch loop (kind c), as the slab, or in the rows, the columns
+//! or the depth; a [`Candidate`] contains everything that its price depends on. Deliberately absent: the list of
+//! candidates, and their prices.
 
 use super::{Access, AxisDim, OutAccess, Slab, cycles_of_step, register_tiles};
 use crate::dtype::Dtype;
@@ -10,7 +11,7 @@ use crate::local_plan::{CACHE_LINE, Dim, Target};
 /// The index of out in every array of strides of a [`Dim`], after left and right.
 pub(super) const OUT: usize = 2;
 
-/// A plan without tables and threads: all that its price depends on.
+/// A plan without tables and threads: everything that its price depends on.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub swapped: bool,
@@ -19,7 +20,7 @@ pub(super) struct Candidate {
     pub rows: Vec<AxisDim>,
     pub cols: Vec<AxisDim>,
     pub depth: Vec<AxisDim>,
-    /// In which tensors panels of rows and of columns are evenly spaced.
+    /// The tensors in which panels of rows, and panels of columns, must be evenly spaced.
     pub runs: [[bool; 2]; 2],
     pub vectors: usize,
     pub columns: usize,
@@ -29,7 +30,7 @@ pub(super) struct Candidate {
     pub columns_inside: bool,
 }
 
-/// The dimensions, with one of the operands as the rows' operand.
+/// The dimensions of a contraction, with one of the operands as the rows' operand.
 pub(super) struct View {
     pub swapped: bool,
     pub batch: Vec<Dim<3>>,
@@ -59,7 +60,8 @@ impl View {
         };
         let mut batch: Vec<Dim<3>> =
             c.iter().map(|d| Dim { extent: d.extent, strides: [d.strides[a], d.strides[b], d.strides[OUT]] }).collect();
-        // A dimension of kind c with stride 1 in some tensor is the slab: several of its indices are packed at once.
+        // A batch dimension (kind c) with stride 1 in some tensor is the slab: several of its indices are packed
+        // together.
         let adjacent = |d: &Dim<3>| d.strides.iter().filter(|&&s| s == 1).count();
         let slab = (0..batch.len()).filter(|&i| adjacent(&batch[i]) > 0).max_by_key(|&i| adjacent(&batch[i]));
         let slab = slab.map_or(Slab { dim: Dim { extent: 1, strides: [0; 3] }, size: 1 }, |at| {
@@ -82,8 +84,8 @@ impl View {
         }
     }
 
-    /// The register tile that wastes the fewest cycles on these rows and columns, each given as the length and the
-    /// number of runs.
+    /// The register tile with the fewest cycles for these rows and columns. Rows and columns are each given as the
+    /// length of a run and the number of runs.
     pub fn tile(&self, [rows, row_runs]: [usize; 2], [cols, col_runs]: [usize; 2]) -> (usize, usize) {
         let waste = |&(vectors, columns): &(usize, usize)| {
             let columns = balanced(cols, columns);
@@ -100,7 +102,7 @@ impl View {
     }
 }
 
-/// Columns of a panel, at most `most`: if that makes few panels, they are about equally wide.
+/// Columns of a panel, at most `most`. If there are few panels, all have about the same width.
 fn balanced(cols: usize, most: usize) -> usize {
     let panels = cols.div_ceil(most);
     if panels <= 4 { cols.div_ceil(panels) } else { most }

@@ -8,7 +8,7 @@ use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, cost};
 use crate::dtype::Dtype;
 use crate::local_plan::{Dim, Price, Target};
 
-/// The price of the cheapest plan, without the plan. Dimensions are folded, and none is empty.
+/// The price of the cheapest plan, without the plan itself. Dimensions are folded, and no extent is 0.
 pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Price {
     let (nanoseconds, candidate, _) = cheapest(dims, dtype, target);
     let in_runs = |access: &Access| matches!(access, Access::InPlace | Access::Packed(PackBy::Runs | PackBy::Depth));
@@ -16,7 +16,8 @@ pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, t
     Price { nanoseconds, reliable }
 }
 
-/// The cheapest candidate, cut for threads, with its price and its grid.
+/// Returns the cheapest candidate: its price on all threads, the candidate with enough boxes for the threads, and its
+/// grid.
 fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Candidate, Grid) {
     let mut best: Option<(f64, Candidate)> = None;
     for swapped in [false, true] {
@@ -34,7 +35,7 @@ fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Can
     (price * cost::PARALLEL_LOSS.powi(i32::from(grid.shares() > 1)) / grid.shares() as f64, candidate, grid)
 }
 
-/// The cheapest plan found and its price in nanoseconds. Dimensions are folded, and none is empty.
+/// The cheapest plan and its price in nanoseconds. Dimensions are folded, and no extent is 0.
 pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, GemmPlan) {
     let (price, candidate, grid) = cheapest(dims, dtype, target);
     let view = View::new(dims, candidate.swapped, dtype, target);
@@ -91,9 +92,10 @@ impl View {
         }
     }
 
-    /// Orders of the row dimensions: vectors are formed along the dimension of smallest stride in the operand or in
-    /// out, and the others follow by their strides in one or the other. The mixed orders come first: of boxes of one
-    /// price, those that start with contiguous elements of both tensors are packed and written fastest.
+    /// Orders of the row dimensions. The first dimension, along which vectors are formed, has the smallest stride in
+    /// the operand or in out. The other dimensions follow in the order of their strides in the operand or in out.
+    /// Orders that combine both tensors come first: among boxes of equal price, those that start with contiguous
+    /// elements of both tensors are packed and written fastest.
     fn row_orders(&self) -> Vec<Vec<usize>> {
         let plain = orders(&self.rows, [1, 0]);
         if self.rows.len() < 3 || plain.len() < 2 {
@@ -114,7 +116,8 @@ impl View {
         lists
     }
 
-    /// The candidates for one order of the dimensions: all ways to read and write.
+    /// Passes all candidates for one order of the dimensions to `take`: every combination of reading the operands and
+    /// writing out.
     fn candidate(&self, rows: &[usize], depth: &[usize], cols: &[usize], take: &mut dyn FnMut(Candidate)) {
         let rows: Vec<AxisDim> = rows.iter().map(|&i| self.rows[i]).collect();
         let cols: Vec<AxisDim> = cols.iter().map(|&i| self.cols[i]).collect();
@@ -148,7 +151,7 @@ impl View {
     }
 }
 
-/// The distinct orders of the dimensions, fastest first, by their strides in one tensor and in the other.
+/// The orders of the dimensions by ascending stride in either tensor, without duplicates.
 fn orders(dims: &[AxisDim], tensors: [usize; 2]) -> Vec<Vec<usize>> {
     let mut lists: Vec<Vec<usize>> = Vec::with_capacity(2);
     for t in tensors {

@@ -1,4 +1,4 @@
-//! Estimates the cost of a candidate, in nanoseconds of one thread on a present-day core. The estimate only ranks
+//! Estimates the cost of a candidate, in nanoseconds of one thread on a current core. The estimate only ranks
 //! candidates, and decides whether plain loops are better.
 
 use std::fmt;
@@ -19,47 +19,48 @@ const CACHE: f64 = 0.02;
 /// Starting a box, and one call of a micro-kernel, in cycles.
 const BOX: f64 = 60.0;
 const CALL: f64 = 14.0;
-/// Packing one element, in nanoseconds: copied in vectors, transposed in registers, or alone.
+/// Packing one element, in nanoseconds: copied in vectors, transposed in registers, or copied individually.
 const COPIED: f64 = 0.04;
 const TRANSPOSED: f64 = 0.14;
 const GATHERED: f64 = 0.9;
-/// Transposing an element that is in no cache, with each row on a page of its own.
+/// Transposing an uncached element, in nanoseconds, if each row is on a different page.
 const UNCACHED_TRANSPOSED: f64 = 0.5;
-/// Maximum number of lines of a cache set that columns may occupy: half of the ways that a first-level cache has at
-/// least.
+/// Maximum number of lines that columns may occupy in a cache set: half of the minimum associativity of first-level
+/// caches.
 const MAX_LINES_PER_SET: usize = 4;
-/// Writing an element from a register tile in memory to its place in a run.
+/// Writing an element from a register tile in memory to its position in a run, in nanoseconds.
 const SCATTERED: f64 = 0.15;
 /// Writing to a different page than before, in nanoseconds.
 const NEW_PAGE: f64 = 3.0;
-/// Reading uncached data from a different page than before, in nanoseconds: it has not been prefetched.
+/// Reading uncached data from a different page than before, in nanoseconds: the page has not been prefetched.
 const UNCACHED_PAGE: f64 = 30.0;
-/// The fraction of that which remains for a packed operand, as packing prefetches some of it.
+/// The fraction of `UNCACHED_PAGE` that applies to a packed operand, because packing prefetches some of the data.
 const PACKED_AHEAD: f64 = 0.6;
-/// Writing from a copy to a different place than before that is in no cache.
+/// Writing from a copy to a new, uncached stretch of out, in nanoseconds.
 const UNCACHED_WRITE: f64 = 10.0;
-/// The overhead of each run of a copy.
+/// The overhead of each run of a copy, in nanoseconds.
 const RUN: f64 = 1.2;
 
-/// The estimated nanoseconds of a candidate, by what they are for.
+/// The estimated cost of a candidate in nanoseconds, by activity.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Cost {
     /// Multiply-adds in registers, calls of micro-kernels and starts of boxes.
     pub computing: f64,
     /// Reading each operand from pages that have not been prefetched.
     pub pages: [f64; 2],
-    /// Packing each operand, or reading it with strides in place.
+    /// Packing each operand, or reading it in place with strides.
     pub packing: [f64; 2],
-    /// Writing elements of out from register tiles to their places.
+    /// Writing elements from register tiles to their positions in out.
     pub storing: f64,
     /// Moving from one piece of out to the next.
     pub pieces: f64,
-    /// Bytes between the core and the cache or memory that holds the tensors.
+    /// Moving bytes between the core and the cache or memory that contains the tensors.
     pub traffic: f64,
 }
 
 impl Cost {
-    /// The sum. Its order is fixed, as candidates of equal price are told apart by theirs.
+    /// The sum of all parts. The order of additions is fixed, because rounding may decide between candidates of equal
+    /// price.
     pub fn total(&self) -> f64 {
         let operands = self.pages.iter().zip(&self.packing);
         let read = operands.fold(self.computing, |sum, (pages, packing)| sum + pages + packing);
@@ -99,7 +100,7 @@ pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target) -> Cost
     }
 }
 
-/// What the parts of a cost depend on.
+/// The values on which the parts of a cost depend.
 struct Estimate<'a> {
     candidate: &'a Candidate,
     dtype: Dtype,
@@ -147,7 +148,7 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Multiply-adds of all boxes, with the vectors and columns that panels waste at the ends of runs.
+    /// Multiply-adds of all boxes, including the vectors and columns that panels waste at the ends of runs.
     fn computing(&self) -> f64 {
         let Candidate { vectors, columns, batches, .. } = *self.candidate;
         let parts = if self.dtype.is_complex() { 2 } else { 1 };
@@ -165,7 +166,7 @@ impl<'a> Estimate<'a> {
         let (whole, rest) = ((col_run / columns) as f64, col_run % columns);
         let wide = whole * tall(columns) + if rest > 0 { tall(rest) } else { 0.0 };
         let product = (nc / col_run) as f64 * wide;
-        // The number of boxes, in units of whole ones.
+        // The number of boxes, in units of full-sized boxes.
         let [rows, cols, depth] = self.extents;
         let fractions = rows / mc as f64 * (cols / nc as f64) * (depth / kc as f64);
         let [row_boxes, col_boxes, depth_boxes] = self.boxes;
@@ -180,7 +181,7 @@ impl<'a> Estimate<'a> {
         let [rows, cols, terms] = self.extents;
         let [row_boxes, col_boxes, depth_boxes] = self.boxes;
         let reads = [rows * terms, cols * terms][operand] * batches;
-        // How often all of the operand is read.
+        // The number of times that the entire operand is read.
         let passes = if operand == 0 && row_boxes * depth_boxes != 1.0 { col_boxes } else { 1.0 };
         let footprint = Footprint::new([axis, depth], [0, operand]).and(slab, operand);
         let waste = footprint.moved(CACHE_LINE / self.dtype.size());
@@ -227,7 +228,7 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Writing out: storing, moving from piece to piece, and bytes.
+    /// Writing out: the costs of storing and of moving from piece to piece, and the bytes of traffic.
     fn out(&self) -> (f64, f64, f64) {
         let Candidate { rows, cols, runs, out: access, slab, .. } = self.candidate;
         let depth_boxes = self.boxes[2];
@@ -248,7 +249,7 @@ impl<'a> Estimate<'a> {
         let contiguous = footprint.contiguous();
         let column = cols.first().map_or(0, |d| if d.extent > 1 { d.strides[1].unsigned_abs() } else { 0 });
         let piece = if *access == OutAccess::Direct && column * size >= PAGE {
-            // The columns of a tile are on pages of their own.
+            // Each column of a tile is on a different page.
             NEW_PAGE / run.min(self.mr as f64)
         } else if !self.cached && contiguous * size < PAGE {
             let each = if *access == OutAccess::Direct { NEW_PAGE } else { UNCACHED_WRITE };
@@ -278,14 +279,15 @@ fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
     match if operand == 0 { step } else { step.min(across * 64) } {
         0..=256 => 0.002,
         257..1024 => 0.006,
-        // A few contiguous elements from each page, which have not been prefetched.
+        // Each page has only a few contiguous elements, which have not been prefetched.
         _ if operand == 1 => 0.06,
         _ => 0.02,
     }
 }
 
-/// Whether lines `stride` bytes apart share so few sets of the first-level cache that they evict each other. The offset
-/// of a line in its page determines its set, on every machine with pages of 4 KB and a common first-level cache.
+/// Whether cache lines that are `stride` bytes apart map to so few sets of the first-level cache that they evict each
+/// other. The offset of a line in its page determines its set on machines with pages of 4 KB and a typical first-level
+/// cache.
 fn crowded(stride: usize, lines: usize) -> bool {
     let sets = (0..lines).fold(0u64, |sets, i| sets | 1 << (i * stride % PAGE / CACHE_LINE));
     stride > 0 && lines.div_ceil(sets.count_ones().max(1) as usize) > MAX_LINES_PER_SET
@@ -300,14 +302,14 @@ mod tests {
     #[test]
     fn lines_a_page_apart_crowd_a_set() {
         assert!(crowded(4096, 12) && crowded(8192, 8) && crowded(2048, 12));
-        // Just over a page: successive lines move on to the next set too slowly.
+        // Just over a page: too many successive lines map to the same set.
         assert!(crowded(4100, 12));
-        // One and the same line, few lines, or many sets.
+        // The same line every time, few lines, or many sets.
         assert!(!crowded(0, 12) && !crowded(4096, 4) && !crowded(1000 * 8, 8) && !crowded(512, 12));
     }
 
-    /// Rows of 8 x 32 that are contiguous in out, in boxes of 8 x 5: panels of 48 hold 40 rows, and not those that a
-    /// run of 256 would fill them with.
+    /// Rows of 8 x 32 are contiguous in out, but a box has only 8 x 5 of them. Its panels of 48 rows have 40 rows each,
+    /// whereas runs of 256 rows would fill most panels.
     #[test]
     fn panels_that_end_with_the_runs_of_a_box_are_paid_for() {
         let dim = |extent, tile, strides| AxisDim { extent, tile, strides };

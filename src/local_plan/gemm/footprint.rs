@@ -1,15 +1,16 @@
-//! The footprint of a box in one tensor: the cache lines and pages that it covers, and how far it shares them with
-//! other boxes.
+//! The footprint of a box in one tensor: the cache lines and pages that the box covers, and the extent to which it
+//! shares them with other boxes.
 //!
-//! Invariant: dimensions of extent 1 are left out, as their strides are meaningless. Deliberately absent: when the
-//! boxes that share a line are visited, and whether the line is still in a cache then.
+//! Invariant: dimensions of extent 1 are left out, because their strides are meaningless. Deliberately absent: the
+//! order in which boxes that share a cache line are visited, and whether the line is still in a cache at the next
+//! visit.
 
 use super::{AxisDim, Slab};
 
 /// Bytes of a page.
 pub(super) const PAGE: usize = 4096;
 
-/// One dimension of a tensor, and the part of it that a box holds.
+/// One dimension of a tensor, and the number of its indices in a box.
 #[derive(Debug, Clone, Copy)]
 struct Side {
     tile: usize,
@@ -17,12 +18,13 @@ struct Side {
     stride: usize,
 }
 
-/// A box in a tensor; strides count elements, without a sign.
+/// A box in a tensor. Strides are absolute values in elements.
 #[derive(Debug, Clone)]
 pub(super) struct Footprint(Vec<Side>);
 
 impl Footprint {
-    /// The footprint of boxes of two axes. `tensor`: which of each axis's two tensors.
+    /// The footprint of boxes of two axes. `tensor`: for each axis, the index of the tensor among the axis's two
+    /// tensors.
     pub fn new(axes: [&[AxisDim]; 2], tensor: [usize; 2]) -> Footprint {
         let side = |dim: &AxisDim, t: usize| Side {
             tile: dim.tile,
@@ -33,8 +35,7 @@ impl Footprint {
         Footprint(first.chain(second).filter(|side| side.extent > 1).collect())
     }
 
-    /// Adds the indices of kind c that are packed or unpacked together. `tensor`: the tensor's number among the
-    /// operands and out.
+    /// Adds the slab, whose indices are packed or unpacked together. `tensor`: 0 or 1 for an operand, 2 for out.
     pub fn and(mut self, slab: &Slab, tensor: usize) -> Footprint {
         let stride = slab.dim.strides[tensor].unsigned_abs();
         self.0.extend((slab.size > 1).then_some(Side { tile: slab.size, extent: slab.dim.extent, stride }));
@@ -51,9 +52,9 @@ impl Footprint {
         contiguous
     }
 
-    /// The volume that moves for all boxes, where 1 means each element once. The first and last cache line of each
-    /// contiguous stretch move for other boxes too, unless all boxes consist of whole lines; in a tensor with gaps, the
-    /// gaps move too. `line`: elements of a cache line.
+    /// The data volume that is moved for all boxes, relative to the volume of the elements. The first and last cache
+    /// line of each contiguous stretch are moved for other boxes as well, unless all boxes consist of complete cache
+    /// lines. In a tensor with gaps, the gaps are moved as well. `line`: elements of a cache line.
     pub fn moved(&self, line: usize) -> f64 {
         let contiguous = self.contiguous();
         let mut outer_strides = self.0.iter().map(|side| side.stride).filter(|&stride| stride >= contiguous);
@@ -68,7 +69,7 @@ impl Footprint {
         }
     }
 
-    /// The number of elements of the box on a page that has any.
+    /// The number of elements of the box on one page, for pages that contain elements of the box.
     pub fn on_one_page(&self, element_bytes: usize) -> f64 {
         let page = PAGE / element_bytes;
         let on_page = self.0.iter().map(|side| side.tile.min((page / side.stride.max(1)).max(1)));

@@ -1,7 +1,8 @@
 //! How threads share the boxes: a grid over batches, row boxes, column boxes and depth boxes.
 //!
-//! Each share packs for itself and waits for no other. Invariants: shares are disjoint and cover all boxes; shares of
-//! one part of the depth write disjoint elements, and all parts but the first write to a partial sum of their own.
+//! Each share packs its own operands and never waits for another share. Invariants: shares are disjoint and cover all
+//! boxes; shares of one part of the depth write disjoint elements; each part of the depth except the first writes to a
+//! partial sum of its own.
 
 use std::ops::Range;
 
@@ -25,7 +26,7 @@ impl Grid {
         number % self.parts[3]
     }
 
-    /// A share's ranges of batches, row boxes, column boxes and depth boxes, of which there are `counts`.
+    /// The ranges of batches, row boxes, column boxes and depth boxes of one share, given their total numbers.
     pub fn share(&self, number: usize, counts: [usize; 4]) -> [Range<usize>; 4] {
         let [_, rows, cols, depth] = self.parts;
         let at =
@@ -34,8 +35,8 @@ impl Grid {
     }
 }
 
-/// Chooses the grid with the least idle time and the least repeated packing. Returns it with the candidate, whose boxes
-/// are made small enough for it. `most_parts`: of the depth.
+/// Chooses the grid with the least idle time and repeated packing. Returns the grid, and the candidate with boxes that
+/// are small enough for the grid. `most_parts`: maximum number of parts of the depth.
 pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_parts: usize) -> (Grid, Candidate) {
     let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent as f64).product::<f64>();
     let (rows, cols, depth) = (size(&candidate.rows), size(&candidate.cols), size(&candidate.depth));
@@ -60,7 +61,7 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_
             * idle(rows, mr as f64, by_rows)
             * idle(cols, candidate.columns as f64, by_cols)
             * idle(depth_boxes as f64, 1.0, by_depth);
-        // A column is packed by `by_rows` shares, and each uses it for its own rows only.
+        // A column is packed by `by_rows` shares, each of which uses it for its own rows only.
         let packed = PACK_STEPS * (by_rows as f64 / rows + by_cols as f64 / cols);
         let merged = MERGE_STEPS * (by_depth - 1) as f64 / depth;
         let price = waste * (1.0 + packed + merged);
@@ -85,12 +86,12 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_
     (Grid { parts }, candidate)
 }
 
-/// Multiply-adds of one row and column that cost as much time as packing an element.
+/// The cost of packing one element, in multiply-adds.
 const PACK_STEPS: f64 = 24.0;
-/// The same for an element of a partial sum, which is written, read and added to an element of out.
+/// The cost of one element of a partial sum, in multiply-adds: it is written, read and added to an element of out.
 const MERGE_STEPS: f64 = 128.0;
 
-/// Makes tiles smaller until there are enough boxes for every part, and the parts have about equally many.
+/// Reduces tiles until there are enough boxes for every part, and all parts have about the same number of boxes.
 fn split(dims: &mut [AxisDim], parts: usize, unit: usize) {
     let boxes = |dims: &[AxisDim]| dims.iter().map(|d| d.extent.div_ceil(d.tile)).product::<usize>();
     let idle = |boxes: usize| (boxes.div_ceil(parts) * parts) as f64 / boxes as f64;

@@ -1,13 +1,13 @@
-//! Plans a contraction as matrix products: which dimensions are rows, columns and depth, how they are blocked into
-//! boxes, which operands are packed, and how threads share the boxes.
+//! Plans a contraction as matrix products: which dimensions are rows, columns and depth (the sum), how they are blocked
+//! into boxes, which operands are packed, and how threads share the boxes.
 //!
-//! The loops are those of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), around boxes
-//! of many dimensions instead of ranges of one. Rows are the dimensions of the operand that is read as vectors, left or
-//! right; columns are those of the other operand.
+//! The loops are those of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), except that
+//! a box is a range of several dimensions. The operand that is read as vectors, left or right, contains the rows; the
+//! other operand contains the columns.
 //!
-//! Invariants: boxes of out are disjoint, except for parts of the depth, which have partial sums of their own that are
-//! added in a fixed order, so results are bitwise identical whichever thread runs which share; a plan depends on
-//! layouts, element type and target only.
+//! Invariants: shares write disjoint boxes of out; shares that differ in their part of the depth write separate partial
+//! sums, which are added in a fixed order. Results are therefore bitwise identical no matter which thread runs which
+//! share. A plan depends on layouts, element type and target only.
 
 mod axis;
 mod boxes;
@@ -32,18 +32,18 @@ use super::{CACHE_LINE, Dim, MIN_STREAMED_OUT_BYTES, Permute};
 use crate::dtype::Dtype;
 use tile::cycles_of_step;
 
-/// The index of an operand that has stride 1: packing reads whole cache lines along it.
+/// The index that has stride 1 in an operand. Packing reads complete cache lines along this index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackBy {
-    /// Runs of rows (columns, for the second operand): copied as they are.
+    /// Rows (columns, for the second operand): contiguous runs are copied unchanged.
     Runs,
     /// The depth: rows are transposed into panels.
     Depth,
-    /// Rows (columns), but not the fastest of their dimensions: transposed.
+    /// Rows (columns), along a dimension other than the fastest one: transposed.
     Across,
-    /// The slab: transposed into one set of panels for each of its indices.
+    /// The slab: transposed into one set of panels for each index of the slab.
     Slab,
-    /// None: element by element.
+    /// No index: elements are copied one by one.
     Elements,
 }
 
@@ -58,13 +58,13 @@ pub enum Access {
 /// How a product writes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutAccess {
-    /// In place; through a register tile in memory where rows do not form vectors in out.
+    /// In place, or from a register tile in memory if rows do not form vectors in out.
     Direct,
-    /// Through a dense copy of the box.
+    /// From a dense copy of the box.
     Buffered,
 }
 
-/// A dimension of kind c of which `size` indices are packed and unpacked together.
+/// A batch dimension (kind c) of which `size` indices are packed and unpacked together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slab {
     pub dim: Dim<3>,
@@ -75,9 +75,9 @@ pub struct Slab {
 /// operand, out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GemmPlan {
-    /// Whether the rows' operand is the contraction's right one.
+    /// Whether the rows' operand is the right operand of the contraction.
     pub swapped: bool,
-    /// Loops of kind c, outermost first, without the slab.
+    /// Batch loops (kind c), outermost first, without the slab.
     pub batch: Vec<Dim<3>>,
     pub slab: Slab,
     /// Offsets in the rows' operand and in out.
@@ -86,7 +86,7 @@ pub struct GemmPlan {
     pub cols: Axis,
     /// Offsets in both operands.
     pub depth: Axis,
-    /// Elements of a vector; a panel has this times `vectors` rows.
+    /// Elements of a vector. A panel has `lanes` x `vectors` rows.
     pub lanes: usize,
     pub vectors: usize,
     /// Columns of a panel.
@@ -98,24 +98,26 @@ pub struct GemmPlan {
     pub grid: Grid,
     /// The memory of a partial sum, which has the layout of out.
     pub partial: Partial,
-    /// Maximum number of depth boxes that are added to out one after the other. More boxes than that are halved, and
-    /// the second half has a partial sum of its own, one for each level.
+    /// Maximum number of depth boxes that are added to out one after the other. A longer list of boxes is halved
+    /// recursively, `levels` times, and the second half of each level has a partial sum of its own.
     pub leaf: usize,
     pub levels: usize,
-    /// The copy from a partial sum to out, if threads share the depth or the depth is halved.
+    /// The operation that adds a partial sum to out. Present if threads share the depth or the depth is halved.
     pub merge: Option<Permute>,
-    /// The copies from the dense copy of a box to out: by shape of the columns, then of the rows, then by whether the
-    /// slab is whole. Only for slabs that occur.
+    /// The operations that write the dense copy of a box to out. The index consists of the shape of the columns
+    /// (fastest), the shape of the rows, and whether the slab is shortened. Entries for a shortened slab exist only if
+    /// one occurs.
     unpack: Vec<Permute>,
-    /// Tiles of a box of rows, by the shape of the rows.
+    /// Tiles of a box of rows, indexed by the shape of the rows.
     row_tiles: Vec<RowTiles>,
-    /// Panels of a box of columns, by the shape of the columns.
+    /// Panels of a box of columns, indexed by the shape of the columns.
     col_panels: Vec<Vec<Panel>>,
-    /// Whether out is written past the caches if it starts at a cache line and is not added onto.
+    /// Whether stores to out bypass the caches, provided that out starts at a cache line and beta is 0.
     pub streams: bool,
 }
 
-/// Elements to which packed buffers are rounded up, so that each starts on a cache line for every element type.
+/// Packed buffers are rounded up to a multiple of this many elements, so that each starts on a cache line for every
+/// element type.
 const ALIGN: usize = 16;
 
 impl GemmPlan {
@@ -124,18 +126,19 @@ impl GemmPlan {
         self.lanes * self.vectors
     }
 
-    /// The number of batches: slabs times the other loops of kind c.
+    /// The number of batches: slabs times the other batch loops.
     pub fn batches(&self) -> usize {
         self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent.div_ceil(self.slab.size)
     }
 
-    /// Elements of a packed set of panels, of the rows' operand (0) or the columns' (1).
+    /// Elements of the packed panels of a box, for one index of the slab, in the rows' operand (0) or the columns'
+    /// operand (1).
     pub fn panels_elements(&self, operand: usize) -> usize {
         let (axis, panel) = if operand == 0 { (&self.rows, self.panel_rows()) } else { (&self.cols, self.columns) };
         (axis.most_panels(panel) * panel * self.depth.longest()).next_multiple_of(ALIGN)
     }
 
-    /// Rows of the dense copy of a box of out, rounded up to whole vectors.
+    /// Rows of the dense copy of a box of out, rounded up to full vectors.
     pub fn buffer_rows(&self) -> usize {
         self.rows.longest().next_multiple_of(self.lanes)
     }
@@ -157,7 +160,7 @@ impl GemmPlan {
         &self.col_panels[shape]
     }
 
-    /// Finds panels and the offsets of their tiles, and whether out may be written past the caches.
+    /// Computes panels and the offsets of their tiles, and whether stores to out may bypass the caches.
     fn plan_tiles(&mut self, dtype: Dtype) {
         let parts = if dtype.is_complex() { 2 } else { 1 };
         let (in_place, buffered) = (self.access[0] == Access::InPlace, self.out == OutAccess::Buffered);
@@ -168,7 +171,7 @@ impl GemmPlan {
         self.streams = self.far(dtype.size()) && self.whole_lines(CACHE_LINE / dtype.size());
     }
 
-    /// Whether out is written once, in place, and is so large that none of it is still in a cache when it is read.
+    /// Whether out is written once and in place, and is too large to be in a cache when it is read.
     fn far(&self, element_bytes: usize) -> bool {
         let all = |axis: &Axis| axis.dims().iter().map(|d| d.extent).product::<usize>();
         let batches = self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent;
@@ -178,7 +181,8 @@ impl GemmPlan {
             && elements.saturating_mul(element_bytes) >= MIN_STREAMED_OUT_BYTES
     }
 
-    /// Whether every tile consists of whole cache lines of out, of `line` elements each, if out starts with one.
+    /// Whether every tile consists of complete cache lines of `line` elements, provided that out starts at a cache
+    /// line.
     fn whole_lines(&self, line: usize) -> bool {
         let aligned = |offset: isize| offset.unsigned_abs().is_multiple_of(line);
         let strides = self.rows.dims().iter().chain(self.cols.dims()).map(|d| (d.extent, d.strides[1]));
@@ -198,14 +202,14 @@ impl GemmPlan {
             })
     }
 
-    /// How to write the dense copy of a box whose tables have these numbers to out.
+    /// The operation that writes the dense copy of a box to out, for the numbers of the box's tables.
     pub fn unpack(&self, [rows, cols]: [usize; 2], slabs: usize) -> &Permute {
         let shapes = [self.rows.tables().len(), self.cols.tables().len()];
         let part = usize::from(slabs < self.slab.size);
         &self.unpack[(part * shapes[0] + rows) * shapes[1] + cols]
     }
 
-    /// Shares lists of offsets that are equal to another plan's.
+    /// Replaces lists of offsets with the equal lists of another plan, so that each list is stored once.
     pub(super) fn share(&mut self, other: &GemmPlan) {
         self.rows.share(&other.rows);
         self.cols.share(&other.cols);
@@ -253,14 +257,14 @@ impl GemmPlan {
         self.partial.len.next_multiple_of(ALIGN)
     }
 
-    /// Elements of all shares' parts of the workspace, and of the partial sums behind them.
+    /// Elements of the workspace: the parts of all shares, followed by the partial sums.
     pub fn workspace_elements(&self) -> usize {
         let partials = (self.grid.parts[3] - 1 + self.levels) * self.partial_elements();
         self.grid.shares() * self.share_elements().iter().sum::<usize>() + partials
     }
 
-    /// Plans the copy from a partial sum to out. `dims`: the dimensions of kinds c, m, n and k, with their strides in
-    /// left, right and out.
+    /// Plans the operation that adds a partial sum to out. `dims`: the dimensions of kinds c, m, n and k, with their
+    /// strides in left, right and out.
     fn plan_merge(&mut self, dims: &[Vec<Dim<3>>; 4], element_bytes: usize, threads: usize) {
         if self.grid.parts[3] > 1 || self.levels > 0 {
             let same = |dim: &Dim<3>| Dim { extent: dim.extent, strides: [dim.strides[2]; 2] };

@@ -1,33 +1,33 @@
-//! The memory of a partial sum, which has the layout of out. Threads that share the depth add their partial sums at the
-//! end, and so do the halves of a deep sum.
+//! The memory of a partial sum, which has the layout of out. Partial sums belong to threads that share the depth, or to
+//! halves of a deep sum; they are added to out or to each other when they are finished.
 //!
-//! Invariants: every offset of out is inside; partial sums of threads need no more memory than the threads' packed
-//! columns may; partial sums of halves need no more than the larger of that and a sixteenth of the operands, unless
-//! chains of additions would become longer than [`crate::local_plan::longest_chain`] allows. Deliberately absent:
-//! layouts other than out's, which would need tables of their own.
+//! Invariants: a partial sum contains every offset of out. Partial sums of threads take at most [`COLUMN_BYTES`] per
+//! thread, the limit for packed columns. Partial sums of halves take at most the larger of this memory and a sixteenth
+//! of the operands' memory, unless chains of additions would become longer than [`crate::local_plan::longest_chain`]
+//! allows. Deliberately absent: layouts other than that of out, which would need their own tables.
 
 use super::boxes::COLUMN_BYTES;
 use crate::dtype::Dtype;
 use crate::local_plan::{Dim, Target};
 
-/// Maximum number of depth boxes that a part of the depth adds to out one after the other: if there is room for partial
-/// sums, and if there is none.
+/// Maximum number of depth boxes that a part of the depth adds to out one after the other. `MAX_BOXES` applies if there
+/// is not enough memory for more partial sums.
 const BOXES: usize = 32;
 const MAX_BOXES: usize = 128;
-/// The fraction of the operands' memory that partial sums of halves may have is one over this.
+/// Partial sums of halves may take the operands' memory divided by this number.
 const OPERANDS_PER_PARTIAL: usize = 16;
 
 /// The range of memory that out spans, in elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Partial {
-    /// The distance from out's lowest element to its first.
+    /// The distance from the lowest address of out to its first element.
     pub first: usize,
-    /// The distance from out's lowest element to just behind its highest.
+    /// The number of elements from the lowest address of out to the highest one, inclusive.
     pub len: usize,
 }
 
 impl Partial {
-    /// Finds the range for dimensions of kinds c, m, n and k with their strides in left, right and out.
+    /// Computes the range for dimensions of kinds c, m, n and k with their strides in left, right and out.
     pub(super) fn new(dims: &[Vec<Dim<3>>; 4]) -> Partial {
         let mut partial = Partial { first: 0, len: 1 };
         for dim in dims[..3].iter().flatten() {
@@ -38,8 +38,8 @@ impl Partial {
         partial
     }
 
-    /// The most depth boxes that are added one after the other, of `boxes` in all, and the number of halvings until
-    /// then.
+    /// The maximum number of depth boxes that are added one after the other, out of `boxes` in total, and the number of
+    /// halvings that lead to it.
     pub(super) fn halves(
         &self,
         boxes: usize,
@@ -61,7 +61,7 @@ impl Partial {
         (boxes.div_ceil(1 << levels), levels)
     }
 
-    /// The most parts into which the depth may be divided; the first needs no partial sum.
+    /// The maximum number of parts into which the depth may be divided. The first part needs no partial sum.
     pub(super) fn most_parts(&self, element_bytes: usize, threads: usize) -> usize {
         1 + threads.saturating_mul(COLUMN_BYTES) / self.len.saturating_mul(element_bytes)
     }

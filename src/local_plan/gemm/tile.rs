@@ -1,14 +1,14 @@
-//! The sizes of micro-kernels.
+//! The sizes of register tiles, which are the tiles of out that micro-kernels compute.
 
 use crate::local_plan::{Isa, KernelFamily};
 
-/// The most columns of any tile.
+/// Maximum number of columns of a tile.
 pub const MAX_COLUMNS: usize = 48;
 
-/// Tiles of out that fit the registers, as vectors (along rows) by columns; kernels with fewer columns exist too.
+/// Tiles of out that fit into the registers, as vectors (along rows) by columns. Kernels with fewer columns exist as
+/// well.
 ///
-/// LIBXSMM divides its products into register tiles itself, and is best at products of up to about 64 in every
-/// direction.
+/// LIBXSMM divides its products into register tiles itself, and is fastest for products with extents of up to about 64.
 pub const fn register_tiles(isa: Isa, family: KernelFamily, complex: bool) -> &'static [(usize, usize)] {
     if matches!(family, KernelFamily::Xsmm) {
         return &[(1, MAX_COLUMNS), (2, MAX_COLUMNS), (3, MAX_COLUMNS), (4, MAX_COLUMNS)];
@@ -25,9 +25,9 @@ pub const fn register_tiles(isa: Isa, family: KernelFamily, complex: bool) -> &'
     }
 }
 
-/// Cycles of one step of the sum in a tile of `vectors` vectors by `columns` columns of real numbers. A cycle has two
-/// multiply-adds and two loads, and a step has at least the latency of a multiply-add; loads cost a little even if they
-/// are not the bottleneck.
+/// Cycles of one step of the sum in a tile of `vectors` vectors by `columns` columns of real numbers. A core executes
+/// two multiply-adds and two loads per cycle. A step takes at least the latency of a multiply-add. Loads have a small
+/// extra cost even if they are not the bottleneck.
 pub(super) fn cycles_of_step(vectors: usize, columns: usize) -> f64 {
     let (multiply_adds, loads) = ((vectors * columns) as f64, (vectors + columns) as f64);
     (multiply_adds / 2.0).max(loads / 2.0).max(4.0) + loads / 10.0

@@ -1,21 +1,20 @@
-//! The offsets of the register tiles of a box, one for each panel of rows; one call of a micro-kernel computes many of
-//! them.
+//! The offsets of the register tiles of a box: one tile for each panel of rows. One call of a micro-kernel computes
+//! many tiles.
 //!
 //! Invariant: the tiles of a group differ only in their offsets.
 
 use super::{Panel, Table};
 
-/// The offsets of one tile, in real numbers: a complex element is two.
+/// The offsets of one tile, in real numbers: a complex element counts as two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TileOffsets {
-    /// In the rows' operand, if that is read in place.
+    /// In the rows' operand, if that operand is read in place; otherwise 0.
     pub left: isize,
     /// In the columns' operand.
     pub right: isize,
-    /// In out, or in the dense copy of a box of it.
+    /// In out, or in the dense copy of a box of out.
     pub out: isize,
-    /// In out, from the tile's first row to the first row of each vector; the vector's other rows are contiguous with
-    /// it.
+    /// In out, from the tile's first row to the first row of each vector. The rows of a vector are contiguous.
     pub vectors: [isize; 3],
 }
 
@@ -33,7 +32,7 @@ pub enum RowLayout {
     Dense,
     /// The rows of each vector are contiguous.
     Vectors,
-    /// Any other: the tile is written through a register tile in memory.
+    /// Any other layout: the tile is computed in memory and then written to out.
     Scattered,
 }
 
@@ -43,7 +42,7 @@ pub struct Group {
     /// Number of the first panel.
     pub first: usize,
     pub count: usize,
-    /// Rows of each, in elements.
+    /// Rows of each panel, in elements.
     pub rows: usize,
     pub layout: RowLayout,
 }
@@ -58,7 +57,7 @@ pub struct RowTiles {
 
 impl RowTiles {
     /// Divides rows into panels of at most `lanes` times `vectors` rows. `in_place`: whether the operand is read in
-    /// place; `buffered`: whether out is a dense copy; `parts`: real numbers of an element.
+    /// place; `buffered`: whether out is a dense copy; `parts`: real numbers per element.
     pub(super) fn new(
         rows: &Table,
         [lanes, vectors]: [usize; 2],

@@ -1,49 +1,50 @@
-//! Divides long sums into blocks. The nest of a share sums one block after the other, each into a dense buffer, and
-//! halves of the blocks are added to halves. So rounding errors grow with the length of a block and the logarithm of
-//! the number of blocks (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
+//! Divides long sums into blocks. The nest of a share sums each block into a dense buffer, and the sums of the blocks
+//! are added pairwise, in a binary tree. Rounding errors therefore grow with the length of a block plus the logarithm
+//! of the number of blocks (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
 //!
-//! Invariants: blocks visit each index of the sum once; all blocks but the last along the cut loop have the same nest.
-//! Lengths of blocks are those that [`crate::local_plan::longest_chain`] assumes.
+//! Invariants: blocks visit each index of the sum once; all blocks have the same nest, except for the last ones along
+//! the cut loop; blocks have the lengths that [`crate::local_plan::longest_chain`] assumes.
 
 use super::choice::{Choice, Loop};
 use super::{ALIGN, Nest, OUT, Partials, dense};
 use crate::dtype::Dtype;
 use crate::local_plan::Dim;
 
-/// Maximum number of terms in a block of a line, up to 8 of which are added to out at once.
+/// Maximum number of terms in a block of a line, of which up to 8 are added to out at a time.
 const MAX_LINE_TERMS: usize = 512;
-/// Maximum number of vectors in a block of dot products: 128 sums, which are added one after the other, of 64 vectors
-/// each. And the bytes of the shortest vector of any instruction set.
+/// Maximum number of vectors in a block of dot products: 128 sums of 64 vectors each, which are added one after the
+/// other. Vectors have at least `MIN_VECTOR_BYTES` bytes with every instruction set.
 const DOTS_VECTORS: usize = 64 * 128;
 const MIN_VECTOR_BYTES: usize = 16;
-/// Maximum number of terms in a block of single elements.
+/// Maximum number of terms in a block of a strided nest.
 const MAX_STRIDED_TERMS: usize = 256;
 
-/// Blocks longer than this begin at multiples of it.
+/// Blocks longer than this many indices begin at multiples of it.
 const GRAIN: usize = 64;
 
 /// A sum in blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SumBlocks {
-    /// Loops of the sum of which a block has one index, outermost first.
+    /// Loops of the sum around the blocks, outermost first. A block has one index of each.
     pub outer: Vec<Dim<3>>,
     /// The loop that is cut into blocks, and the number of its indices in a block.
     pub cut: Dim<3>,
     pub tile: usize,
     /// The nest of a block at the end of the cut loop, if that block is shorter.
     pub last: Option<Nest>,
-    /// The copy from a buffer to the destination of the share's sums.
+    /// The loops that add the first buffer to the destination of the share's sums.
     pub sums: Partials,
-    /// The start of the share's buffers in the workspace, and their number; they are `sums.step` elements apart.
+    /// The start of the share's buffers in the workspace, and their number. Buffers are `sums.step` elements apart.
     pub at: usize,
     pub buffers: usize,
 }
 
 impl SumBlocks {
-    /// If the sum of these loops is long, cuts them down to a block, with dense strides in out.
+    /// Divides the sum into blocks if it is too long for one block, and reduces `loops` to those of one block, with
+    /// dense strides in out. Returns `None` if one block suffices.
     pub(super) fn new(loops: &mut [Loop], choice: &Choice, dtype: Dtype, at: usize) -> Option<SumBlocks> {
         let most = terms_of_block(loops, choice, dtype);
-        // The innermost loop of the nest comes first, then the others, nearest first.
+        // The innermost loop of the sum comes first, then the other loops of the sum, from the inside out.
         let inner = match *choice {
             Choice::Line { terms, .. } => terms,
             Choice::Dots { lanes, .. } => Some(lanes),
@@ -85,8 +86,8 @@ impl SumBlocks {
         self.cut.extent.div_ceil(self.tile)
     }
 
-    /// The offsets of a block in both operands, and whether the block is at the end of the cut loop. Blocks of one
-    /// piece of the cut loop are consecutive, so that cache lines across it are reused before they are evicted.
+    /// Returns the offsets of a block in both operands, and whether the block is at the end of the cut loop. Blocks
+    /// with the same piece of the cut loop are consecutive, so that cache lines are reused before they are evicted.
     pub fn start(&self, block: usize) -> ([isize; 2], bool) {
         let (piece, mut rest) = (block / (self.count() / self.pieces()), block % (self.count() / self.pieces()));
         let mut start = [0, 1].map(|t| self.cut.strides[t] * (piece * self.tile) as isize);
@@ -108,12 +109,12 @@ fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
     match choice {
         Choice::Line { .. } => MAX_LINE_TERMS,
         Choice::Dots { lanes, .. } => {
-            // The rest of a line after its whole vectors costs an addition as well.
+            // An incomplete vector at the end of a line costs an addition as well.
             let line = loops[*lanes].dim.extent;
             DOTS_VECTORS.saturating_mul(line) / line.div_ceil(MIN_VECTOR_BYTES / dtype.size()).max(1)
         }
         Choice::Strided if loops.iter().any(|l| !l.sum && l.dim.extent > 1) => MAX_STRIDED_TERMS,
-        // The result is one number, and the nest has blocks of its own.
+        // The result is one number; the nest itself divides the sum into blocks.
         Choice::Strided => usize::MAX,
     }
 }
@@ -123,7 +124,7 @@ pub(super) fn step(elements: usize) -> usize {
     elements.next_multiple_of(ALIGN)
 }
 
-/// Replaces out's stride by the dense one; returns the loop with both.
+/// Replaces the stride in out by the dense stride `elements`. Returns the loop with both strides.
 pub(super) fn kept(dim: &mut Dim<3>, elements: usize) -> Dim<2> {
     let kept = Dim { extent: dim.extent, strides: [elements as isize, dim.strides[OUT]] };
     dim.strides[OUT] = elements as isize;

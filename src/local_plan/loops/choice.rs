@@ -1,24 +1,25 @@
-//! A choice of the innermost loop and of the loops of which several indices are computed at once, and the [`Nest`] that
-//! it makes of given loops.
+//! A choice of the innermost loop and of the loops whose indices are computed several at a time, and the [`Nest`] that
+//! results from the choice.
 //!
-//! Invariant: the nest of a choice depends on the loops and the size of an element only. Deliberately absent: which
-//! choices there are, and their prices.
+//! Invariant: the nest of a choice depends on the loops and the size of an element only. Deliberately absent: the list
+//! of possible choices, and their prices.
 
 use super::{Dots, Line, NO_LOOP, Nest, OUT, StridedNest};
 use crate::local_plan::{Dim, MIN_STREAMED_OUT_BYTES};
 
-/// Terms of a sum that a line adds at once.
+/// Maximum number of terms of a sum that a line adds at a time.
 pub(super) const TERMS: usize = 8;
-/// The same if several rows are computed at once, and the number of these rows.
+/// Maximum number of terms at a time if several rows are computed together, and the number of these rows.
 pub(super) const TILE: usize = 4;
 /// Bytes of a block that shares a first-level cache with other blocks of this size.
 const L1_BLOCK_BYTES: usize = 16 << 10;
-/// Lines of fewer bytes are not written past the caches, as their ends are not whole cache lines.
+/// Lines of fewer bytes are written with ordinary stores, because the incomplete cache lines at their ends are too
+/// large a fraction of them.
 const MIN_STREAMED_LINE_BYTES: usize = 1 << 10;
-/// Extents of a block that is traversed against the layout of some tensor. No larger, as strides that are powers of two
-/// map to few cache sets.
+/// Extents of a block that is traversed against the layout of some tensor. Larger blocks would be evicted early if
+/// strides are powers of two, which map to few cache sets.
 const BLOCK: [usize; 3] = [16; 3];
-/// Longest block of the only loop, which is traversed in order.
+/// Maximum block length if a single loop has the smallest stride in every tensor.
 const MAX_ONLY_LOOP_BLOCK: usize = 256;
 
 /// One loop of the contraction.
@@ -28,7 +29,7 @@ pub(super) struct Loop {
     pub sum: bool,
 }
 
-/// The choice of the innermost loops, as indices into the loops.
+/// The choice of the innermost loops, as indices into the list of loops.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Choice {
     Line { swapped: bool, lanes: usize, rows: Option<usize>, terms: Option<usize> },
@@ -41,7 +42,7 @@ impl Choice {
         matches!(self, Choice::Line { swapped: true, .. } | Choice::Dots { swapped: true, .. })
     }
 
-    /// Builds the nest of these loops, whose operands are already exchanged if the choice is swapped.
+    /// Builds the nest of `loops`. If the choice is swapped, the caller has already exchanged the operands of `loops`.
     pub fn nest(&self, loops: &[Loop], element_bytes: usize) -> Nest {
         let dim = |at: Option<usize>| at.map_or(NO_LOOP, |i| loops[i].dim);
         let rest = |sum: bool, used: [Option<usize>; 3]| -> Vec<Dim<3>> {
@@ -86,8 +87,8 @@ impl Line {
         let most = if shares_first { TILE } else { TERMS };
         let once = self.sum.is_empty() && terms.is_power_of_two() && terms <= most;
         if !once {
-            // Out is touched several times: a block of it stays in the cache, and so do the terms that all its rows
-            // share.
+            // Each element of out is accessed several times, so a block of out stays in the cache, together with the
+            // terms that all rows share.
             let bytes = if rows > 1 { L1_BLOCK_BYTES / 4 } else { L1_BLOCK_BYTES };
             self.chunk = lanes.min(bytes / element_bytes);
             self.row_block = rows.min((2 * L1_BLOCK_BYTES / (self.chunk * element_bytes)).max(TILE));
@@ -113,8 +114,8 @@ fn strided(loops: &[Loop]) -> StridedNest {
             picked.push(at);
         }
     }
-    // Innermost is the loop that has a stride of at most 1 in the most tensors. Of equals, the one of stride 1 in out
-    // is innermost, as stores cost most.
+    // The innermost loop is the one with a stride of at most 1 in the largest number of tensors. Ties go to the loop
+    // with stride 1 in out, because stores cost most.
     picked.sort_by_key(|&i| {
         let strides = loops[i].dim.strides;
         (strides.iter().filter(|s| s.abs() <= 1).count(), strides[OUT].abs() == 1)

@@ -1,5 +1,5 @@
-//! Chooses the innermost loop and the loops of which several indices are computed at once: the cheapest choice by
-//! [`super::price`].
+//! Chooses the innermost loop, and the loops whose indices are computed several at a time, so that [`super::price`] is
+//! lowest.
 
 use super::choice::{Choice, Loop, TERMS};
 use super::{OUT, price};
@@ -21,7 +21,8 @@ pub(super) fn oriented(dims: &[Vec<Dim<3>>; 4]) -> ([isize; 3], Vec<Loop>) {
             loops.push(Loop { dim, sum: kind == 3 });
         }
     }
-    // Outermost is the loop of largest stride in out; among loops of the sum, in the operands.
+    // Loops of out come first, in descending order of the stride in out. Loops of the sum follow, in descending order
+    // of the strides in the operands.
     loops.sort_by_key(|l| std::cmp::Reverse((!l.sum, l.dim.strides[OUT].unsigned_abs(), operand_strides(l))));
     (start, loops)
 }
@@ -51,7 +52,7 @@ pub(super) fn best(loops: &[Loop], dtype: Dtype) -> (Choice, f64) {
 fn line(loops: &[Loop], lanes: usize, swapped: bool) -> Choice {
     let first = usize::from(swapped);
     let others = |sum: bool| (0..loops.len()).filter(move |&i| i != lanes && loops[i].sum == sum);
-    // Loops are in the order of their strides in out, so the last has the smallest.
+    // Loops are in descending order of their strides in out, so the last one has the smallest stride.
     let shares_first = |&i: &usize| loops[i].dim.strides[first] == 0;
     let rows = others(false).rfind(shares_first).or_else(|| others(false).next_back());
     let terms = others(true).max_by_key(|&i| {

@@ -2,11 +2,13 @@
 
 use super::choice::{Choice, Loop, TILE};
 
-/// The grain of lanes, so that those of each share begin on a cache line for every element type.
+/// Lanes are cut at multiples of this number, so that each share begins at a cache line, for every element type.
 const LANE_GRAIN: usize = 64;
-/// Minimum fraction of the time that a cut of out must keep the threads busy; below it, the sum may be cut instead.
+/// Minimum fraction of the time for which a cut of out must keep the threads busy. Below it, the sum may be cut
+/// instead.
 const MIN_BUSY_FRACTION: f64 = 0.8;
-/// Multiply-adds per element of a partial result from which on writing and adding it is negligible.
+/// Minimum multiply-adds per element of a partial result, so that the cost of writing and adding the element is
+/// negligible.
 const MIN_MULTIPLY_ADDS_PER_PARTIAL: usize = 64;
 
 /// One loop, cut into even parts at multiples of a grain.
@@ -18,7 +20,7 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// The index at which a part begins, and the part before it ends.
+    /// The index at which a part begins and the previous part ends.
     pub fn bound(&self, part: usize, extent: usize) -> usize {
         let grains = extent.div_ceil(self.grain);
         (grains * part / self.parts * self.grain).min(extent)
@@ -41,14 +43,14 @@ pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut
             at if at == rows => TILE,
             _ => 1,
         };
-        // A loop that is too short for its grain may be cut anywhere, except for lanes.
+        // A loop that is too short for its grain may be cut at any index, except for the lanes.
         let grain = if extent < wanted * threads && Some(axis) != lanes { 1 } else { wanted };
         let grains = extent.div_ceil(grain);
         let parts = threads.min(grains);
         let even = grains as f64 / (grains.div_ceil(threads) * threads) as f64;
         (even, Cut { axis, parts, grain })
     };
-    // Of equals, the outermost, so that each thread has one stretch of out.
+    // Among equally even cuts, picks the outermost loop, so that each thread writes one contiguous stretch of out.
     let pick = |sum: bool| {
         let all = (0..loops.len()).rev().filter(|&i| loops[i].sum == sum).map(candidate);
         all.max_by_key(|(even, _)| (even * 10.0) as usize)

@@ -1,18 +1,20 @@
-//! Plans contractions that are not matrix products: dot, matrix-vector, outer, element-wise, tiny or unusual ones.
+//! Plans contractions that are not matrix products: dot products, matrix-vector products, outer products, element-wise
+//! products, and tiny or unusual contractions.
 //!
 //! [`plan_loops`] chooses the innermost loop and divides the work into shares, one per thread. A [`Nest`] has one of
 //! three forms:
 //!
 //! | nest | innermost loop | examples |
 //! |---|---|---|
-//! | [`Line`] | a loop of out, of stride 1 there and in one operand, and 0 or 1 in the other | `i,j->ij`, `ij,ij->ij`, `km,k->m`, `ij,ij->j` |
+//! | [`Line`] | a loop of out: stride 1 in out and one operand, 0 or 1 in the other | `i,j->ij`, `km,k->m` |
 //! | [`Dots`] | a loop of the sum, of stride 1 in both operands | `i,i->`, `mk,k->m`, `mk,nk->mn`, `ij,ij->i` |
-//! | [`StridedNest`] | any loop, blocked so that cache lines are reused before they are evicted | `cij,cji->ijc`, gaps |
+//! | [`StridedNest`] | any loop; blocked so that cache lines are reused before they are evicted | `cij,cji->ijc` |
 //!
-//! Invariants: shares visit each index once; shares that split the sum write to distinct partial results, which are
-//! added in order, and blocks of a long sum ([`SumBlocks`]) are added in pairs; so the same plan gives bitwise
-//! identical results. Strides inside a nest are in the operand order given by [`LoopPlan::swapped`], not in that of the
-//! tensors. No loop of a nest is empty. Deliberately absent: the instruction set, which no decision here depends on.
+//! Invariants: shares visit each index once. Shares that split the sum write to distinct partial results, which are
+//! added in a fixed order; blocks of a long sum ([`SumBlocks`]) are added pairwise, also in a fixed order. Results of
+//! the same plan are therefore bitwise identical. Strides inside a nest are in the operand order given by
+//! [`LoopPlan::swapped`]. No loop of a nest is empty. Deliberately absent: the instruction set; no decision here
+//! depends on it.
 
 mod blocks;
 mod choice;
@@ -28,14 +30,14 @@ use choice::Loop;
 /// The index of out in every array of strides, after the two operands.
 const OUT: usize = 2;
 const NO_LOOP: Dim<3> = Dim { extent: 1, strides: [0; 3] };
-/// Elements to which partial results are rounded up, so that those of different threads share no cache line, whatever
-/// the element type.
+/// Partial results are rounded up to a multiple of this many elements, so that those of different threads share no
+/// cache line, with any element type.
 const ALIGN: usize = 16;
 
-/// The work of every thread.
+/// A contraction as loops: the work of every thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopPlan {
-    /// Whether the first operand of the nests is the contraction's right one.
+    /// Whether the first operand of the nests is the right operand of the contraction.
     pub swapped: bool,
     pub shares: Vec<ThreadShare>,
     /// Partial results, if the shares split the sum.
@@ -47,17 +49,18 @@ pub struct LoopPlan {
 /// The share of one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadShare {
-    /// The offsets at which its loops start: first operand, second operand, out (or its partial result).
+    /// The offsets at which the loops of the share start, in the first operand, in the second operand, and in out or
+    /// the share's partial result.
     pub start: [isize; 3],
-    /// The loops of the whole share, or of one block of a long sum.
+    /// The loops of the share, or of one block if the share has `blocks`.
     pub nest: Nest,
     pub blocks: Option<SumBlocks>,
 }
 
-/// Partial results in the workspace, one per share, to be added into out.
+/// Partial results in the workspace, one per share, which are added to out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partials {
-    /// Loops over out, with strides in a partial result, which is dense, and in out.
+    /// Loops over out, with their strides in a partial result and in out. Partial results are dense.
     pub kept: Vec<Dim<2>>,
     /// The offset in out at which the loops start.
     pub start: isize,
@@ -73,24 +76,26 @@ pub enum Nest {
     Strided(StridedNest),
 }
 
-/// The innermost loop is a loop of out. Its stride is 1 in the first operand, 0 or 1 in the second, and 1 in out.
+/// A nest whose innermost loop is a loop of out. Its stride is 1 in the first operand, 0 or 1 in the second, and 1 in
+/// out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// Loops of out around blocks of `row_block` rows and `chunk` lanes.
     pub outer: Vec<Dim<3>>,
-    /// Loops of the sum around `terms`, its innermost loop; both run inside a block.
+    /// Loops of the sum around `terms`, the innermost loop of the sum. All loops of the sum run inside a block.
     pub sum: Vec<Dim<3>>,
     pub terms: Dim<3>,
-    /// If its stride in the first operand is 0, several rows are computed at once.
+    /// A loop of out. If its stride in the first operand is 0, several rows are computed together.
     pub rows: Dim<3>,
     pub lanes: Dim<3>,
     pub row_block: usize,
     pub chunk: usize,
-    /// Whether out is written past the caches, as it is too large to stay in any cache and is touched once.
+    /// Whether stores to out bypass the caches, because out is too large for any cache and each element is written
+    /// once.
     pub streams: bool,
 }
 
-/// The innermost loop is a loop of the sum with stride 1 in both operands.
+/// A nest whose innermost loop is a loop of the sum, with stride 1 in both operands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dots {
     /// Loops of out around chunks of lanes; each chunk is a loop around tiles of rows and columns.
@@ -98,25 +103,27 @@ pub struct Dots {
     /// Loops of the sum inside a tile, around the lanes.
     pub sum: Vec<Dim<3>>,
     pub rows: Dim<3>,
-    /// A loop with a stride in the second operand only; has one index if rows have a stride there too.
+    /// A loop with a stride in the second operand only. Its extent is 1 if `rows` has a stride in the second operand as
+    /// well.
     pub cols: Dim<3>,
     pub lanes: Dim<3>,
     pub chunk: usize,
 }
 
-/// Loops with any strides. The fourth stride is 1 for loops of the sum and 0 for loops of out, so offset 0 marks the
-/// first visit of an element.
+/// A nest of loops with any strides. The fourth stride is 1 for loops of the sum and 0 for loops of out, so a fourth
+/// offset of 0 marks the first visit of an element of out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StridedNest {
-    /// Loops of out around loops of the sum around the blocks.
+    /// Loops of out. They surround the loops `sum`, which surround the blocks.
     pub outer: Vec<Dim<4>>,
     pub sum: Vec<Dim<4>>,
-    /// The loops of smallest stride in each tensor, blocked by `sizes`; the last is the innermost loop of all.
+    /// The loops of smallest stride in each tensor, blocked by `sizes`. The last one is the innermost loop of the nest.
     pub blocked: [Dim<4>; 3],
     pub sizes: [usize; 3],
 }
 
-/// Plans loops over dimensions by kind (c, m, n, k), which are folded and not empty.
+/// Plans loops over dimensions by kind: c (batch), m (rows), n (columns) and k (sum). Dimensions are folded, and no
+/// extent is 0.
 pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> LoopPlan {
     let (mut start, mut loops) = choose::oriented(dims);
     let (choice, price) = choose::best(&loops, dtype);
@@ -155,7 +162,7 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> Loop
     LoopPlan { swapped, shares, partials, price: (price * 1000.0) as u64 }
 }
 
-/// Replaces out's strides by those of a dense partial result.
+/// Replaces the strides of out by those of a dense partial result. `start` is the offset in out.
 fn dense(loops: &mut [Loop], start: isize) -> Partials {
     let mut elements = 1;
     let mut kept = Vec::new();
@@ -175,7 +182,7 @@ impl LoopPlan {
         partials + blocks.map(SumBlocks::workspace_elements).sum::<usize>()
     }
 
-    /// The estimated time in nanoseconds on present-day cores, as many as there are shares.
+    /// The estimated time in nanoseconds, with one core per share.
     pub fn cost(&self) -> f64 {
         self.price as f64 / 1000.0
     }

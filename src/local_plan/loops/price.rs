@@ -1,25 +1,25 @@
-//! Estimates the cost of loops, in nanoseconds of a present-day core: arithmetic, starting loops, moving memory.
+//! Estimates the cost of loops in nanoseconds on a current core: arithmetic, loop starts, memory traffic.
 //!
-//! Fitted to one machine with 32-byte vectors in mind. Elsewhere, an estimate within a factor of two is good enough for
-//! choosing.
+//! The constants were fitted on one machine, for vectors of 32 bytes. On other machines, an estimate within a factor of
+//! two is good enough for a choice.
 
 use super::choice::{Choice, Loop, TERMS, TILE};
 use super::{Dim, Nest, OUT};
 use crate::dtype::Dtype;
 use crate::local_plan::CACHE_LINE;
 
-/// Multiplying and adding one vector; loading or storing one in the first-level cache.
+/// Multiplying and adding one vector, and loading or storing one vector in the first-level cache.
 const VECTOR_STEP: f64 = 0.2;
 const VECTOR_TOUCH: f64 = 0.15;
 /// Multiplying and adding one vector of complex numbers, relative to one of real numbers.
 const COMPLEX: f64 = 2.5;
 const VECTOR_BYTES: usize = 32;
-/// Starting a line or a tile; adding up the lanes of one vector.
+/// Starting a line or a tile, and adding up the lanes of one vector.
 const START: f64 = 4.0;
 const ACROSS: f64 = 4.0;
 /// One step of a loop of single elements.
 const STEP: f64 = 0.6;
-/// The call itself.
+/// Calling the kernel once.
 const CALL: f64 = 15.0;
 /// Moving a byte from or to the second-level cache, and from or to memory.
 const L2_BYTE: f64 = 0.02;
@@ -28,23 +28,23 @@ const L1_BYTES: f64 = 32.0 * 1024.0;
 const L2_BYTES: f64 = 1024.0 * 1024.0;
 /// Waking another thread and waiting for it.
 const THREAD: f64 = 4_000.0;
-/// The least work that is worth a thread.
+/// Minimum work per thread, below which an additional thread does not pay off.
 const MIN_NANOSECONDS_PER_THREAD: f64 = 12_000.0;
 /// Adding an element of a partial result.
 const ADDING: f64 = 1.0;
 
-/// The number of `threads` that are worth using for work of this price.
+/// The number of threads, at most `threads`, that pay off for work of this price.
 pub(super) fn useful_threads(price: f64, threads: usize) -> usize {
     threads.min((price / MIN_NANOSECONDS_PER_THREAD) as usize).max(1)
 }
 
-/// The price on `threads` threads, with `added` elements in all partial results.
+/// The price on `threads` threads, given the price on one thread and the number of elements of all partial results.
 pub(super) fn shared(price: f64, threads: usize, added: usize) -> f64 {
     let threads_start = if threads > 1 { THREAD } else { 0.0 };
     price / threads as f64 + threads_start + added as f64 * ADDING
 }
 
-/// The price on one thread; the loops' operands are not exchanged yet.
+/// The price of a choice on one thread. The operands of `loops` are not yet exchanged.
 pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
     let element_bytes = dtype.size();
     let step = VECTOR_STEP * if dtype.is_complex() { COMPLEX } else { 1.0 };
@@ -88,8 +88,8 @@ pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
     CALL + work + memory(&loops, &outer, element_bytes)
 }
 
-/// The cost of moving the tensors: each once or, if it exceeds the caches, once for every index of the outer loops that
-/// have stride 0 in it.
+/// The cost of moving the tensors. A tensor is moved once if the part that the inner loops access fits into the
+/// second-level cache. Otherwise it is moved once for every index of the outer loops with stride 0 in the tensor.
 fn memory(loops: &[Loop], outer: &[Dim<3>], element_bytes: usize) -> f64 {
     let bytes = |t: usize| -> f64 {
         let moving = loops.iter().filter(|l| l.dim.strides[t] != 0);

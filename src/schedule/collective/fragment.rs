@@ -1,4 +1,4 @@
-//! From a pattern to the tasks of one rank.
+//! Generates the tasks of one rank from a pattern.
 //!
 //! ```text
 //! a ring reduce-scatter of 3 parts, member 1          lane      after
@@ -11,9 +11,9 @@
 //!   6   add slot 1 to own part of out                  work      0, 5
 //! ```
 //!
-//! Copies are received in place. Summands arrive in two alternating scratch buffers, so that one arrives while the
-//! other is added. A message in several pieces is as many transfers: a member forwards each piece as soon as it
-//! arrives, and scratch buffers are smaller by that factor.
+//! Copies are received in place. Summands arrive in two alternating scratch buffers, so that one summand arrives while
+//! the other is added. Each piece of a message is a separate transfer: a member forwards each piece as soon as it
+//! arrives, and scratch buffers need room for one piece only.
 //!
 //! Invariant: all members pass views of the same extents for a part, the same algorithm and the same number of pieces.
 
@@ -22,20 +22,21 @@ use super::pattern::Pattern;
 use super::{Collective, CollectiveAlgorithm, Group};
 use crate::schedule::{Buffer, BufferId, Builder, Home, View, Work};
 
-/// The positions of a collective's parts in this rank's buffers, each as any number of boxes.
+/// The boxes of this rank's buffers that contain the parts of a collective. A part may have any number of boxes.
 #[derive(Debug, Clone, Default)]
 pub struct Parts {
-    /// Copies: the place of a part, which is sent from or received into. Parts that are only forwarded need a place,
-    /// too. Reductions: the place of the sum.
+    /// For copies: the boxes that a part is sent from or received into, also for parts that are only forwarded. For
+    /// reductions: the boxes of the sum.
     pub at: Vec<Vec<View>>,
-    /// Reductions: this rank's summand of each part. Sums that are forwarded (ring, tree) are accumulated there.
+    /// For reductions: this rank's summand of each part. Sums that are forwarded (ring, tree) are accumulated in these
+    /// boxes.
     pub summands: Vec<Vec<View>>,
-    /// Adds beta times the existing values to the sum.
+    /// Whether beta times the existing values is added to the sum.
     pub onto: bool,
 }
 
 impl Parts {
-    /// The views of one piece of a message: the receiver's if `own` is its own part, the sender's if `own` is `None`.
+    /// The views of one piece of a message. For the receiver, `own` is its own part; for the sender, `own` is `None`.
     fn views(&self, message: &Message, piece: usize, pieces: usize, own: Option<usize>) -> Vec<View> {
         let views = message.parts.iter().flat_map(|part| {
             let place = if message.reduce && own != Some(part) { &self.summands } else { &self.at };
@@ -94,8 +95,8 @@ fn corner(buffer: BufferId, like: &View) -> View {
     View { buffer, bounds: like.bounds.iter().map(|range| 0..range.len()).collect() }
 }
 
-/// Two scratch slots, or one if only one piece of a summand arrives; each has a buffer per box of the message with the
-/// most boxes.
+/// Declares two scratch slots, or one if only one piece of a summand arrives. Each slot has one buffer for each box of
+/// the message with the most boxes.
 fn slots(
     builder: &mut Builder,
     pattern: &Pattern,

@@ -1,9 +1,9 @@
 //! One message between the members of a group, and the messages of one member in one round.
 //!
-//! Invariant: a member sends at most one message in a round and receives at most one. Deliberately absent: which
-//! messages a collective has, and their bytes.
+//! Invariant: a member sends at most one message in a round and receives at most one. Deliberately absent: the list of
+//! the messages of a collective, and their bytes.
 
-/// Numbers of parts, `step` apart.
+/// The part numbers `first`, `first + step`, and so on: `count` numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbers {
     pub first: usize,
@@ -29,7 +29,7 @@ pub struct Message {
     pub from: usize,
     pub to: usize,
     pub parts: Numbers,
-    /// The parts are summands, which the receiver adds to its own values of these parts.
+    /// Whether the parts are summands, which the receiver adds to its own values of these parts.
     pub reduce: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Collectives as schedule fragments: the messages between members, their cost, and the tasks of one rank.
 //!
 //! A *group* is an ordered list of ranks; its *members* are numbered in that order. The data is cut into *parts*: a
-//! broadcast has one, all other collectives have one per member. Parts may differ in size, and be empty.
+//! broadcast has one part, all other collectives have one part per member. Parts may differ in size, and be empty.
 //!
 //! ```text
 //! members                    0            1            2
@@ -21,23 +21,24 @@
 //!
 //! | algorithm | broadcast | scatter, gather | all-gather, reduce-scatter |
 //! |---|---|---|---|
-//! | ring | from each member to the next | the same, the farthest part first | to the next, for s - 1 rounds |
-//! | tree | halves of neighbours | halves of neighbours | halves of every second one |
+//! | ring | from each member to the next | the same, with the farthest part first | to the next, for s - 1 rounds |
+//! | tree | halves of adjacent members | halves of adjacent members | halves of even and of odd members |
 //! | direct | the root to each member | the root with each member | every member with every other, by distance |
 //!
-//! **Trees with least distance** (Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2: "the distance in the
-//! grid between communicating processors is minimized"). From a root, the group is cut into two halves of neighbours,
-//! and the data for the other half goes to its nearest member; so every part travels straight to its owner, and the
-//! many messages at the end go to neighbours. If all members need everything, the messages at the end are the large
-//! ones: the group is cut into its even and its odd members, which are neighbours, and these exchange the data that
-//! each half has gathered. Both trees work for any number of members; if it is odd, the last member has no partner and
-//! is served by the one before it.
+//! **Trees with minimum distance** (Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2: "the distance in the
+//! grid between communicating processors is minimized"). For collectives with a root, the group is cut into two halves
+//! of adjacent members. The data for the half without the root is sent to the member of this half that is nearest to
+//! the root. So every part moves towards its owner only, and the last round, which has the most messages, is between
+//! neighbours. If all members need all parts, the messages of the last round are the largest. So the group is cut into
+//! its even and its odd members, and each even member exchanges the data that its half has gathered with its odd
+//! neighbour. Both trees work for any number of members. If the number is odd, the last member has no partner and
+//! receives the data from the member before it.
 //!
 //! | file | topic |
 //! |---|---|
 //! | `message` | one message, and the messages of a member in a round |
-//! | `pattern` | the messages of a collective, as a list in one order and by member: pure arithmetic |
-//! | `steps` | the two patterns behind them: spreading from a root, exchange among all |
+//! | `pattern` | the messages of a collective, in total order or for one member: pure arithmetic |
+//! | `steps` | the two basic patterns: spread from a root, exchange among all members |
 //! | `order` | the order in which summands are added |
 //! | `price` | seconds, bytes and distances |
 //! | `fragment` | the tasks of one rank |
@@ -72,15 +73,15 @@ use serde::{Deserialize, Serialize};
 /// A collective operation of a group. Roots are member numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Collective {
-    /// All members get the root's data.
+    /// All members receive the root's data.
     Broadcast { root: usize },
-    /// Each member gets its part of the root's data.
+    /// Each member receives its part of the root's data.
     Scatter { root: usize },
-    /// The root gets the parts of all.
+    /// The root receives the parts of all members.
     Gather { root: usize },
-    /// All members get the parts of all.
+    /// All members receive the parts of all members.
     AllGather,
-    /// Each member gets the sum of all members' summands of its part.
+    /// Each member receives the sum of all members' summands of its part.
     ReduceScatter,
     /// A reduce-scatter, then an all-gather of the sums.
     AllReduce,
@@ -90,11 +91,11 @@ pub enum Collective {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CollectiveAlgorithm {
-    /// Each member with the next one, and the last with the first.
+    /// Each member sends to the next member, and the last member to the first.
     Ring,
-    /// By recursive halving: the fewest rounds.
+    /// Recursive halving, with the fewest rounds.
     Tree,
-    /// From the source of a part straight to its destination.
+    /// Each part is sent directly from its source to its destination.
     #[default]
     Direct,
 }
@@ -104,7 +105,7 @@ impl CollectiveAlgorithm {
         [CollectiveAlgorithm::Ring, CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct];
 }
 
-/// An ordered list of ranks, as one of them sees it.
+/// An ordered list of ranks, and the member number of this rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     ranks: Vec<usize>,
@@ -112,7 +113,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// The group as `rank` sees it; `None` if `rank` is not in the list.
+    /// The group on rank `rank`; `None` if `rank` is not in the list.
     pub fn new(ranks: Vec<usize>, rank: usize) -> Option<Group> {
         let me = ranks.iter().position(|&member| member == rank)?;
         Some(Group { ranks, me })

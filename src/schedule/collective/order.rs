@@ -1,6 +1,6 @@
-//! The order in which summands are added: a plan promises it, and the verifier compares schedules with it.
+//! The order in which summands are added. A plan guarantees this order, and the verifier compares schedules with it.
 //!
-//! Found by simulating the messages of a pattern, so it cannot disagree with them.
+//! The order is found by simulating the messages of a pattern, so it always agrees with them.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,18 @@ use super::pattern::Pattern;
 use crate::distribution::Region;
 use crate::schedule::verify::Summand;
 
-/// The sum of one part that a member makes.
+/// A sum of one part, as computed by one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
     pub part: usize,
-    /// The members whose summands it contains, in the order in which they are added: its own first.
+    /// The members whose summands the sum contains, in the order of addition. The member that computes the sum comes
+    /// first.
     pub members: Vec<usize>,
 }
 
 impl Pattern {
-    /// By member, the sums that it makes: of its own part, and of parts of others in transit. Empty if the collective
-    /// adds nothing. Cost: quadratic in the number of members; cubic for a ring.
+    /// The sums that each member computes: of its own part, and of parts of other members that it forwards. Empty
+    /// unless the collective is a reduction. Cost: O(members^2); O(members^3) for a ring.
     ///
     /// ```
     /// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
@@ -47,8 +48,8 @@ impl Pattern {
     }
 }
 
-/// One member's list of summands for the verifier: those that it makes itself, then those of others in the order in
-/// which they are added here. `made` returns a member's own summands, `part` the elements of a part.
+/// One member's list of summands for the verifier: its own summands, then the summands of other members in the order in
+/// which this member adds them. `made` returns a member's own summands, `part` the elements of a part.
 pub fn listed(
     sums: &[Sum],
     me: usize,

@@ -1,8 +1,9 @@
-//! The messages of a collective, determined by the number of members, the root and the algorithm alone.
+//! The messages of a collective, which depend only on the number of members, the root and the algorithm.
 //!
-//! Invariant: every member receives each part at most once in a phase (a reduction, a distribution), and sends a sum
-//! only after everything that it adds to it has arrived. A member's messages of a round are found without visiting
-//! other members, in time logarithmic in their number, so that a rank's schedule costs no more than its own tasks.
+//! Invariants: in each phase (a reduction, a distribution), every member receives each part at most once. A member
+//! sends a sum only after all summands that it adds to it have arrived. The messages of a member in a round are
+//! computed in O(log members), without visiting other members, so the cost of a rank's schedule depends only on its own
+//! tasks.
 
 use super::message::{Message, Step};
 use super::steps::{exchange, rounds, spread};
@@ -78,7 +79,7 @@ impl Pattern {
         }
     }
 
-    /// All messages of all members in their total order. Cost: members times rounds.
+    /// All messages of all members in their total order. Cost: O(members x rounds).
     pub fn messages(self) -> impl Iterator<Item = Message> {
         (0..self.rounds()).flat_map(move |round| self.round(round))
     }

@@ -1,7 +1,7 @@
-//! The cost of a collective: its messages simulated on lanes, without schedules.
+//! The cost of a collective, from a simulation of its messages on lanes, without schedules.
 //!
-//! Every member has a send lane, a receive lane and workers. A transfer occupies a lane at both ends, for its latency
-//! and its bytes. A summand occupies one of two scratch buffers until the workers have added it.
+//! Every member has a send lane, a receive lane and workers. A transfer occupies a lane at both ends, for the time of
+//! its latency and its bytes. A summand occupies one of two scratch buffers until the workers have added it.
 //!
 //! ```text
 //! a ring broadcast of 12 bytes in 2 pieces, 3 members; latency 1, 3 bytes a second
@@ -9,7 +9,7 @@
 //!   1 -> 2   piece 0  3..6   piece 1  6..9          9 seconds; in one piece 2 (1 + 12/3) = 10
 //! ```
 //!
-//! Deliberately absent: links that messages share. To account for them, compare [`Price::carried`].
+//! Deliberately absent: links that several messages share. To account for such links, compare [`Price::carried`].
 
 use super::message::Message;
 use super::pattern::Pattern;
@@ -49,15 +49,15 @@ pub struct Price {
     pub carried: usize,
 }
 
-/// An addition reads both summands and writes the sum; a copy reads its input, reads its target (write-allocate), and
-/// writes.
+/// Bytes moved in memory for each byte added or copied. An addition reads both summands and writes the sum. A copy
+/// reads its input, reads its target (write-allocate), and writes its target.
 const BYTES_MOVED: f64 = 3.0;
 
-/// The price of a pattern whose parts have `sizes` bytes, with each message in `pieces` pieces. Cost: linear in the
-/// parts of all messages and pieces, which for rings and direct messages is quadratic in the number of members.
+/// The price of a pattern whose parts have `sizes` bytes, with each message in `pieces` pieces. Cost: O(pieces x parts
+/// in all messages), which for rings and direct messages is quadratic in the number of members.
 ///
 /// # Panics
-/// When there is not one size for each part.
+/// If the number of sizes is not the number of parts.
 pub fn price(pattern: &Pattern, sizes: &[usize], pieces: usize, rates: Rates) -> Price {
     assert_eq!(sizes.len(), pattern.parts(), "one size for each part");
     let mut simulation = Simulation::new(pattern, sizes, pieces, rates);
@@ -80,7 +80,7 @@ struct Member {
     /// The times at which the scratch buffers become free, the next one first.
     slots: [f64; 2],
     received: usize,
-    /// By part and piece, the time since which it is here.
+    /// The time at which each piece of each part has arrived, at index `part * pieces + piece`.
     since: Vec<f64>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Simulation<'a> {
         let idle = Member { send: 0.0, receive: 0.0, work: 0.0, slots: [0.0; 2], received: 0, since };
         let mut simulation =
             Simulation { sizes, pieces, rates, members: vec![idle; pattern.members()], carried: 0, end: 0.0 };
-        // A member first copies its own summand to the place of its sum.
+        // A member first copies its own summand to the buffer of its sum.
         if pattern.reduces() {
             for (number, &size) in sizes.iter().enumerate() {
                 let seconds = simulation.work(size);

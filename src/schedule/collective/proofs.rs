@@ -1,5 +1,5 @@
-//! Collectives as schedules of all ranks, proved by the verifier: one operand, and the same tensor in its final
-//! distribution.
+//! Generates collectives as schedules of all ranks, and proves them with the verifier. A collective has one operand,
+//! and its result is the same tensor in another distribution.
 
 use super::{Collective, CollectiveAlgorithm, Group, Parts, Pattern, append, listed};
 use crate::dims::Label;
@@ -14,7 +14,7 @@ const LABELS: [Label; 2] = [Label(0), Label(1)];
 struct Case {
     collective: Collective,
     algorithm: CollectiveAlgorithm,
-    /// The members.
+    /// The ranks of the members.
     ranks: Vec<usize>,
     rows: Vec<usize>,
     pieces: usize,
@@ -30,7 +30,7 @@ impl Case {
         Pattern::new(self.collective, self.algorithm, self.ranks.len())
     }
 
-    /// A part in a buffer that holds the whole tensor.
+    /// The view of a part in a buffer that contains the complete tensor.
     fn part(&self, buffer: BufferId, part: usize) -> Vec<View> {
         let start = self.rows[..part].iter().sum();
         vec![View { buffer, bounds: vec![start..start + self.rows[part], 0..COLUMNS] }]
@@ -59,7 +59,7 @@ impl Case {
         }
     }
 
-    /// The specification for the verifier; sums are promised in the order of `algorithm`.
+    /// The specification for the verifier, with sums in the order of `algorithm`.
     fn spec(&self, algorithm: CollectiveAlgorithm) -> Spec {
         let pattern = Pattern::new(self.collective, algorithm, self.ranks.len());
         let mut order = vec![Vec::new(); self.all_ranks()];
@@ -77,7 +77,7 @@ impl Case {
         Spec { values: values.collect(), output: 1, accumulate: self.onto }
     }
 
-    /// One more than there are members, so that one is idle.
+    /// The number of ranks: one more than the number of members, so that one rank is idle.
     fn all_ranks(&self) -> usize {
         self.ranks.len() + 1
     }
@@ -103,7 +103,7 @@ impl Case {
         builder.finish()
     }
 
-    /// Own parts are copied; forwarded parts and summands are in a buffer as large as the tensor.
+    /// Own parts are copied. Forwarded parts and summands are stored in a buffer as large as the tensor.
     fn parts(&self, builder: &mut Builder, me: usize, operand: Option<BufferId>, out: Option<BufferId>) -> Parts {
         let (labels, extents) = (LABELS.to_vec(), self.shape());
         let within = extents.clone();
@@ -200,7 +200,7 @@ fn some_ranks(members: usize) -> Vec<usize> {
 #[test]
 fn every_collective_verifies() {
     for members in 1..=9 {
-        // Parts of unequal size, of which the first and others are empty; equal parts; only empty parts.
+        // Parts of unequal size, some of them empty; equal parts; only empty parts.
         let sizes = [(0..members).map(|part| 5 * part % 4).collect(), vec![2; members], vec![0; members]];
         let roots = (0..members).flat_map(|root| {
             [Collective::Broadcast { root }, Collective::Scatter { root }, Collective::Gather { root }]
@@ -236,7 +236,7 @@ fn larger_groups_verify() {
     }
 }
 
-/// The proofs cover the promised order: that of another algorithm is refused.
+/// The proofs cover the order of addition: the order of another algorithm is refused.
 #[test]
 fn another_order_is_refused() {
     for collective in [Collective::ReduceScatter, Collective::AllReduce] {

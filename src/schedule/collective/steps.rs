@@ -1,4 +1,5 @@
-//! Two patterns: spreading from a root, and exchange among all. The others are these reversed, or both in sequence.
+//! The two basic patterns: spread from a root, and exchange among all members. All other patterns are these two,
+//! reversed or in sequence.
 //!
 //! ```text
 //! spread as a tree, 5 members, root 3          exchange as a tree, 5 members
@@ -7,7 +8,7 @@
 //!   round 2   1 -> 0          0|1                rounds 4, 5   0 <-> 1  2 <-> 3  3 -> 4  level 0: {0 2 4 | 1 3}
 //! ```
 //!
-//! Deliberately absent: lists of all messages; each member finds its own.
+//! Deliberately absent: lists of all messages; each member computes its own messages.
 
 use super::message::{Message, Numbers, Step};
 use super::{Collective, CollectiveAlgorithm};
@@ -17,7 +18,7 @@ fn levels(members: usize) -> usize {
     members.next_power_of_two().trailing_zeros() as usize
 }
 
-/// The number of rounds of a collective; for an all-reduce, of one of its two halves.
+/// The number of rounds of a collective; for an all-reduce, the rounds of one of its two phases.
 pub fn rounds(collective: Collective, algorithm: CollectiveAlgorithm, members: usize) -> usize {
     match (algorithm, collective) {
         (CollectiveAlgorithm::Ring | CollectiveAlgorithm::Direct, _) => members - 1,
@@ -30,13 +31,14 @@ pub fn rounds(collective: Collective, algorithm: CollectiveAlgorithm, members: u
     }
 }
 
-/// The step of `member` in a round with this message: empty unless `member` is at one of its ends.
+/// The step of `member` in a round with this message: empty unless `member` sends or receives the message.
 fn step(member: usize, from: usize, to: usize, parts: Numbers) -> Step {
     let message = Message { from, to, parts, reduce: false };
     Step { sent: (member == from).then_some(message), received: (member == to).then_some(message) }
 }
 
-/// From the root to all members: one part for all, or to each its own (`scatter`).
+/// The step of `member` in a round of a spread from the root to all members. All members receive the same part or, with
+/// `scatter`, each its own part.
 pub fn spread(
     algorithm: CollectiveAlgorithm,
     members: usize,
@@ -55,7 +57,7 @@ pub fn spread(
             let behind = (member + members - root) % members;
             let at = |behind: usize| (root + behind) % members;
             let message = |from: usize| {
-                // The part with the farthest to go leaves first, so that all arrive in the last round.
+                // The part with the longest path is sent first, so that all parts arrive in the last round.
                 let own = Numbers::one(at(members - 1 - round + from));
                 let goes = if scatter { from <= round } else { from == round };
                 let message = Message { from: at(from), to: at(from + 1), parts: parts(own), reduce: false };
@@ -71,7 +73,7 @@ pub fn spread(
                 }
                 let middle = group.start + group.len().div_ceil(2);
                 let halves = [group.start..middle, middle..group.end];
-                // Data for other members of that half passes its nearest member anyway.
+                // All data for the other half of the group is sent to the nearest member of that half.
                 let (other, nearest) = if holder < middle { (&halves[1], middle) } else { (&halves[0], middle - 1) };
                 if level == round {
                     let own = Numbers { first: other.start, step: 1, count: other.len() };
@@ -87,7 +89,7 @@ pub fn spread(
     }
 }
 
-/// The part of each member to all others.
+/// The step of `member` in a round of an exchange, in which the part of each member is sent to all other members.
 pub fn exchange(algorithm: CollectiveAlgorithm, members: usize, member: usize, round: usize) -> Step {
     let copy = |from: usize, to: usize, parts: Numbers| Some(Message { from, to, parts, reduce: false });
     let [next, previous] = [1, members - 1].map(|distance| (member + distance) % members);
@@ -104,7 +106,7 @@ pub fn exchange(algorithm: CollectiveAlgorithm, members: usize, member: usize, r
         }
         CollectiveAlgorithm::Tree => {
             let level = levels(members) - 1 - round / 2;
-            // Members of a group: `first`, then every `stride`-th, `count` of them; this one is number `at`.
+            // The group has the members `first + i * stride` for `i < count`; this member has `i = at`.
             let (mut first, mut stride, mut count, mut at) = (0, 1, members, member);
             for _ in 0..level {
                 let odd = at % 2;

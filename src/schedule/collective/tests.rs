@@ -1,4 +1,4 @@
-//! Patterns simulated on sets; bytes, distances and seconds compared with numbers computed by hand.
+//! Simulates patterns on sets, and compares bytes, distances and seconds with numbers computed by hand.
 
 use super::{Collective, CollectiveAlgorithm, Message, Pattern, Price, Rates, price};
 
@@ -9,8 +9,8 @@ fn collectives(members: usize) -> Vec<Collective> {
     (0..members).flat_map(rooted).chain(all).collect()
 }
 
-/// By member and part, the members whose summands its data contains (for a copy, only the owner); `None` if it has no
-/// data.
+/// For each member and part, the members whose summands its data contains (for a copy, only the owner); `None` if the
+/// member has no data of the part.
 type Holdings = Vec<Vec<Option<Vec<usize>>>>;
 
 fn at_first(collective: Collective, members: usize) -> Holdings {
@@ -44,7 +44,7 @@ fn simulate(collective: Collective, algorithm: CollectiveAlgorithm, members: usi
             assert!(from != to && to < members && parts.count > 0, "{what}: {message:?}");
             assert_eq!(pattern.step(to, round).received, Some(message), "{what}: both ends know it");
             for part in parts.iter() {
-                // Data of earlier rounds: messages of one round do not depend on each other.
+                // Messages of one round must not depend on each other, so they send data of earlier rounds.
                 let sent = before[from][part].clone();
                 let sent = sent.unwrap_or_else(|| panic!("{what}: {from} does not have {part} in round {round}"));
                 let here = &mut held[to][part];
@@ -92,7 +92,7 @@ fn everybody_gets_what_it_should() {
     }
 }
 
-/// By member, the words that it receives, for parts of these sizes.
+/// The words that each member receives, for parts of these sizes.
 fn received(collective: Collective, algorithm: CollectiveAlgorithm, sizes: &[usize]) -> Vec<usize> {
     let mut received = vec![0; sizes.len()];
     let pattern = Pattern::new(collective, algorithm, sizes.len());
@@ -111,13 +111,13 @@ fn words_of_exchanges() {
             (0..members).map(|member| whole - sizes[without(member)]).collect()
         };
         for algorithm in CollectiveAlgorithm::ALL {
-            // Each part once, whatever the algorithm.
+            // Each member receives each other part once, whatever the algorithm.
             assert_eq!(received(Collective::AllGather, algorithm, &sizes), but(&|member| member));
             let all: usize = received(Collective::ReduceScatter, algorithm, &sizes).iter().sum();
             assert_eq!(all, (members - 1) * whole, "{algorithm:?}");
             let even = received(Collective::ReduceScatter, algorithm, &vec![3; members]);
             if algorithm != CollectiveAlgorithm::Tree || members.is_power_of_two() {
-                // (s - 1) / s of the whole.
+                // Each member receives (s - 1) / s of the tensor, for s members.
                 assert_eq!(even, vec![3 * (members - 1); members], "{algorithm:?}");
             }
         }
@@ -128,8 +128,8 @@ fn words_of_exchanges() {
             but(&|member| (member + 1) % members)
         );
     }
-    // In an odd group, the member before the last gets the last one's summands for its half; others add for larger
-    // halves.
+    // In an odd group, the member before the last also receives the last member's summands for its half. Other members
+    // receive summands for larger halves.
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 3]), [3, 2, 1]);
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 5]), [6, 3, 5, 5, 1]);
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 7]), [7, 6, 7, 5, 7, 7, 3]);
@@ -141,7 +141,7 @@ fn words_from_and_to_a_root() {
     let scatter = Collective::Scatter { root: 1 };
     assert_eq!(received(scatter, CollectiveAlgorithm::Direct, &sizes), [1, 0, 4, 8, 16, 32]);
     assert_eq!(received(scatter, CollectiveAlgorithm::Ring, &sizes), [1, 0, 61, 57, 49, 33]);
-    // 1 -> 3 with 3, 4 and 5; 1 -> 2 and 3 -> 5; 1 -> 0 and 3 -> 4.
+    // Round 0: 1 -> 3 with parts 3, 4 and 5. Round 1: 1 -> 2 and 3 -> 5. Round 2: 1 -> 0 and 3 -> 4.
     assert_eq!(received(scatter, CollectiveAlgorithm::Tree, &sizes), [1, 0, 4, 56, 16, 32]);
     let gather = Collective::Gather { root: 1 };
     assert_eq!(received(gather, CollectiveAlgorithm::Direct, &sizes), [0, 61, 0, 0, 0, 0]);
@@ -176,13 +176,13 @@ fn rounds_of_trees_are_logarithms() {
 fn trees_go_the_least_distance() {
     for members in 1..=17 {
         for root in 0..members {
-            // Parts go straight to their owners.
+            // Parts move towards their owners only.
             let far = |message: &Message| message.from.abs_diff(message.to);
             let scatter = Pattern::new(Collective::Scatter { root }, CollectiveAlgorithm::Tree, members);
             let carried: usize = scatter.messages().map(|message| message.parts.count * far(&message)).sum();
             assert_eq!(carried, (0..members).map(|part| part.abs_diff(root)).sum::<usize>());
         }
-        // The messages of a later level are twice as large and go half as far.
+        // The messages of a later level are twice as large and have half the distance.
         let exchange = Pattern::new(Collective::AllGather, CollectiveAlgorithm::Tree, members);
         for message in exchange.messages() {
             assert_eq!(message.from.abs_diff(message.to) * 2, message.parts.step);
@@ -190,14 +190,14 @@ fn trees_go_the_least_distance() {
         }
     }
     let carried = |algorithm| price(&Pattern::new(Collective::AllGather, algorithm, 8), &[1; 8], 1, RATES).carried;
-    // 8 (1 4 + 2 2 + 4 1); 8 (1 + 2 + 3 + 4 + 3 + 2 + 1); 8 7.
+    // Tree: 8 (1 4 + 2 2 + 4 1). Direct: 8 (1 + 2 + 3 + 4 + 3 + 2 + 1). Ring: 8 7.
     assert_eq!(
         [CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct, CollectiveAlgorithm::Ring].map(carried),
         [96, 128, 56]
     );
 }
 
-/// A transfer of 6 bytes takes 3 seconds, adding them takes 1 second.
+/// A transfer of 6 bytes costs 3 seconds, their addition 1 second.
 const RATES: Rates = Rates { latency: 1.0, bandwidth: 3.0, memory: 18.0 };
 
 fn seconds(collective: Collective, sizes: &[usize], pieces: usize) -> [f64; 3] {
@@ -208,14 +208,14 @@ fn seconds(collective: Collective, sizes: &[usize], pieces: usize) -> [f64; 3] {
 
 #[test]
 fn prices_of_copies() {
-    // Ring: two hops; tree: 0 -> 2, then 0 -> 1; direct: one after the other.
+    // Ring: two hops. Tree: 0 -> 2, then 0 -> 1. Direct: one message after the other.
     assert_eq!(seconds(Collective::Broadcast { root: 0 }, &[12], 1), [10.0, 10.0, 10.0]);
-    // With two pieces of 3 seconds each, the ring forwards one while the other arrives.
+    // With two pieces of 3 seconds each, the ring forwards one piece while the other arrives.
     assert_eq!(seconds(Collective::Broadcast { root: 0 }, &[12], 2), [9.0, 12.0, 12.0]);
-    // Tree: 12 bytes to member 2, then two transfers at once.
+    // Tree: 12 bytes to member 2, then two transfers at the same time.
     assert_eq!(seconds(Collective::Scatter { root: 0 }, &[6; 4], 1), [9.0, 8.0, 9.0]);
     assert_eq!(seconds(Collective::Gather { root: 0 }, &[6; 4], 1), [9.0, 8.0, 9.0]);
-    // Tree: 6 bytes, then 12.
+    // Tree: a transfer of 6 bytes, then a transfer of 12 bytes.
     assert_eq!(seconds(Collective::AllGather, &[6; 4], 1), [9.0, 8.0, 9.0]);
     // Empty parts are not sent; the only non-empty part travels twice in a ring and in a tree of three.
     assert_eq!(seconds(Collective::AllGather, &[0, 6, 0], 1), [6.0, 6.0, 6.0]);
@@ -224,8 +224,8 @@ fn prices_of_copies() {
 
 #[test]
 fn prices_of_reductions() {
-    // Direct: three transfers, then the addition of the last. Ring: each is added before the next leaves. Tree: 5 and 2
-    // seconds for two parts, 3 and 1 for one.
+    // Direct: three transfers, then the addition of the last summand. Ring: each summand is added before the sum is
+    // forwarded. Tree: 5 seconds for the transfer of two parts and 2 for their addition, then 3 and 1 for one part.
     assert_eq!(seconds(Collective::ReduceScatter, &[6; 4], 1), [12.0, 11.0, 10.0]);
     // The ring adds half of a part while the other half arrives: 6 transfers of 2 seconds, and half an addition.
     assert_eq!(seconds(Collective::ReduceScatter, &[6; 4], 2)[0], 12.5);
@@ -234,6 +234,7 @@ fn prices_of_reductions() {
     let slow = Rates { memory: 1.8, ..RATES };
     let direct = Pattern::new(Collective::ReduceScatter, CollectiveAlgorithm::Direct, 5);
     assert_eq!(price(&direct, &[6; 5], 1, slow), Price { seconds: 50.0, received: 24, carried: 5 * 6 * 6 });
-    // Only one part: two levels of a tree, three transfers of a ring, one member that receives three.
+    // Only one part is not empty: a tree has two levels, a ring three transfers, and with direct messages one member
+    // receives three.
     assert_eq!(seconds(Collective::ReduceScatter, &[6, 0, 0, 0], 1), [12.0, 8.0, 10.0]);
 }

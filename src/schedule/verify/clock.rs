@@ -1,6 +1,6 @@
-//! Vector clocks: which tasks of a rank are complete when a task starts.
+//! Vector clocks: they record which tasks of a rank are complete when a task starts.
 //!
-//! Invariant: a lane completes its tasks in order, so one number per lane says which of them are complete.
+//! Invariant: a lane completes its tasks in order, so one count per lane identifies its complete tasks.
 
-/// By lane, the number of its tasks that are complete.
+/// The number of complete tasks of each lane.
 pub type Clock = [usize; 3];

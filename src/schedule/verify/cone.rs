@@ -1,4 +1,5 @@
-//! The cone of influence of some ranks' blocks: only tasks in it are followed, and only ranks in it have schedules.
+//! The cone of influence of the blocks of some ranks. Only tasks in the cone are followed, and only ranks in the cone
+//! have schedules.
 //!
 //! ```text
 //! out of rank 0 after a product on a grid       from
@@ -7,9 +8,10 @@
 //!   rank 4   the sends of its summand of out    its contractions, and what these received
 //! ```
 //!
-//! On other ranks, only tasks that write data read by a followed task are followed, in the order that all tasks of
-//! their rank impose. Invariant: between two followed ranks there are as many sends as receives, so they can be matched
-//! by their position. Deliberately absent: proof that other ranks terminate; they run the same algorithm.
+//! On ranks that were not chosen, a task is followed only if a followed task reads data that it writes. The followed
+//! tasks keep the order that all tasks of their rank impose. Invariant: two ranks in the cone have equal numbers of
+//! sends and receives between them, so transfers are matched by position. Deliberately absent: a proof that ranks
+//! outside the cone terminate; they run the same algorithm.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -34,10 +36,10 @@ pub fn follow(schedule: &dyn Fn(usize) -> Schedule, spec: &Spec, chosen: &[usize
 struct RankCone {
     schedule: Schedule,
     followed: Vec<bool>,
-    /// By peer, in order.
+    /// Sends and receives by peer, in order.
     sends: BTreeMap<usize, Vec<TaskId>>,
     recvs: BTreeMap<usize, Vec<TaskId>>,
-    /// By buffer, in order.
+    /// The tasks that write each buffer, in order.
     writers: Vec<Vec<TaskId>>,
 }
 
@@ -60,7 +62,7 @@ impl RankCone {
         RankCone { followed: vec![false; schedule.tasks.len()], schedule, sends, recvs, writers }
     }
 
-    /// The tasks that wrote the boxes that a task reads: for each box, back to one that wrote all of it.
+    /// The tasks that wrote the boxes that a task reads. For each box, the search ends at a task that wrote all of it.
     fn sources(&self, id: TaskId) -> Vec<TaskId> {
         let mut sources = Vec::new();
         for read in self.schedule.tasks[id].action.reads() {
@@ -78,8 +80,8 @@ impl RankCone {
         sources
     }
 
-    /// The tasks that are kept, in order, with edges to the kept tasks before them: the last one of each lane is
-    /// enough, as a lane runs its tasks in order.
+    /// Returns the kept tasks in order, with edges to the kept tasks before them. One edge per lane, to the last such
+    /// task, is enough, because a lane runs its tasks in order.
     fn kept(&self, keep: impl Fn(TaskId, &Task) -> bool) -> Vec<Task> {
         let tasks = &self.schedule.tasks;
         let mut kept: Vec<Task> = Vec::new();
@@ -125,7 +127,7 @@ impl Cone<'_> {
         }
     }
 
-    /// Marks the followed tasks, backwards from all tasks of the chosen ranks.
+    /// Marks the followed tasks, going backwards from all tasks of the chosen ranks.
     fn mark(&mut self, chosen: &[usize]) -> Result<(), VerifyError> {
         let mut open: Vec<(usize, TaskId)> = Vec::new();
         for &rank in chosen {

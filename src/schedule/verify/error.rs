@@ -62,9 +62,9 @@ pub enum Fault {
 pub struct VerifyError {
     /// The rank whose schedule is wrong.
     pub rank: usize,
-    /// The task at which the fault shows, if it shows at one.
+    /// The task at which the fault appears; `None` if it does not appear at a single task.
     pub task: Option<TaskId>,
-    /// What is wrong.
+    /// The kind of fault.
     pub fault: Fault,
 }
 

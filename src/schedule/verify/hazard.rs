@@ -1,6 +1,7 @@
-//! One rank by itself: checks bounds, and that any two tasks with a hazard between them are ordered.
+//! Checks the schedule of one rank: bounds, and that any two tasks with a hazard between them are ordered.
 //!
-//! Happens-before is a vector clock ([`Clock`]), so the check costs a few words per task and edge.
+//! The happens-before relation is stored as vector clocks ([`Clock`]), so the check needs only a few words per task and
+//! edge.
 
 use super::clock::Clock;
 use super::sharing::Sharing;
@@ -65,7 +66,8 @@ pub fn check(schedule: &Schedule, spec: &Spec) -> Result<(), VerifyError> {
     Ok(())
 }
 
-/// Checks that no tensor stays valid for longer than its inputs, and tensors scaled by alpha only for one slice.
+/// Checks that no tensor stays valid for longer than its inputs, and that tensors scaled by alpha stay valid for one
+/// slice only.
 fn lasting(schedule: &Schedule, spec: &Spec) -> Result<(), Fault> {
     for (id, value) in spec.values.iter().enumerate() {
         let longest = match value.origin {

@@ -1,15 +1,15 @@
 //! Proves a schedule without running it, for any number of ranks, without data.
 //!
-//! There are three depths. [`own`] checks one rank: views stay inside buffers, and any two tasks that touch the same
+//! There are three levels. [`own`] checks one rank: views stay inside buffers, and any two tasks that access the same
 //! elements, one of them writing, are ordered by edges. [`whole`] checks all ranks together: transfers match, the run
-//! terminates with one transfer in flight per lane and no buffering, nothing is read before it is written, and the
-//! *provenance* of every element, followed from the operands through every task and transfer, matches the expression:
-//! each element of out contains each k exactly once, on every owner and replica.
+//! terminates with one transfer in flight per lane and no buffering, and nothing is read before it is written. It also
+//! follows the *provenance* of every element, from the operands through every task and transfer, and compares it with
+//! the expression: each element of out contains each k exactly once, on every owner and replica.
 //!
 //! Provenance is derived and never declared: a task states which boxes it reads and writes, not their contents.
 //!
-//! The cost is linear in the tasks of all ranks; for thousands of ranks, [`follow`] checks the blocks of only some of
-//! them.
+//! The cost of [`whole`] is linear in the tasks of all ranks. For thousands of ranks, [`follow`] checks the blocks of
+//! only some ranks.
 
 mod clock;
 mod cone;
@@ -27,7 +27,7 @@ pub use spec::{Order, Origin, Spec, Summand, Value};
 
 use super::Schedule;
 
-/// A schedule whose bounds and hazards have been checked; the executor accepts nothing else.
+/// A schedule whose bounds and hazards have been checked. The executor accepts no other schedules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified(Schedule);
 

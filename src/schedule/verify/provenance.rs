@@ -6,10 +6,10 @@ use super::Fault;
 use crate::distribution::{Bounds, Region, is_empty, volume, without};
 use crate::schedule::View;
 
-/// The state of the user's values in an output that is added onto.
+/// The state of the user's values in an output that results are added onto.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prior {
-    /// Not part of this sum.
+    /// The user's values are not part of this sum.
     Absent,
     /// Unscaled, as passed by the user.
     Raw,
@@ -20,15 +20,15 @@ pub enum Prior {
 /// The contents of a box of a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// The tensor (a value without its redistributions); `None` for zeros that belong to no tensor yet.
+    /// The tensor, as the number of its value before any redistribution; `None` for zeros that belong to no tensor yet.
     pub value: Option<usize>,
-    /// The indices of the tensor, stored densely; no dimensions for zeros whose position is unknown.
+    /// The indices of the tensor that the box contains; no dimensions for zeros whose position is unknown.
     pub at: Region,
     /// The summed products: disjoint regions of the summed dimensions, in the order in which they were added. Adjacent
-    /// regions are merged if the order is determined by where they begin.
+    /// regions are merged if the starts of regions determine the order.
     pub sum: Vec<Region>,
     pub prior: Prior,
-    /// Alpha has been applied.
+    /// Whether alpha has been applied.
     pub alpha: bool,
 }
 
@@ -66,7 +66,7 @@ impl Contents {
     /// The pieces in a box.
     ///
     /// # Errors
-    /// An element of it was never written.
+    /// An element of the box was never written.
     pub fn read(&self, view: &View) -> Result<Vec<Piece>, Fault> {
         let meets = |piece: &&Piece| !is_empty(&intersect(&piece.bounds, &view.bounds));
         let parts: Vec<Piece> =
@@ -96,12 +96,12 @@ impl Contents {
     }
 }
 
-/// Appends `more` to a sum; `follows` decides whether its first products may come after the last ones of the sum. The
-/// order within `more` was checked where `more` was summed, possibly on another rank in another order. With
-/// `joins`, adjacent regions are merged.
+/// Appends the products `more` to a sum. `follows` decides whether the first products of `more` may be added after the
+/// last products of the sum. The order within `more` was checked when `more` was summed, possibly on another rank in
+/// another order. With `joins`, adjacent regions are merged.
 ///
 /// # Errors
-/// The sum already contains some of these products, or they come out of order.
+/// The sum already contains some of these products, or they are added out of order.
 pub fn add(
     sum: &mut Vec<Region>,
     more: &[Region],

@@ -15,7 +15,7 @@ pub struct Semantics<'a> {
 }
 
 impl Semantics<'_> {
-    /// The contents at the start: those of operands, and of an output that is added onto.
+    /// The contents at the start: those of operands, and of an output that results are added onto.
     pub fn initial(&self) -> Contents {
         let pieces = self.schedule.buffers.iter().map(|buffer| {
             let given = match buffer.home {
@@ -79,7 +79,7 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Zeros in a box, which belong to no tensor yet; with the indices of the box if its buffer has a placement.
+    /// Zeros in a box, which belong to no tensor yet. They have the indices of the box if its buffer has a placement.
     fn zeros(&self, out: &View) -> Piece {
         let placed = self.placed(self.buffer(out), Prior::Absent).map(|piece| piece.part(&out.bounds).content.at);
         let at = placed.unwrap_or_else(|| Region::from(Vec::<Intervals>::new()));
@@ -87,7 +87,7 @@ impl Semantics<'_> {
         Piece { bounds: out.bounds.clone(), content }
     }
 
-    /// The finished part of `value` that a box holds, per dimension.
+    /// The indices in each dimension of the finished part of `value` that a box contains.
     fn finished(&self, contents: &Contents, view: &View, value: usize) -> Result<Vec<Intervals>, Fault> {
         let needed: usize = self.spec.summed(value).1.iter().product();
         let pieces = contents.read(view)?;
@@ -95,7 +95,7 @@ impl Semantics<'_> {
             match content.value {
                 Some(held) if held == self.spec.tensor(value) => {}
                 Some(_) => return Err(Fault::WrongInput(view.buffer)),
-                // Empty sums.
+                // Zeros are finished if the sum is empty.
                 None if needed == 0 && content.at.dims().len() == view.bounds.len() => {}
                 None => return Err(Fault::Unfinished(view.buffer)),
             }
@@ -117,7 +117,7 @@ impl Semantics<'_> {
     ) -> Result<(), Fault> {
         let value = self.spec.tensor(self.buffer(out).node);
         let Origin::Contract { left: l, right: r } = self.spec.values[value].origin else { return Err(Fault::Shape) };
-        // If there is nothing to multiply, schedules fill or scale instead.
+        // If an operand is empty, a schedule fills or scales the output instead.
         if left.elements() == 0 || right.elements() == 0 {
             return Err(Fault::Shape);
         }
@@ -146,7 +146,7 @@ impl Semantics<'_> {
         Region::from(labels.iter().map(|label| ranges.get(label).cloned().unwrap_or_default()).collect::<Vec<_>>())
     }
 
-    /// The content that a step leaves in `out`, whose dimensions have the indices of its labels.
+    /// The content that a step writes to `out`. The dimensions of `out` have the indices of its labels.
     fn written(
         &self,
         value: usize,
@@ -246,7 +246,7 @@ impl Semantics<'_> {
         let view = View { buffer: *id, bounds };
         let placed = self.placed(buffer, Prior::Absent);
         let prior = if self.spec.accumulate { Prior::Scaled } else { Prior::Absent };
-        // If the output is distributed as summands, the first is the tensor and the others are zeros.
+        // If the output is distributed as summands, the first summand is the tensor and the other summands are zeros.
         let zeros = value.distribution.summand(self.schedule.rank) != Some(0);
         for piece in contents.read(&view)? {
             let content = &piece.content;
@@ -265,7 +265,7 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Adds the content of one box to that of another: the same elements of the same tensor, or zeros.
+    /// Adds the content of one box to that of another. Both are the same elements of the same tensor, or zeros.
     fn combine(&self, piece: &mut Piece, more: &Piece) -> Result<(), Fault> {
         let more = &more.part(&piece.bounds).content;
         let content = &mut piece.content;
@@ -288,7 +288,7 @@ impl Semantics<'_> {
     }
 }
 
-/// The indices along one dimension of a box that the pieces fill together; `None` if they are not the same everywhere,
+/// The indices along one dimension of a box that the pieces fill together; `None` if the indices differ between pieces
 /// or do not ascend.
 fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
     let mut ends: Vec<usize> = pieces.iter().flat_map(|p| [p.bounds[dim].start, p.bounds[dim].end]).collect();
@@ -319,7 +319,7 @@ pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
     Piece { bounds, content: piece.content }
 }
 
-/// Applies beta to user values to which nothing has been added.
+/// Applies beta to user values. Fails if anything has been added to these values.
 fn beta(content: &mut Content) -> Result<(), Fault> {
     let raw = content.prior == Prior::Raw && content.sum.is_empty();
     content.prior = Prior::Scaled;

@@ -1,4 +1,4 @@
-//! Buffers that share bytes: checks that none is used while another one needs these bytes.
+//! Checks buffers that share bytes: no buffer is used while another one needs these bytes.
 
 use std::collections::HashMap;
 
@@ -11,16 +11,16 @@ use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 pub struct Sharing<'a> {
     schedule: &'a Schedule,
     lifetimes: Vec<Option<(TaskId, TaskId)>>,
-    /// By buffer and lane, the number of tasks of the lane that must be complete before the buffer is no longer in use.
+    /// For each buffer and lane, the number of tasks that must be complete before the buffer is no longer in use.
     left: Vec<Clock>,
     occupants: Occupants,
-    /// By buffer, whether its contents must survive while everything else runs again.
+    /// For each buffer, whether its contents must survive while all other tasks run again.
     kept: Vec<bool>,
-    /// By buffer, its sharing group; buffers of different groups must not share memory.
+    /// The sharing group of each buffer. Buffers of different groups must not share memory.
     groups: Vec<ReuseScope>,
-    /// By buffer and section, the first and the last branch that uses it.
+    /// For each buffer and section, the first and the last branch that uses the buffer.
     branches: HashMap<(BufferId, usize), (usize, usize)>,
-    /// By buffer, the number of tasks of each lane that must be complete before it may be used.
+    /// For each buffer, the number of tasks of each lane that must be complete before the buffer may be used.
     needs: Vec<Clock>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Sharing<'a> {
         }
         if self.lifetimes[buffer].is_some_and(|(first, _)| first == task) {
             for other in self.occupants.replace(buffer, self.schedule.offsets[buffer], self.bytes(buffer)) {
-                // The buffer itself, from an earlier use by the same task.
+                // The same task has used another part of this buffer before.
                 if other == buffer {
                     continue;
                 }

@@ -26,25 +26,26 @@ pub enum Origin {
 /// Products that are added to elements of a tensor in one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summand {
-    /// The elements.
+    /// The elements of the tensor.
     pub of: Region,
     /// Indices of the summed dimensions, in the order of [`Spec::summed`].
     pub products: Region,
 }
 
-/// The order in which products are added to an element: a plan promises bitwise results, so it promises an order.
+/// The order in which products are added to an element. A plan guarantees bitwise equal results, and so an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// Ascending along the summed dimensions.
     Ascending,
-    /// Downwards along one summed dimension, continuing from 0 at its end: the order of partial sums on a ring.
+    /// Descending along one summed dimension, where index 0 is followed by the end of the dimension: the order of
+    /// partial sums on a ring.
     RingDown(Label),
-    /// By the rank on which they are added: this list. An element takes the entries that cover it.
+    /// A list for each rank that adds products. The entries that cover an element apply to it.
     Listed(Vec<Vec<Summand>>),
 }
 
 impl Order {
-    /// Whether the order is determined by where products begin; one region may then stand for several consecutive ones.
+    /// Whether the starts of products determine the order. If so, one region may represent several consecutive regions.
     pub fn joins(&self) -> bool {
         !matches!(self, Order::Listed(_))
     }
@@ -60,18 +61,18 @@ pub struct Value {
     pub order: Order,
 }
 
-/// All tensors of a plan. Invariant: a value's inputs come before it.
+/// All tensors of a plan. Invariant: the inputs of a value precede it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     pub values: Vec<Value>,
     /// The value that the run computes.
     pub output: usize,
-    /// The output's buffer holds user values, which are added with the factor beta.
+    /// Whether the output's buffer contains user values, which are added with the factor beta.
     pub accumulate: bool,
 }
 
 impl Spec {
-    /// The value without its redistributions.
+    /// The value before any redistribution.
     pub fn tensor(&self, mut value: usize) -> usize {
         while let Origin::Same { input } = self.values[value].origin {
             value = input;
