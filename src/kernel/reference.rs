@@ -1,9 +1,8 @@
 //! The obviously correct einsum: one loop over the whole index space, in double precision.
 //!
-//! Deliberately slow: nothing here is folded, blocked or parallel, so that this file shares no mistake with the code
-//! that it checks.
+//! Nothing here is folded, blocked or parallel, so this file shares no mistake with the code that it checks.
 
-use ndarray::{ArrayViewD, ArrayViewMutD, Dimension, IxDyn};
+use ndarray::{ArrayViewD, ArrayViewMutD, Dimension};
 use num_complex::Complex;
 
 use super::Element;
@@ -19,58 +18,115 @@ pub struct ReferenceValue {
     pub terms: u64,
 }
 
-/// Contracts any number of operands. Repeated labels denote diagonals; labels missing from out are summed over.
-///
-/// # Panics
-/// If a label has different extents, or a label of out is repeated or is in no operand.
-pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Label], ArrayViewMutD<ReferenceValue>)) {
-    let (labels, mut out) = out;
-    for (index, element) in out.indexed_iter_mut() {
-        *element = reference_element(operands, labels, index.slice());
+/// An einsum of any number of operands, evaluated one element at a time. Repeated labels denote diagonals; labels missing
+/// from `out` are summed over.
+#[derive(Debug)]
+pub struct Reference<'a, T> {
+    operands: Vec<ArrayViewD<'a, T>>,
+    /// For every dimension of every operand, the position of its label in [`Reference::extents`].
+    places: Vec<Vec<usize>>,
+    /// The extents of the labels: first the labels of `out`, then the summed ones.
+    extents: Vec<usize>,
+    out_labels: usize,
+}
+
+impl<'a, T: Element> Reference<'a, T> {
+    /// # Panics
+    /// If a label has different extents, or a label of `out` is repeated or is in no operand.
+    pub fn new(operands: &[(&[Label], ArrayViewD<'a, T>)], out: &[Label]) -> Self {
+        let mut labels: Vec<Label> = Vec::new();
+        for &label in out {
+            assert!(!labels.contains(&label), "label {label:?} is twice in out");
+            labels.push(label);
+        }
+        for label in operands.iter().flat_map(|(labels, _)| labels.iter().copied()) {
+            if !labels.contains(&label) {
+                labels.push(label);
+            }
+        }
+        let extent = |&label: &Label| extent_of(operands, label).expect("a label of out is in no operand");
+        let place =
+            |label: &Label| labels.iter().position(|l| l == label).expect("every label of an operand is listed");
+        Reference {
+            extents: labels.iter().map(extent).collect(),
+            places: operands.iter().map(|(labels, _)| labels.iter().map(place).collect()).collect(),
+            operands: operands.iter().map(|(_, operand)| operand.clone()).collect(),
+            out_labels: out.len(),
+        }
+    }
+
+    /// The element of the result at `index`. Cost: O(products in its sum).
+    ///
+    /// # Panics
+    /// If the index is out of bounds.
+    pub fn element(&self, index: &[usize]) -> ReferenceValue {
+        assert_eq!(self.out_labels, index.len(), "{} labels and {} indices", self.out_labels, index.len());
+        assert!(index.iter().zip(&self.extents).all(|(at, extent)| at < extent), "index outside");
+        let mut total = ReferenceValue::default();
+        if self.extents[index.len()..].contains(&0) {
+            return total;
+        }
+        let mut point = vec![0; self.extents.len()];
+        point[..index.len()].copy_from_slice(index);
+        let mut at: Vec<Vec<usize>> = self.places.iter().map(|places| vec![0; places.len()]).collect();
+        loop {
+            let product = self.product(&point, &mut at);
+            total.value += product;
+            total.magnitude += product.norm();
+            total.terms += 1;
+            if !next(&mut point[index.len()..], &self.extents[index.len()..]) {
+                return total;
+            }
+        }
+    }
+
+    /// The product of one element of each operand. `at` has space for an index of each operand.
+    fn product(&self, point: &[usize], at: &mut [Vec<usize>]) -> Complex<f64> {
+        let factors = self.operands.iter().zip(&self.places).zip(at).map(|((operand, places), at)| {
+            at.iter_mut().zip(places).for_each(|(at, &place)| *at = point[place]);
+            operand[&at[..]].to_c64()
+        });
+        factors.reduce(times::<T>).unwrap_or(Complex::new(1.0, 0.0))
     }
 }
 
-/// One element of [`reference()`], for checking samples of a result too large to compute twice.
+/// Advances to the next index within these extents, the last dimension first; false after the last index.
+fn next(index: &mut [usize], extents: &[usize]) -> bool {
+    for (at, &extent) in index.iter_mut().zip(extents).rev() {
+        *at += 1;
+        if *at < extent {
+            return true;
+        }
+        *at = 0;
+    }
+    false
+}
+
+/// Writes every element of a [`Reference`].
 ///
 /// # Panics
-/// As [`reference()`], or if the index is out of bounds.
+/// As [`Reference::new`], or if `out` has other extents than its labels.
+pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Label], ArrayViewMutD<ReferenceValue>)) {
+    let (labels, mut out) = out;
+    let reference = Reference::new(operands, labels);
+    for (index, element) in out.indexed_iter_mut() {
+        *element = reference.element(index.slice());
+    }
+}
+
+/// One element of a [`Reference`], for checking samples of a result too large to compute twice.
+///
+/// # Panics
+/// As [`Reference::new`] and [`Reference::element`].
 pub fn reference_element<T: Element>(
     operands: &[(&[Label], ArrayViewD<T>)],
     out: &[Label],
     index: &[usize],
 ) -> ReferenceValue {
-    assert_eq!(out.len(), index.len(), "{} labels and {} indices", out.len(), index.len());
-    let mut fixed: Vec<(Label, usize)> = Vec::new();
-    for (&label, &at) in out.iter().zip(index) {
-        assert!(fixed.iter().all(|&(l, _)| l != label), "label {label:?} is twice in out");
-        assert!(at < extent_of(operands, label).expect("a label of out is in no operand"), "index outside");
-        fixed.push((label, at));
-    }
-    let mut summed: Vec<(Label, usize)> = Vec::new();
-    for label in operands.iter().flat_map(|(labels, _)| labels.iter().copied()) {
-        let extent = extent_of(operands, label).unwrap_or(1);
-        if !out.contains(&label) && summed.iter().all(|&(l, _)| l != label) {
-            summed.push((label, extent));
-        }
-    }
-    let mut total = ReferenceValue::default();
-    let extents: Vec<usize> = summed.iter().map(|&(_, extent)| extent).collect();
-    for point in ndarray::indices(IxDyn(&extents)) {
-        let sums = summed.iter().zip(point.slice()).map(|(&(label, _), &at)| (label, at));
-        let values: Vec<(Label, usize)> = fixed.iter().copied().chain(sums).collect();
-        let factors = operands.iter().map(|(labels, operand)| {
-            let at: Vec<usize> = labels.iter().map(|&label| value_of(&values, label)).collect();
-            operand[IxDyn(&at)].to_c64()
-        });
-        let product = factors.reduce(times::<T>).unwrap_or(Complex::new(1.0, 0.0));
-        total.value += product;
-        total.magnitude += product.norm();
-        total.terms += 1;
-    }
-    total
+    Reference::new(operands, out).element(index)
 }
 
-/// out = alpha left right + beta out, each element by [`reference_element`]; with beta 0, out is not read.
+/// out = alpha left right + beta out, each element by a [`Reference`]; with beta 0, out is not read.
 ///
 /// # Panics
 /// As [`reference()`].
@@ -82,9 +138,9 @@ pub fn reference_contract<T: Element>(
     out: (&[Label], ArrayViewMutD<T>),
 ) {
     let (labels, mut out) = out;
-    let operands = [left, right];
+    let reference = Reference::new(&[left, right], labels);
     for (index, element) in out.indexed_iter_mut() {
-        let new = reference_element(&operands, labels, index.slice()).value.scaled(alpha.to_c64());
+        let new = reference.element(index.slice()).value.scaled(alpha.to_c64());
         let value = if beta == T::ZERO { new } else { new + element.to_c64().scaled(beta.to_c64()) };
         *element = T::from_f64(value.re, value.im);
     }
@@ -94,11 +150,6 @@ pub fn reference_contract<T: Element>(
 /// NaN if a factor is infinite.
 fn times<T: Element>(a: Complex<f64>, b: Complex<f64>) -> Complex<f64> {
     if T::DTYPE.is_complex() { a * b } else { Complex::new(a.re * b.re, 0.0) }
-}
-
-fn value_of(values: &[(Label, usize)], label: Label) -> usize {
-    let found = values.iter().find(|&&(l, _)| l == label);
-    found.expect("every label of an operand is fixed or summed").1
 }
 
 /// The extent of a label, or `None` if no operand has the label. Panics if the label has different extents.

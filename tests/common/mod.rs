@@ -21,7 +21,7 @@ use std::ops::Range;
 use einsum_dist::algorithm::Reorder;
 use einsum_dist::dims::Label;
 use einsum_dist::distribution::Distribution;
-use einsum_dist::kernel::{ReferenceValue, error_bound, reference_element};
+use einsum_dist::kernel::{Reference, ReferenceValue, error_bound};
 use einsum_dist::memory::bytes_of;
 use einsum_dist::plan::{AlgorithmName, FixedDistributions};
 use einsum_dist::{DistTensor, Dtype, Element, Machine, Operand, Plan, PlanOptions, Problem, World};
@@ -207,7 +207,8 @@ impl Case {
         let labels = |list: &[usize]| list.iter().map(|&l| Label(l as u32)).collect::<Vec<_>>();
         let (l, r, o) = (labels(&self.left), labels(&self.right), labels(&self.out));
         let operands: [(&[Label], _); 2] = [(&l, left.view()), (&r, right.view())];
-        let element = |at: usize| reference_element(&operands, &o, &index(&shape, at));
+        let reference = Reference::new(&operands, &o);
+        let element = |at: usize| reference.element(&index(&shape, at));
         Wanted { elements: share.clone().into_par_iter().map(element).collect(), share }
     }
 }

@@ -2,7 +2,7 @@
 
 use einsum_dist::Dtype;
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Element, Workspace, contract_planned, error_bound, has_xsmm, host, plan, reference_element};
+use einsum_dist::kernel::{Element, Reference, Workspace, contract_planned, error_bound, has_xsmm, host, plan};
 use einsum_dist::local_plan::{Body, KernelFamily, Target};
 use ndarray::{ArrayD, ArrayViewD, Axis, Dimension, IxDyn, Slice};
 
@@ -40,7 +40,8 @@ fn check<T: Element>([left, right, out]: [&str; 3], targets: &[(Target, Option<u
     let mut room = ArrayD::from_elem(IxDyn(&shape), mark);
     let operands: [(&[Label], ArrayViewD<T>); 2] = [(&names[0], a.view()), (&names[1], b.view())];
     let indices: Vec<_> = before.indexed_iter().map(|(index, _)| index).collect();
-    let want: Vec<_> = indices.iter().map(|index| reference_element(&operands, &names[2], index.slice())).collect();
+    let reference = Reference::new(&operands, &names[2]);
+    let want: Vec<_> = indices.iter().map(|index| reference.element(index.slice())).collect();
     let tolerance = error_bound(T::DTYPE, 11, 2);
     let factors = [1.0, 0.5].into_iter().flat_map(|alpha| [0.0, 1.0, -0.5].map(|beta| (alpha, beta)));
     for (target, shares) in targets {
