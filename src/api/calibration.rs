@@ -188,10 +188,10 @@ impl World {
         }
         // Small products may take less time than the start of a run, so their rates are uncertain. The rate of a small
         // cube is limited to that of the next larger cube.
-        let mut most = large[0];
+        let mut max_rate = large[0];
         for rate in small.iter_mut().rev() {
-            most = most.min(*rate / solo_speedup);
-            *rate = most;
+            max_rate = max_rate.min(*rate / solo_speedup);
+            *rate = max_rate;
         }
         let sides = SMALL_SIDES.into_iter().chain(LARGE_SIDES).map(|side| side as f64);
         Ok((sides.zip(small.into_iter().chain(large)).map(|(side, rate)| [side, rate]).collect(), solo_speedup))

@@ -154,10 +154,10 @@ impl Topology {
     /// # Ok::<(), String>(())
     /// ```
     pub fn ranks_within(&self, processors: usize) -> usize {
-        let most = self.domains.len().min(processors).max(1);
+        let max_ranks = self.domains.len().min(processors).max(1);
         let busy = |ranks: usize| (ranks * self.least_within(ranks)).min(processors);
-        let best = (1..=most).map(busy).max().unwrap_or(0);
-        (1..=most).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
+        let best = (1..=max_ranks).map(busy).max().unwrap_or(0);
+        (1..=max_ranks).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
     }
 
     /// Default number of workers of each of `ranks` ranks that share the topology. It is the number of cores of the
