@@ -38,25 +38,25 @@ COMMAND  ?=
 help:
 	@echo "make demo          contract the .npy files of data/ on 2 MPI ranks: plan, time, GFLOP/s, check"
 	@echo "make test          everything that can be tested here, under MPICH and Open MPI"
-	@echo "make fuzz          random inputs for parsers of expressions, flags and files: SECONDS=60 or RUNS= for each of TARGETS="
+	@echo "make fuzz          random inputs for the parsers of expressions, flags and files: SECONDS=60 or RUNS= per target of TARGETS="
 	@echo "make test-long     signals at random moments, random command lines: SIGNALS=200, COMMANDS=20000 or SECONDS=, SEED=, COMMAND="
-	@echo "make test-aarch64  the kernel tests built for AArch64, under an emulator if need be"
-	@echo "make test-numa     binding and first touch on a machine of two NUMA domains, which qemu emulates"
+	@echo "make test-aarch64  the kernel tests for AArch64, in an emulator on other machines"
+	@echo "make test-numa     thread binding and first touch, on a machine with two NUMA domains that qemu emulates"
 	@echo "make test-asan     the tests of unsafe code under AddressSanitizer, with a nightly compiler"
-	@echo "make test-large    blocks beyond 2^31 elements and 4 GiB by every transport and in files: minutes, 22 GB of memory"
-	@echo "make bench         local contractions beside NumPy, torch, TBLIS, OpenBLAS and MKL: benches/results/local.md;"
-	@echo "                   what a step costs beside its numbers; how much of the transfers hides behind computing"
-	@echo "make volumes       words that ranks receive, on 2 to 18,432 of them: benches/results/volumes*.csv and .svg"
-	@echo "make thesis        two ranks beside one, by algorithm and size: benches/results/thesis.csv and .svg"
+	@echo "make test-large    blocks of more than 2^31 elements and 4 GiB, in files and by every transport: needs minutes and 22 GB of memory"
+	@echo "make bench         local contractions compared with NumPy, torch, TBLIS, OpenBLAS and MKL: benches/results/local.md;"
+	@echo "                   overhead per step; overlap of transfers and computation"
+	@echo "make volumes       words that ranks receive, on 2 to 18,432 ranks: benches/results/volumes*.csv and .svg"
+	@echo "make thesis        two ranks compared with one, by algorithm and size: benches/results/thesis.csv and .svg"
 	@echo "make mlp           slicing from and to all distributions, predicted and measured: benches/results/mlp.md, .csv and .svg"
 	@echo "make bench-network rings, slicing and grids between network namespaces with links of 1 and 4 Gbit/s (as root):"
 	@echo "                   benches/results/network.md, .csv and .svg"
-	@echo "make bench-ranks   what a task costs on two ranks, and how fast blocks go between processes of this machine, by each"
-	@echo "                   transport and beside a plain copy: benches/results/tasks.txt and transports.txt"
-	@echo "make bench-steps   what long trees cost by their length, planned, run and reported: benches/results/steps.txt"
+	@echo "make bench-ranks   overhead per task on two ranks, and bandwidth between processes of this machine, by each"
+	@echo "                   transport and compared with a plain copy: benches/results/tasks.txt and transports.txt"
+	@echo "make bench-steps   time to plan, run and report long trees, by their length: benches/results/steps.txt"
 	@echo "make build         the program with all features: $(PROGRAM)"
 	@echo "make book          the documentation as a web site: target/book/index.html"
-	@echo "make install       the same with its manual page and completion scripts, below PREFIX=$(PREFIX)"
+	@echo "make install       installs the program, its manual page and completion scripts below PREFIX=$(PREFIX)"
 	@echo
 	@echo "Without any system package: cargo run --release -- \"mk,kn->mn\""
 
@@ -151,7 +151,7 @@ mlp: packages $(if $(PEERS_PYTHON),,target/peers/ready)
 
 # With another MPI: make bench-network MPICC=mpicc.openmpi MPIRUN=mpirun.openmpi
 bench-network:
-	@test "$$(id -u)" = 0 || { echo "hosts are network namespaces, which take root: sudo make bench-network"; exit 1; }
+	@test "$$(id -u)" = 0 || { echo "the hosts are network namespaces, which need root: sudo make bench-network"; exit 1; }
 	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich network
 	@mkdir -p target
 	EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench network -- $(if $(QUICK),quick) > target/network.part

@@ -126,7 +126,7 @@ fn case<T: Element>(expression: &str, extents: &[(char, usize)], grows: char, me
         black_box(&mut result);
         start.elapsed()
     };
-    let mut plain = Plain::new(read / 4, written / 4, threads);
+    let mut plain = PlainLoops::new(read / 4, written / 4, threads);
     let (mut mine, mut loops, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     let start = Instant::now();
     while mine.len() < 7 || start.elapsed() < Duration::from_millis(700) {
@@ -168,18 +168,18 @@ fn random<T: Element>(shape: &[usize]) -> ArrayD<T> {
 }
 
 /// Creates arrays whose pages are mapped before timing starts.
-trait Touched {
+trait ZerosLike {
     fn zeros_like(shape: &[usize]) -> Self;
 }
 
-impl<T: Element> Touched for ArrayD<T> {
+impl<T: Element> ZerosLike for ArrayD<T> {
     fn zeros_like(shape: &[usize]) -> Self {
         ArrayD::from_elem(IxDyn(shape), T::ONE)
     }
 }
 
 /// Plain loops: the arrays that they read and write.
-struct Plain {
+struct PlainLoops {
     read: Vec<f32>,
     written: Vec<f32>,
     threads: usize,
@@ -188,9 +188,9 @@ struct Plain {
 /// Numbers per block. Reads and writes advance block by block, so that they progress at the same relative speed.
 const STEP: usize = 4096;
 
-impl Plain {
+impl PlainLoops {
     fn new(read: usize, written: usize, threads: usize) -> Self {
-        Plain { read: vec![1.0; read], written: vec![1.0; written], threads }
+        PlainLoops { read: vec![1.0; read], written: vec![1.0; written], threads }
     }
 
     fn time(&mut self) -> Duration {

@@ -234,7 +234,7 @@ struct Contraction<T> {
 
 impl<T: Element> Contraction<T> {
     fn new(case: &Case) -> Result<Self, Failure> {
-        let (contractor, target) = contractor::<T>(case)?;
+        let (resolved_kernel, target) = resolved_kernel::<T>(case)?;
         let tensors = Tensors::new(case)?;
         let ([l, r], [left, right]) = (&tensors.labels[..], &tensors.operands[..]) else {
             return Err("a contraction has two operands".into());
@@ -242,7 +242,7 @@ impl<T: Element> Contraction<T> {
         let out = (&tensors.out_labels[..], &tensors.out.view());
         let plan = plan((l, &left.view()), (r, &right.view()), out, &target);
         let xsmm = plan.kernel().1.family == KernelFamily::Xsmm;
-        let kernel = contractor.name_of(xsmm, !xsmm);
+        let kernel = resolved_kernel.name_of(xsmm, !xsmm);
         Ok(Contraction { tensors, plan, kernel, workspace: Workspace::new() })
     }
 }
@@ -253,10 +253,12 @@ fn choice(case: &Case) -> Result<KernelChoice, Failure> {
 }
 
 /// The kernel that a case uses on this machine, and the target for its plan.
-fn contractor<T: Element>(case: &Case) -> Result<(ResolvedKernel, Target), Failure> {
-    let contractor = ResolvedKernel::resolve(choice(case)?, T::DTYPE)?;
-    match contractor {
-        ResolvedKernel::Planned { isa, family } => Ok((contractor, target(isa, family, rayon::current_num_threads()))),
+fn resolved_kernel<T: Element>(case: &Case) -> Result<(ResolvedKernel, Target), Failure> {
+    let resolved_kernel = ResolvedKernel::resolve(choice(case)?, T::DTYPE)?;
+    match resolved_kernel {
+        ResolvedKernel::Planned { isa, family } => {
+            Ok((resolved_kernel, target(isa, family, rayon::current_num_threads())))
+        }
         ResolvedKernel::Reference => Err("the reference is not timed".into()),
     }
 }

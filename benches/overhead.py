@@ -68,8 +68,9 @@ def main():
         rounds = [(ours(program, file.name), theirs()) for _ in range(ROUNDS)]
     mine, other = (statistics.median(times) / PRODUCTS * 1e6 for times in zip(*rounds))
     text = (
-        f"A chain of {PRODUCTS:,} products of {EXTENT} x {EXTENT} matrices, float32, one thread; microseconds per product.\n\n"
-        "| einsum-dist | opt_einsum with NumPy | times as fast |\n|---|---|---|\n"
+        f"The table shows the time per product in microseconds, for a chain of {PRODUCTS:,} products of {EXTENT} x {EXTENT} "
+        "matrices in float32 on one thread.\n\n"
+        "| einsum-dist | opt_einsum with NumPy | ratio |\n|---|---|---|\n"
         f"| {mine:.2f} | {other:.2f} | {other / mine:.1f} |\n"
     )
     RESULT.write_text(text, encoding="utf-8")

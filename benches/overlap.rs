@@ -27,7 +27,7 @@ mod product;
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::{Machine, Plan, PlanOptions, World};
 
-use product::{Product, Seconds, median, planned, received, ways};
+use product::{Product, Seconds, median, planned, received, run_options};
 
 /// Requirements: without overlap a run takes at least `SLOWDOWN` times as long as with overlap. With overlap it takes
 /// at most `MAX_SLOWDOWN` times the longer of computing and transfers, plus the exposed block.
@@ -73,15 +73,15 @@ fn balanced(ranks: usize, extent: usize, algorithm: AlgorithmName) -> Machine {
 }
 
 fn overlap(extent: usize, rounds: usize, ranks: usize, algorithm: AlgorithmName) {
-    let [_, transfers, both, in_turns] = ways();
+    let [_, transfers, both, sequential] = run_options();
     let plan = plan_of(&balanced(ranks, extent, algorithm), extent, algorithm);
     let free = World::in_process(ranks);
     let mut product = Product::<f32>::new(&free, &plan);
     let rate = received(&plan) / median((0..rounds).map(|_| product.run()).collect());
-    let [transfers, both, in_turns] =
-        [transfers, both, in_turns].map(|options| World::throttled(ranks, rate).with(options));
-    let seconds = Seconds::of::<f32>([&free, &transfers, &both, &in_turns], &plan, rounds);
-    let Seconds { compute, transfer, wall, in_turns } = seconds;
+    let [transfers, both, sequential] =
+        [transfers, both, sequential].map(|options| World::throttled(ranks, rate).with(options));
+    let seconds = Seconds::of::<f32>([&free, &transfers, &both, &sequential], &plan, rounds);
+    let Seconds { compute, transfer, wall, sequential } = seconds;
     let (bound, slowdown) = (MAX_SLOWDOWN * seconds.longer() + compute / ranks as f64, seconds.slowdown());
     let verdict = |met: bool| if met { "PASS" } else { "FAIL" };
     let ms = |seconds: f64| seconds * 1e3;
@@ -92,8 +92,8 @@ fn overlap(extent: usize, rounds: usize, ranks: usize, algorithm: AlgorithmName)
         ms(transfer),
         ms(wall),
         ms(bound),
-        ms(in_turns),
-        seconds.most(),
+        ms(sequential),
+        seconds.max_slowdown(),
         verdict(wall <= bound),
         verdict(slowdown >= SLOWDOWN),
     );

@@ -19,14 +19,14 @@ COLUMNS = (
 )
 
 ABOUT = """\
-Written by `make bench`. Every library has a process of its own; they take turns, each with one untimed run before its
-timed ones, and all were found to compute the same. Rates are of the best run, in GFLOP/s (a multiply-add is 2
-operations, 8 if complex) or GB/s (all tensors, each once). `ratio` is ours over the best of the others, `of medians`
-the same for the median runs. A `~` marks a contender that had its processors to itself in one turn at most.
+This file is written by `make bench`. Each library runs in its own process. The processes run alternately, each with one untimed run before its
+timed runs, and all libraries computed the same results. Rates are those of the fastest run, in GFLOP/s (a multiply-add is 2 operations, or 8 for
+complex numbers) or in GB/s (each tensor counted once). `ratio` is our rate divided by the best rate of the other libraries. `of medians` is the
+same ratio for the median runs. A `~` marks a library whose processors were free of other work in at most one of its runs.
 
-Planning and allocation of the result are not inside the times of ours. They are inside for `opt_einsum`, which is NumPy,
-and for `torch` except on one operand, which is copied into an existing result. `tblis` writes an existing result, but
-allocates that of a tree. All others write an existing result. Fresh pages are cheap for all: they are large ones.
+Our times exclude planning and the allocation of the result. The times of `opt_einsum`, which calls NumPy, include both. The times of `torch` also
+include both, except for contractions of one operand, which is copied into an existing result. `tblis` writes an existing result, but allocates
+the result of a tree. All other libraries write an existing result. New pages are cheap for all libraries, because they are huge pages.
 """
 
 
@@ -95,7 +95,7 @@ def write(suite, timer, rows):
 
 
 def facts(timer):
-    versions = {library: timer.versions.get(library) or f"not there: {timer.missing[library]}" for library in LIBRARIES}
+    versions = {library: timer.versions.get(library) or f"not available: {timer.missing[library]}" for library in LIBRARIES}
     return {
         "date": datetime.date.today().isoformat(),
         "commit": output("git", "describe", "--always", "--dirty"),
@@ -103,7 +103,8 @@ def facts(timer):
         "machine": machine(),
         "compiler": output("rustc", "--version"),
         **versions,
-        "others": f"{timer.disturbance:.2f} of a processor, at most, was used by the contenders whose turn it was not",
+        "others": "the processes of the libraries that were not being measured used at most "
+        f"{timer.disturbance:.2f} of a processor",
     }
 
 
@@ -147,65 +148,65 @@ def tables(kernel=""):
 def verdicts(found):
     """Returns one tuple per requirement: number, subject, required value, measured value, and whether it is met."""
 
-    def line(number, what, asked, measured, holds):
-        lines.append((number, what, asked, measured, "yes" if holds else "no"))
+    def line(number, what, required, measured, met):
+        lines.append((number, what, required, measured, "yes" if met else "no"))
 
-    def absent(number, what, asked):
-        lines.append((number, what, asked, "not measured", "-"))
+    def absent(number, what, required):
+        lines.append((number, what, required, "not measured", "-"))
 
     lines = []
 
     def at_least(number, what, suite, threads, least, mean=None, peers=None, wanted=lambda dtype, name: True):
-        asked = f"each at least {least}" + (f", geometric mean at least {mean}" if mean else "")
+        required = f"each at least {least}" + (f", geometric mean at least {mean}" if mean else "")
         ratios = found[suite, threads].ratios(peers, wanted) if (suite, threads) in found else {}
         if not ratios:
-            return absent(number, what, asked)
+            return absent(number, what, required)
         worst = min(ratios, key=ratios.get)
         below = sum(ratio < least for ratio in ratios.values())
         middle = geometric_mean(ratios.values())
         measured = f"geometric mean {middle:.2f}, worst {ratios[worst]:.2f} ({' '.join(worst)})"
         measured += f", {below} of {len(ratios)} below"
-        line(number, what, asked, measured, below == 0 and middle >= (mean or 0))
+        line(number, what, required, measured, below == 0 and middle >= (mean or 0))
 
     for size, mean in (("small", 1.3), ("full", 1.1)):
         for threads in (1, 2):
-            what = f"tccg24 {size}, {threads} worker{'s' * (threads > 1)}, over the best peer"
+            what = f"tccg24 {size}, {threads} worker{'s' * (threads > 1)}, ratio to the best peer"
             at_least(1, what, f"tccg-{size}", threads, 0.95, mean)
     for threads in (1, 2):
         real = lambda dtype, name: dtype in ("f32", "f64")
         workers = f"{threads} worker{'s' * (threads > 1)}"
-        best = "matrix product f32 and f64, {}, over the best of OpenBLAS and MKL"
+        best = "matrix product f32 and f64, {}, ratio to the better of OpenBLAS and MKL"
         at_least(2, best.format(workers), "gemm", threads, 0.98, peers=["openblas", "mkl"], wanted=real)
         for dtype in ("f32", "f64"):
-            what, asked = f"1021 over 1024, {dtype}, {workers}", "at least 0.9"
+            what, required = f"extent 1021, {dtype}, {workers}, ratio to extent 1024", "at least 0.9"
             cases = found[("gemm", threads)].cases if ("gemm", threads) in found else {}
             if (dtype, "1021") in cases:
                 ratio = cases[dtype, "1021"]["ours"]["rate"] / cases[dtype, "1024"]["ours"]["rate"]
-                line(2, what, asked, f"{ratio:.2f}", ratio >= 0.9)
+                line(2, what, required, f"{ratio:.2f}", ratio >= 0.9)
             else:
-                absent(2, what, asked)
-    at_least(3, "trees with the given path, 2 workers, over the best peer", "trees", 2, 1.0)
+                absent(2, what, required)
+    at_least(3, "trees with a prescribed path, 2 workers, ratio to the best peer", "trees", 2, 1.0)
     for threads in (1, 2):
         larger = lambda dtype, name: name != "8^3"
-        what = f"batches of 16^3, 32^3, 64^3, {threads} worker{'s' * (threads > 1)}, over "
+        what = f"batches of 16^3, 32^3, 64^3, {threads} worker{'s' * (threads > 1)}, ratio to "
         at_least(4, what + "the bare LIBXSMM kernel", "batches", threads, 0.9, peers=["libxsmm"], wanted=larger)
     for threads in (1, 2):
-        what = f"bandwidth-bound, {threads} worker{'s' * (threads > 1)}, over a plain loop of the same traffic"
+        what = f"bandwidth-bound, {threads} worker{'s' * (threads > 1)}, ratio to a plain loop with the same traffic"
         at_least(5, what, "bandwidth", threads, 0.8, peers=["stream"])
-    at_least(6, "2 workers over 1 where compute-bound", "scaling", 2, 1.85, peers=["ours, 1 worker"])
+    at_least(6, "compute-bound contractions, 2 workers, ratio to 1 worker", "scaling", 2, 1.85, peers=["ours, 1 worker"])
     forced = tables("portable")
     for key in sorted(forced):
         if key in found:
             ratios = found[key].ratios()
             shared = [ratio / ratios[case] for case, ratio in forced[key].ratios().items() if case in ratios]
-            what = f"{key[0]}, {key[1]} worker{'s' * (key[1] > 1)}: portable kernel over the default one"
+            what = f"{key[0]}, {key[1]} worker{'s' * (key[1] > 1)}, portable kernel, ratio to the default kernel"
             measured = f"geometric mean {geometric_mean(shared):.2f}, worst {min(shared):.2f}"
             line(7, what, "geometric mean at least 0.9", measured, geometric_mean(shared) >= 0.9)
     if not forced:
-        absent(7, "portable kernel over the default one", "geometric mean at least 0.9")
+        absent(7, "portable kernel, ratio to the default kernel", "geometric mean at least 0.9")
     for threads in (1, 2):
         numbers = lambda dtype, name: dtype in ("c64", "c128")
-        what = f"complex64 and complex128 products, {threads} worker{'s' * (threads > 1)}, over NumPy"
+        what = f"complex64 and complex128 products, {threads} worker{'s' * (threads > 1)}, ratio to NumPy"
         at_least(8, what, "gemm", threads, 0.9, peers=["numpy matmul"], wanted=numbers)
     return lines
 
@@ -216,7 +217,7 @@ def markdown(found):
         "",
         *ABOUT.splitlines(),
         "",
-        "| | what | asked | measured | holds |",
+        "| | measurement | required | measured | met |",
         "|---|---|---|---|---|",
     ]
     text += ["| " + " | ".join(map(str, line)) + " |" for line in verdicts(found)]
@@ -242,7 +243,7 @@ def markdown(found):
             text.append("| **geometric mean** | | | " + " | ".join(means) + " |")
             best = [max(case[name]["rate"] for name in peers if name in case) for case in table.cases.values()]
             text += ["", f"Geometric mean of the best peer of each case: {geometric_mean(best):.1f} {unit}."]
-    text += ["", "## Where and how", ""]
+    text += ["", "## Machines and commands", ""]
     runs = {}
     for key, table in found.items():
         runs.setdefault(json.dumps(table.facts), []).append(f"{key[0]} {key[1]}")
@@ -301,5 +302,5 @@ def summarise():
     (RESULTS / "local.md").write_text(markdown(found))
     plot(found)
     width = max(len(what) for _, what, *_ in verdicts(found))
-    for number, what, asked, measured, holds in verdicts(found):
-        print(f"{number}  {what:{width}}  {holds:3}  {measured}")
+    for number, what, required, measured, met in verdicts(found):
+        print(f"{number}  {what:{width}}  {met:3}  {measured}")

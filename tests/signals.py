@@ -104,7 +104,7 @@ class Trial:
         else:
             os.kill(run.pid, number)
 
-    def strays(self):
+    def unwanted_files(self):
         """Returns the files that must not remain."""
         there = [path.name for path in self.folder.iterdir() if path.name not in NAMES]
         return there + [path.name for path in self.cache.rglob("*") if path.name.startswith(".") or ".part" in path.name]
@@ -113,9 +113,9 @@ class Trial:
         """Waits up to 6 s for unwanted files to disappear, because launchers may end before their ranks; returns the
         others."""
         until = time.monotonic() + 6
-        while self.strays() and time.monotonic() < until:
+        while self.unwanted_files() and time.monotonic() < until:
             time.sleep(0.02)
-        return self.strays()
+        return self.unwanted_files()
 
     def faults(self, result):
         """Describes the files that are neither old nor complete."""
@@ -184,7 +184,7 @@ def main():
             excused = left and arguments.allow_leftovers_of_hup and name == "HUP" and whom in ("launcher", "group")
             if excused:
                 trial.whole()
-                left = trial.strays()
+                left = trial.unwanted_files()
             wrong = trial.faults(result) + [f"{stray} is left" for stray in left]
             if not arguments.launcher and code not in (0, -getattr(signal, f"SIG{name}")):
                 wrong.append(f"the status is {code}")

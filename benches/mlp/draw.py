@@ -21,12 +21,12 @@ NEAR = 1.05
 
 INTRODUCTION = """# MLP-1 and MLP-2 from and to all distributions
 
-Written by `make mlp`, which says how it is measured (`benches/mlp/main.rs`). {size}.
+This file is written by `make mlp`; `benches/mlp/main.rs` describes the measurement. {size}.
 All bytes as planned: {equal} of {rows} rows.
 
-A triple says where left, right and out lie: `m:2 k:2` cuts two dimensions, `x3` are three replicas. `MB` is what all ranks
-receive together. Predicted is by the cost model, times in milliseconds; of what is predicted only ratios count where
-rates of the machine were not measured.
+A triple consists of the distributions of left, right and out: `m:2 k:2` cuts two dimensions, and `x3` means three replicas. `MB` is the volume that all
+ranks receive together. `predicted` is the time of the cost model; times are in milliseconds. If the rates of the machine were not measured, only ratios of
+predicted times are meaningful.
 """
 
 
@@ -55,13 +55,13 @@ def rank_correlation(one, other):
 def listed(rows):
     lines = ["| left | right | out | stationary | measured | predicted | MB |", "|---|---|---|---|---:|---:|---:|"]
     for row in rows[:LISTED]:
-        lies = " | ".join(f"`{row[tensor]}`" for tensor in ("left", "right", "out"))
+        distributions = " | ".join(f"`{row[tensor]}`" for tensor in ("left", "right", "out"))
         times = f"{float(row['measured_ms']):.2f} | {float(row['predicted_ms']):.2f}"
-        lines.append(f"| {lies} | {row['stationary']} | {times} | {int(row['planned']) / 1e6:.2f} |")
+        lines.append(f"| {distributions} | {row['stationary']} | {times} | {int(row['planned']) / 1e6:.2f} |")
     return lines
 
 
-def examined(rows):
+def choice_quality(rows):
     """Reports how often the planner's choice of the stationary matrix was the fastest, and the loss otherwise."""
     triples = {}
     for row in rows:
@@ -73,8 +73,9 @@ def examined(rows):
         over.append(chosen / min(times.values()))
     near = sum(ratio <= NEAR for ratio in over)
     mean = math.exp(sum(map(math.log, over)) / len(over))
-    return (f"The matrix that the planner leaves in place is the quickest of three, or takes at most {NEAR} of its time, in {near} "
-            f"of {len(over)} triples; over the quickest: {mean:.3f} in geometric mean, {max(over):.2f} at worst.")
+    return ("For some triples, each of the three matrices was measured as the stationary matrix. "
+            f"In {near} of {len(over)} triples, the planner's choice takes at most {NEAR} times the time of the fastest choice. "
+            f"The ratio of the two times is {mean:.3f} in geometric mean, and {max(over):.2f} at worst.")
 
 
 def section(mlp, ranks, rows):
@@ -86,12 +87,12 @@ def section(mlp, ranks, rows):
     equals = [time for time, price in zip(measured, predicted) if price == predicted[first]]
     once = [row for row in swept if not any("x" in row[tensor] for tensor in ("left", "right", "out"))]
     lines = ["", f"## MLP-{mlp}, {ranks} ranks", "",
-             f"{len(swept)} triples from {measured[0]:.2f} to {measured[-1]:.2f} ms, "
-             f"rank correlation of predicted and measured time {rank_correlation(predicted, measured):.2f}. "
-             f"The cheapest by prediction ({len(equals)} of one price) take {min(equals) / measured[0]:.2f} to "
-             f"{max(equals) / measured[0]:.2f} of the quickest's time.", "",
-             examined([row for row in rows if row["set"] == "stationary"]), "",
-             "The quickest:", "", *listed(swept), "", "The quickest without replicas:", "", *listed(once)]
+             f"The {len(swept)} triples take {measured[0]:.2f} to {measured[-1]:.2f} ms. "
+             f"The rank correlation of predicted and measured times is {rank_correlation(predicted, measured):.2f}. "
+             f"The triples with the lowest predicted time ({len(equals)} with equal predictions) take "
+             f"{min(equals) / measured[0]:.2f} to {max(equals) / measured[0]:.2f} times the time of the fastest triple.", "",
+             choice_quality([row for row in rows if row["set"] == "stationary"]), "",
+             "The fastest triples:", "", *listed(swept), "", "The fastest triples without replicas:", "", *listed(once)]
     return lines
 
 

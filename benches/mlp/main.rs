@@ -102,7 +102,7 @@ fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine
             for trial in trials.iter_mut() {
                 if let Some(found) = trial.run(&world, &mut matrices, round == 0) {
                     assert!(
-                        digest::alike(&expected, &found),
+                        digest::nearly_equal(&expected, &found),
                         "{:?}: another result than one rank's",
                         trial.distributions
                     );

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use einsum_dist::World;
 
-use super::product::most;
+use super::product::max_over_processes;
 
 const PORT: u16 = 7707;
 
@@ -47,7 +47,7 @@ impl Streams {
         self.beside(CHUNK, || {});
         let start = Instant::now();
         self.beside(bytes, || {});
-        bytes as f64 / most(world, start.elapsed().as_secs_f64())
+        bytes as f64 / max_over_processes(world, start.elapsed().as_secs_f64())
     }
 }
 

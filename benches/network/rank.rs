@@ -5,7 +5,7 @@ use einsum_dist::{Machine, Plan, World};
 
 use super::case::{CASES, Case};
 use super::link::Streams;
-use super::product::{Seconds, median, received, ways};
+use super::product::{Seconds, median, received, run_options};
 
 /// Requirements: without overlap a run takes at least `SLOWDOWN` times as long as with overlap; with overlap at most
 /// `MAX_SLOWDOWN` times the longer of computing and transfers, plus the exposed time.
@@ -28,13 +28,13 @@ pub struct Worlds {
     pub work: World,
     pub transfers: World,
     both: World,
-    in_turns: World,
+    sequential: World,
 }
 
 pub fn main(gbit: &str, quick: bool, arguments: &[String]) {
-    let mut worlds = ways().into_iter().map(|way| World::mpi().expect("started by mpirun").with(way));
+    let mut worlds = run_options().into_iter().map(|options| World::mpi().expect("started by mpirun").with(options));
     let mut next = || worlds.next().expect("four ways");
-    let worlds = Worlds { work: next(), transfers: next(), both: next(), in_turns: next() };
+    let worlds = Worlds { work: next(), transfers: next(), both: next(), sequential: next() };
     let hosts = std::env::var("NETWORK_HOSTS").expect("started by hosts.sh");
     let addresses: Vec<&str> = hosts.split(',').collect();
     let seconds = if quick { 0.2 } else { 1.0 };
@@ -48,23 +48,23 @@ pub fn main(gbit: &str, quick: bool, arguments: &[String]) {
     for case in CASES.iter().filter(|case| !any || named(case)) {
         row(&worlds, case, &settings, &mut streams, gbit);
     }
-    let Worlds { work, transfers, both, in_turns } = worlds;
+    let Worlds { work, transfers, both, sequential } = worlds;
     // The first world initialised MPI, so it is finished last.
-    for world in [in_turns, both, transfers, work] {
+    for world in [sequential, both, transfers, work] {
         world.finish().expect("the end of MPI");
     }
 }
 
 fn row(worlds: &Worlds, case: &Case, settings: &Settings, streams: &mut Streams, gbit: &str) {
     let ([m, n, k], plan) = case.balanced(worlds, settings);
-    let Worlds { work, transfers, both, in_turns } = worlds;
+    let Worlds { work, transfers, both, sequential } = worlds;
     let bytes = received(&plan) as usize;
     let mut plain = Vec::new();
-    let seconds = Seconds::between::<f64>([work, transfers, both, in_turns], &plan, settings.rounds, |product| {
+    let seconds = Seconds::between::<f64>([work, transfers, both, sequential], &plan, settings.rounds, |product| {
         plain.push(product.run_within(|run| streams.beside(bytes, run)));
     });
     let plain = median(plain);
-    let Seconds { compute, transfer, wall, in_turns } = seconds;
+    let Seconds { compute, transfer, wall, sequential } = seconds;
     let longer = seconds.longer();
     let exposed = exposed(&plan, &seconds);
     let bound = MAX_SLOWDOWN * longer + exposed;
@@ -80,11 +80,11 @@ fn row(worlds: &Worlds, case: &Case, settings: &Settings, streams: &mut Streams,
             settings.rounds,
             megabytes(settings.link),
             megabytes(received(&plan) / transfer),
-            [compute, transfer, plain, wall, in_turns, exposed, bound].map(ms).join(","),
+            [compute, transfer, plain, wall, sequential, exposed, bound].map(ms).join(","),
             wall / longer,
             wall / plain,
             seconds.slowdown(),
-            seconds.most(),
+            seconds.max_slowdown(),
             verdict(wall <= bound),
             verdict(seconds.slowdown() >= SLOWDOWN),
         );
@@ -95,11 +95,11 @@ fn row(worlds: &Worlds, case: &Case, settings: &Settings, streams: &mut Streams,
 /// measured rates, minus the longer of computing and transfers. Work takes time in proportion to its operations only.
 fn exposed(plan: &Plan, seconds: &Seconds) -> f64 {
     let link_bandwidth = received(plan) / seconds.transfer;
-    let played = |flops: f64| {
+    let simulated = |flops: f64| {
         let machine = Machine { flops, link_bandwidth, memory_bandwidth: f64::INFINITY, ..plan.machine.clone() };
         Plan { machine, ..plan.clone() }.simulate().expect("few ranks")
     };
-    let slow = played(1.0);
+    let slow = simulated(1.0);
     let busy = (0..plan.ranks()).map(|rank| slow.busy(rank, Lane::Work)).fold(0.0, f64::max);
-    (played(busy / seconds.compute).seconds - seconds.longer()).max(0.0)
+    (simulated(busy / seconds.compute).seconds - seconds.longer()).max(0.0)
 }

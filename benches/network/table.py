@@ -7,26 +7,30 @@ import csv
 import sys
 from pathlib import Path
 
-INTRODUCTION = """# Several hosts: how much of the transfers hides behind computing
+INTRODUCTION = """# Several hosts: overlap of transfers and computation
 
-Written by `make bench-network`, which says how it is measured (`benches/network/main.rs`). Hosts are network namespaces of one
-machine with {cores} cores, one rank of one worker on each; a core has a rank's worker, its communication and the kernel's TCP. How hosts and
-MPI are set up is in `benches/network/hosts.sh`: TCP with reno, MPICH with `UCX_RNDV_THRESH=inf` (nobody asks before sending) and
-segments of 64 KB. Matrices of f64; medians of alternating rounds, in milliseconds.
+This file is written by `make bench-network`; `benches/network/main.rs` describes the measurement. The hosts are network namespaces of one machine with {cores}
+cores. Each host has one rank of one worker; the worker, the communication thread and the kernel's TCP share a core. `benches/network/hosts.sh`
+configures the hosts and MPI: TCP uses reno, and MPICH uses `UCX_RNDV_THRESH=inf` (senders do not ask the receiver first) and segments of 64 KB. The matrices
+are f64. Times are medians of alternating rounds, in milliseconds.
 
-| column | what |
+| column | meaning |
 |---|---|
-| TCP | what a plain stream carries each way while another comes, MB/s |
-| alone | what the transfers of a product reach without its work, MB/s |
-| plain | computing while plain streams of TCP carry as many bytes: what the kernel takes of the core, whoever sends |
-| exposed | what has nothing to hide behind if everything else is hidden |
-| bound | 1.15 times the longer of computing and transfers, plus what is exposed |
-| slowdown | `in turns` (`--no-overlap`) over `both`; `most` is what it would be if everything were hidden and nothing cost anything |
+| TCP | bandwidth of a plain TCP stream in each direction while both directions are in use, MB/s |
+| alone | bandwidth of a product's transfers without its computation, MB/s |
+| computing, transfers | time of the computation alone, and of the transfers alone |
+| plain | time of the computation while plain TCP streams carry an equal number of bytes; it includes the processor time that the kernel's TCP needs in any program |
+| both | time of the run, with overlap |
+| exposed | the time that cannot be hidden, even if everything else is hidden |
+| bound | 1.15 times the longer of `computing` and `transfers`, plus `exposed` |
+| in turns | time of the run without overlap (`--no-overlap`) |
+| slowdown | `in turns` divided by `both` |
+| most | the slowdown if everything were hidden without any overhead |
 | hidden | PASS if `both` is within the bound |
 | 1.5 | PASS if the slowdown is at least 1.5 |
 
-Both are asked for on 2 hosts with 1 Gbit/s; the other networks are beside it. `network.svg` shows who did what when in a run of
-`ring-mn` there.
+The columns `hidden` and `1.5` are requirements only for 2 hosts with 1 Gbit/s; the other networks are shown for comparison. `network.svg` shows the tasks of
+each host over time in a run of `ring-mn` on 2 hosts with 1 Gbit/s.
 """
 
 HEAD = """

@@ -6,7 +6,7 @@ use einsum_dist::exec::{Only, RunOptions};
 use einsum_dist::{DistTensor, Element, Machine, Plan, PlanOptions, Problem, Program, World};
 
 /// The four ways to run a product, in the order of the fields of [`Seconds`].
-pub fn ways() -> [RunOptions; 4] {
+pub fn run_options() -> [RunOptions; 4] {
     let both = RunOptions::default();
     [
         RunOptions { only: Some(Only::Work), ..both },
@@ -24,7 +24,7 @@ pub struct Seconds {
     /// Computing and transfers with overlap.
     pub wall: f64,
     /// Computing and transfers without overlap.
-    pub in_turns: f64,
+    pub sequential: f64,
 }
 
 impl Seconds {
@@ -48,8 +48,8 @@ impl Seconds {
             }
             other(&mut products[0]);
         }
-        let [compute, transfer, wall, in_turns] = seconds.map(median);
-        Seconds { compute, transfer, wall, in_turns }
+        let [compute, transfer, wall, sequential] = seconds.map(median);
+        Seconds { compute, transfer, wall, sequential }
     }
 
     pub fn longer(&self) -> f64 {
@@ -57,11 +57,11 @@ impl Seconds {
     }
 
     pub fn slowdown(&self) -> f64 {
-        self.in_turns / self.wall
+        self.sequential / self.wall
     }
 
     /// Maximum slowdown without overlap: its value if overlap hides the shorter of computing and transfers completely.
-    pub fn most(&self) -> f64 {
+    pub fn max_slowdown(&self) -> f64 {
         (self.compute + self.transfer) / self.longer()
     }
 }
@@ -101,7 +101,7 @@ impl<T: Element> Product<T> {
         let start = Instant::now();
         let operands: Vec<&DistTensor<T>> = self.operands.iter().collect();
         within(&mut || self.program.run_dist(T::ONE, &operands, T::ZERO, &mut self.out).expect("a run"));
-        most(&self.world, start.elapsed().as_secs_f64())
+        max_over_processes(&self.world, start.elapsed().as_secs_f64())
     }
 }
 
@@ -117,7 +117,7 @@ pub fn received(plan: &Plan) -> f64 {
 }
 
 /// The largest value of `mine` over all processes. Collective.
-pub fn most(world: &World, mine: f64) -> f64 {
+pub fn max_over_processes(world: &World, mine: f64) -> f64 {
     let all = world.all_gather(&mine.to_le_bytes()).expect("all ranks");
     all.iter().map(|bytes| f64::from_le_bytes(bytes[..].try_into().expect("eight bytes"))).fold(f64::MIN, f64::max)
 }

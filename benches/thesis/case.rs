@@ -60,11 +60,12 @@ pub struct Size {
 }
 
 impl Size {
-    /// All sizes of all cases with at most `most` scalar products, each with its indices in [`CASES`] and in the case.
-    pub fn all(most: f64) -> impl Iterator<Item = ([usize; 2], Size)> {
+    /// All sizes of all cases with at most `max_products` scalar products, each with its indices in [`CASES`] and in
+    /// the case.
+    pub fn all(max_products: f64) -> impl Iterator<Item = ([usize; 2], Size)> {
         let numbers =
             CASES.iter().enumerate().flat_map(|(case, sizes)| (0..sizes.sizes.len()).map(move |at| [case, at]));
-        numbers.map(|at| (at, Size::numbered(at))).filter(move |(_, size)| size.products() <= most)
+        numbers.map(|at| (at, Size::numbered(at))).filter(move |(_, size)| size.products() <= max_products)
     }
 
     pub fn numbered([case, at]: [usize; 2]) -> Size {

@@ -149,8 +149,8 @@ fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<R
     for ((_, summaries), turn) in places.iter().zip([Turn::InProcess as fn(usize) -> Turn, Turn::Mpi]) {
         for (variant, summary) in summaries.iter().enumerate() {
             let Some(summary) = summary else { continue };
-            let alike = digest::alike(&one.summary.digest, &summary.digest);
-            assert!(alike, "{} {}: another result than one rank's", size.case.expression, summary.plan);
+            let nearly_equal = digest::nearly_equal(&one.summary.digest, &summary.digest);
+            assert!(nearly_equal, "{} {}: another result than one rank's", size.case.expression, summary.plan);
             turns.push(turn(variant));
         }
     }
@@ -164,8 +164,8 @@ fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<R
     let start = Instant::now();
     // The time of the first round determines the number of rounds.
     let mut times: Vec<Vec<f64>> = turns.iter().map(|&turn| vec![run(turn)]).collect();
-    let (least, most, seconds) = settings.rounds();
-    let rounds = (seconds / start.elapsed().as_secs_f64()).clamp(least, most) as usize | 1;
+    let (min_rounds, max_rounds, seconds) = settings.rounds();
+    let rounds = (seconds / start.elapsed().as_secs_f64()).clamp(min_rounds, max_rounds) as usize | 1;
     let mut random = 1;
     for _ in 1..rounds {
         for at in shuffled(turns.len(), &mut random) {
@@ -182,14 +182,17 @@ fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<R
                 summaries.iter().map(|summary| summary.as_ref().and_then(|_| Some(ranks.next()?.1))).collect();
             let label = format!("{},{},{place},{rounds}", size.case.name, size.name());
             let label = format!("{label},{:.4},{:.4}", gflop / single, gflop / part);
-            print_row(&label, [gflop, part], &alike(summaries, &times), summaries)
+            print_row(&label, [gflop, part], &mean_over_equal_schedules(summaries, &times), summaries)
         })
         .collect()
 }
 
 /// Seconds of each variant in every round. Variants with equal schedules get their common mean, because differences
 /// between them are noise.
-fn alike(summaries: &[Option<VariantSummary>], times: &[Option<&Vec<f64>>]) -> Vec<Option<Vec<f64>>> {
+fn mean_over_equal_schedules(
+    summaries: &[Option<VariantSummary>],
+    times: &[Option<&Vec<f64>>],
+) -> Vec<Option<Vec<f64>>> {
     let work = |summary: &Option<VariantSummary>| summary.as_ref().map(|summary| summary.work);
     let means = |mine: &Option<VariantSummary>| {
         let same = summaries.iter().zip(times).filter(|(summary, _)| work(summary) == work(mine));

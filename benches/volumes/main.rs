@@ -132,10 +132,10 @@ fn main() {
                     continue;
                 };
                 let busiest = fit.corners(&grid).into_iter().map(|rank| received(&grid, &extents, ranks, rank)).max();
-                let anyhow = GridFit { memory: None, ..fit };
+                let unlimited = GridFit { memory: None, ..fit };
                 let counted = |grid: Option<rivals::Grid>| {
                     let [m, n, k] = grid?;
-                    Some(anyhow.received(&anyhow.grid([1, m, n, k])?))
+                    Some(unlimited.received(&unlimited.grid([1, m, n, k])?))
                 };
                 let parts = [M, N, K].map(|label| {
                     let cut = grid.cuts.iter().find(|(cut, _)| *cut == label);

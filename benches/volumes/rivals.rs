@@ -77,8 +77,8 @@ impl Case {
     pub fn two_and_a_half(&self) -> Option<Grid> {
         let Shape { m, n, k } = self.extents;
         let p = self.ranks as f64;
-        let most = (p * self.memory / (m * k + n * k)).clamp(1.0, p.cbrt() + 1e-9) as usize;
-        self.least((1..=most).flat_map(|layers| self.squarest(layers)))
+        let max_layers = (p * self.memory / (m * k + n * k)).clamp(1.0, p.cbrt() + 1e-9) as usize;
+        self.least((1..=max_layers).flat_map(|layers| self.squarest(layers)))
     }
 
     /// Recursive bisection: cuts the longest dimension by the smallest prime factor of the ranks, for every allowed

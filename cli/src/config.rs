@@ -16,11 +16,11 @@ pub struct RunConfig {
     pub tree: Tree,
     pub plan: Plan,
     /// The plan for a single rank, for comparison; only if the machine describes its topology.
-    pub by_one: Option<Plan>,
+    pub one_rank_plan: Option<Plan>,
     /// Seconds spent on planning.
     pub plan_seconds: f64,
     /// The kernel for this machine.
-    pub contractor: ResolvedKernel,
+    pub resolved_kernel: ResolvedKernel,
     pub operands: Vec<PathBuf>,
     pub output: Option<PathBuf>,
     pub accumulate: Option<PathBuf>,
@@ -47,11 +47,11 @@ impl RunConfig {
     /// The name of the kernel that multiplies, as found in the schedules of the sampled ranks.
     pub fn kernel(&self) -> &'static str {
         let ranks = self.plan.sampled_ranks();
-        kernel_name(self.contractor, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))
+        kernel_name(self.resolved_kernel, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))
     }
 
     /// Simulates the plan with or without overlap, as it runs. `None` if there are too many ranks to simulate.
-    pub fn played(&self) -> Option<Timeline> {
+    pub fn simulated_timeline(&self) -> Option<Timeline> {
         if self.overlap { self.plan.simulate() } else { self.plan.simulate_in_turns() }
     }
 }

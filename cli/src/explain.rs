@@ -38,27 +38,27 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
         )
     };
     let wanted = trace_files::wanted(config) || !config.json;
-    let played = (config.simulate && wanted && world.is_root()).then(|| config.played()).flatten();
-    let unshown = trace_files::write(world, config, played.as_ref())?;
+    let timeline = (config.simulate && wanted && world.is_root()).then(|| config.simulated_timeline()).flatten();
+    let trace_error = trace_files::write(world, config, timeline.as_ref())?;
     if !world.is_root() {
-        return Ok((None, unshown));
+        return Ok((None, trace_error));
     }
     if config.json {
-        return Ok((Some(json(world, config, None)), unshown));
+        return Ok((Some(json(world, config, None)), trace_error));
     }
     let default = if config.default_sizes { "\nextents are the default; --size sets them" } else { "" };
     let kernel = config.kernel();
-    let played = if config.simulate { simulated(plan, played.as_ref()) } else { String::new() };
+    let simulated = if config.simulate { simulated(plan, timeline.as_ref()) } else { String::new() };
     let explained = plan.explain();
     let placed = plan.machine.placement().map_or(String::new(), |(topology, Placement { places, warnings })| {
         let warnings = warnings.iter().take(MAX_WARNINGS).map(|warning| format!("warning   {warning}\n"));
         where_ranks_are(&topology, &places) + &warnings.collect::<String>()
     });
-    let compared = config.by_one.as_ref().map_or(String::new(), |one| speed_up(plan, one));
+    let compared = config.one_rank_plan.as_ref().map_or(String::new(), |one| speed_up(plan, one));
     let text = format!(
-        "{explained}\n{placed}{compared}{played}kernel    {kernel} on this machine\nverified: {verified}{default}\n"
+        "{explained}\n{placed}{compared}{simulated}kernel    {kernel} on this machine\nverified: {verified}{default}\n"
     );
-    Ok((Some(text), unshown))
+    Ok((Some(text), trace_error))
 }
 
 /// One line for the host and one for each of its ranks; if there are many ranks, only the first ones.
@@ -76,14 +76,14 @@ fn speed_up(plan: &Plan, one: &Plan) -> String {
 }
 
 /// The result of simulating the schedules of all ranks, as one line.
-fn simulated(plan: &Plan, played: Option<&Timeline>) -> String {
-    let Some(played) = played else {
+fn simulated(plan: &Plan, timeline: Option<&Timeline>) -> String {
+    let Some(timeline) = timeline else {
         return "simulated not at all: there are too many ranks to play\n".to_owned();
     };
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-    let hidden = played
+    let hidden = timeline
         .hidden_share()
         .map_or(String::new(), |share| format!(", computing during {} of the time of receiving", percent(share)));
-    let seconds = seconds(played.seconds * plan.slice_count() as f64);
-    format!("simulated {seconds}, workers busy for {} of it{hidden}\n", percent(played.working_share()))
+    let seconds = seconds(timeline.seconds * plan.slice_count() as f64);
+    format!("simulated {seconds}, workers busy for {} of it{hidden}\n", percent(timeline.working_share()))
 }

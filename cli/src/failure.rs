@@ -34,7 +34,7 @@ pub enum Failure {
     /// The result is wrong. The report has already been printed.
     Check,
     /// A trace or timeline file cannot be written. The result has already been printed.
-    Shown(Error),
+    TraceFile(Error),
 }
 
 impl<E: Into<Error>> From<E> for Failure {
@@ -58,7 +58,7 @@ impl Failure {
         match self {
             Failure::Arguments(_) => 2,
             Failure::Library(error) if error.is_input() => 2,
-            Failure::Library(_) | Failure::Print(_) | Failure::Check | Failure::Shown(_) => 1,
+            Failure::Library(_) | Failure::Print(_) | Failure::Check | Failure::TraceFile(_) => 1,
         }
     }
 
@@ -93,7 +93,7 @@ impl Failure {
                 say::write(format_args!("{}", pointed(&error.text, &error.message, &error.places, help, colour)));
             }
             Failure::Check => return,
-            Failure::Shown(_) => return say!("error: {}", self.message()),
+            Failure::TraceFile(_) => return say!("error: {}", self.message()),
             Failure::Library(_) | Failure::Print(_) => say!("error: {}", self.message()),
         }
         if json {
@@ -108,7 +108,7 @@ impl Failure {
     fn kind(&self) -> &'static str {
         match self {
             Failure::Arguments(_) => "usage",
-            Failure::Print(_) | Failure::Shown(_) => "output",
+            Failure::Print(_) | Failure::TraceFile(_) => "output",
             Failure::Check => "check",
             Failure::Library(error) => match error {
                 Error::Parse(_) => "parse",
@@ -137,7 +137,7 @@ impl Failure {
                 let lines = text.trim_start_matches("error: ").lines().take_while(|line| !line.trim().is_empty());
                 lines.map(str::trim).collect::<Vec<_>>().join(" ")
             }
-            Failure::Library(error) | Failure::Shown(error) => error.to_string(),
+            Failure::Library(error) | Failure::TraceFile(error) => error.to_string(),
             Failure::Print(error) => format!("cannot write to standard output: {}", without_code(error)),
             Failure::Check => "the result is outside the error bound".to_owned(),
         }

@@ -28,7 +28,7 @@ const MAX_ATTEMPTS: usize = 40;
 const RETRY_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Returns whether this process is a guard. If it is, first waits for rank 0 to end and removes the leftovers.
-pub fn guards() -> bool {
+pub fn run_if_guard() -> bool {
     if std::env::var_os(VARIABLE).is_none() {
         return false;
     }

@@ -70,7 +70,7 @@ const SPEAKER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    if guard::guards() {
+    if guard::run_if_guard() {
         return ExitCode::SUCCESS;
     }
     panics::install();
@@ -80,7 +80,7 @@ pub fn main() -> ExitCode {
     signals::install();
     let arguments = Args::parse_process();
     if let Some(text) = information(&arguments) {
-        let printed = if start::speaks() { write_out(&text) } else { Ok(()) };
+        let printed = if start::prints_errors() { write_out(&text) } else { Ok(()) };
         let Err(error) = printed else { return ExitCode::SUCCESS };
         let failure = Failure::Print(error);
         failure.print(json);
@@ -92,7 +92,7 @@ pub fn main() -> ExitCode {
             finish(world, outcome, json)
         }
         Err(failure) => {
-            if start::speaks() {
+            if start::prints_errors() {
                 failure.print(json);
             } else {
                 // A launcher ends all ranks when one exits with an error, so wait until rank 0 has printed its message.
@@ -126,14 +126,14 @@ fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<Str
 fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -> Result<()> {
     let args = start::agree(world, arguments.map_err(Failure::Arguments))?;
     let config = RunConfig::new(world, args)?;
-    let (text, unshown) = if config.explain {
+    let (text, trace_error) = if config.explain {
         explain::explain(world, &config)?
     } else {
         let outcome = run::run(world, &config)?;
-        (print::result(world, &config, &outcome)?, outcome.unshown)
+        (print::result(world, &config, &outcome)?, outcome.trace_error)
     };
     text.map_or(Ok(()), |text| write_out(&text)).map_err(Failure::Print)?;
-    unshown.map_or(Ok(()), |error| Err(Failure::Shown(error)))
+    trace_error.map_or(Ok(()), |error| Err(Failure::TraceFile(error)))
 }
 
 /// Ends the world and the process. Every rank exits with the largest code of any rank.

@@ -21,5 +21,5 @@ pub struct Outcome {
     /// The kernel that contracted in this process.
     pub kernel: &'static str,
     /// The error of a trace or timeline file that could not be written.
-    pub unshown: Option<Error>,
+    pub trace_error: Option<Error>,
 }

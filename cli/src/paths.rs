@@ -139,8 +139,8 @@ fn different(named: &[Named<'_>]) -> Result<()> {
             )));
         }
         let same = files[at + 1..].iter().find(|(other, theirs)| {
-            let onto = one.flag == "--output" && other.flag == "--accumulate";
-            theirs == file && !onto
+            let adds_to_output = one.flag == "--output" && other.flag == "--accumulate";
+            theirs == file && !adds_to_output
         });
         if let Some((other, _)) = same {
             return Err(usage(format!(

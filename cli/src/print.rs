@@ -54,7 +54,7 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
             Some(overflow) => say!("error: {}{kept}", overflow.message),
             None => say!("error: the result is outside the error bound{kept}"),
         }
-        if let Some(error) = &outcome.unshown {
+        if let Some(error) = &outcome.trace_error {
             say!("error: {error}");
         }
     }
@@ -159,13 +159,13 @@ fn steps(config: &RunConfig, report: &Report) -> Vec<(&'static str, String)> {
 
 /// The lines about the communication between several ranks and their idle time.
 fn communication(config: &RunConfig, outcome: &Outcome, report: &Report) -> Vec<(&'static str, String)> {
-    let played = (report.ranks <= MAX_COMPARED_RANKS).then(|| config.played()).flatten();
+    let timeline = (report.ranks <= MAX_COMPARED_RANKS).then(|| config.simulated_timeline()).flatten();
     let sum = |bytes: fn(&ByLink) -> u64| outcome.measured.iter().map(|rank| bytes(&rank.by_link)).sum::<u64>();
     let [near, far] = [sum(|link| link.same_node), sum(|link| link.other_nodes)].map(|sum| bytes(sum as f64));
     let mut lines = vec![
-        ("received", received(report, outcome, played.as_ref())),
+        ("received", received(report, outcome, timeline.as_ref())),
         ("links", format!("{near} within nodes, {far} between nodes, all ranks together")),
-        ("idle", idle(&config.plan, outcome, played.as_ref())),
+        ("idle", idle(&config.plan, outcome, timeline.as_ref())),
     ];
     if outcome.seconds.runs > 1 {
         let of = "all of steps, received, links and idle; time and rate are of the median";
@@ -233,12 +233,12 @@ fn predicted(config: &RunConfig, predicted: f64) -> String {
 }
 
 /// The idle time of workers: on average over the ranks, on the rank that is idle longest, and in the simulation.
-fn idle(plan: &Plan, outcome: &Outcome, played: Option<&Timeline>) -> String {
+fn idle(plan: &Plan, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
     let all: Vec<f64> = outcome.measured.iter().map(|rank| rank.idle_seconds).collect();
     let longest = (0..all.len()).max_by(|&one, &other| all[one].total_cmp(&all[other])).unwrap_or(0);
-    let predicted = played.map_or(String::new(), |played| {
-        let share = (1.0 - played.working_share()).max(0.0);
-        format!(", {} simulated", seconds(share * played.seconds * plan.slice_count() as f64))
+    let predicted = timeline.map_or(String::new(), |timeline| {
+        let share = (1.0 - timeline.working_share()).max(0.0);
+        format!(", {} simulated", seconds(share * timeline.seconds * plan.slice_count() as f64))
     });
     let mean = seconds(all.iter().sum::<f64>() / all.len() as f64);
     format!("{mean} the workers of an average rank, {} those of rank {longest}{predicted}", seconds(all[longest]))
@@ -252,14 +252,14 @@ fn hidden_share(measured: &[Measured]) -> Option<f64> {
 }
 
 /// The bytes received on the busiest rank, their lower bound, and the fraction of the transfer time that was hidden.
-fn received(report: &Report, outcome: &Outcome, played: Option<&Timeline>) -> String {
+fn received(report: &Report, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
     // If there are very many ranks, the report lists only some of them.
     let listed = report.per_rank.len();
     let planned = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
     let ranks = outcome.measured.iter().take(listed);
     let measured = ranks.map(|rank| rank.received.iter().sum::<u64>()).max().unwrap_or(0);
     let hidden = hidden_share(&outcome.measured).map_or(String::new(), |share| {
-        let predicted = played.and_then(Timeline::hidden_share);
+        let predicted = timeline.and_then(Timeline::hidden_share);
         let predicted = predicted.map_or(String::new(), |share| format!(", {:.0} % simulated", 100.0 * share));
         format!(", {:.0} % of the transfer time hidden{predicted}", 100.0 * share)
     });

@@ -11,7 +11,7 @@ use super::gather::gather;
 use super::norm::Norm;
 
 /// Consumes the parts of a result.
-pub struct Finished<'a> {
+pub struct ResultSink<'a> {
     world: &'a World,
     config: &'a RunConfig,
     /// The norm of the elements of the local ranks.
@@ -20,21 +20,21 @@ pub struct Finished<'a> {
     output: Option<NpyOutput>,
 }
 
-impl<'a> Finished<'a> {
+impl<'a> ResultSink<'a> {
     /// Prepares the check, if one is requested. Collective.
     ///
     /// # Errors
     /// The check cannot read a file, or has too little memory.
-    pub fn new(world: &'a World, config: &'a RunConfig) -> Result<Finished<'a>> {
+    pub fn new(world: &'a World, config: &'a RunConfig) -> Result<ResultSink<'a>> {
         let check = if config.check { Some(Check::new(world, config)?) } else { None };
-        Ok(Finished { world, config, norm: Norm::default(), check, output: None })
+        Ok(ResultSink { world, config, norm: Norm::default(), check, output: None })
     }
 
     /// Consumes the part of the result that begins at `corner`. Collective.
     ///
     /// # Errors
     /// The output cannot be written, or an operand cannot be read again.
-    pub fn take<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize]) -> Result<()> {
+    pub fn consume<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize]) -> Result<()> {
         for (_, block) in part.first_replicas() {
             for element in &block {
                 let Complex { re, im } = element.to_c64();

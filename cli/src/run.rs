@@ -15,7 +15,7 @@ use super::config::RunConfig;
 use super::explain::where_ranks_are;
 use super::gather::gather;
 use super::outcome::Outcome;
-use super::result_sink::Finished;
+use super::result_sink::ResultSink;
 use super::say::say;
 use super::{Result, trace_files, units};
 
@@ -46,7 +46,7 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let plan = &config.plan;
     let operands = (0..plan.operands).map(|index| operand::<T>(world, config, index)).collect::<Result<Vec<_>>>()?;
     let mut part = DistTensor::<T>::try_zeros(world, &plan.part_shape(), &plan.output().distribution)?;
-    let mut finished = Finished::new(world, config)?;
+    let mut sink = ResultSink::new(world, config)?;
     let started = Instant::now();
     let mut program = world.compile::<T>(plan)?;
     let compile_seconds = started.elapsed().as_secs_f64();
@@ -66,7 +66,7 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
             program.run_part(number, T::ONE, &operands, beta, &mut part)?;
             took += started.elapsed().as_secs_f64();
             if run + 1 == runs {
-                finished.take(&part, &corner)?;
+                sink.consume(&part, &corner)?;
             }
         }
         if run >= config.warmup {
@@ -76,13 +76,13 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let seconds = slowest(world, &seconds)?;
     let measured = program.measured()?;
     let kernel = program.kernel();
-    let (norm, check, overflow) = finished.end()?;
-    let unshown = if trace_files::wanted(config) {
+    let (norm, check, overflow) = sink.end()?;
+    let trace_error = if trace_files::wanted(config) {
         trace_files::write(world, config, program.timeline()?.as_ref())?
     } else {
         None
     };
-    Ok(Outcome { measured, compile_seconds, seconds, norm, check, overflow, kernel, unshown })
+    Ok(Outcome { measured, compile_seconds, seconds, norm, check, overflow, kernel, trace_error })
 }
 
 fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Result<DistTensor<T>> {

@@ -54,7 +54,7 @@ fn end_by(signal: c_int) {
     let removed = remove_temporaries();
     if launcher().is_some_and(|launcher| launcher.rank > 0) {
         thread::sleep(AFTER_RANK_0);
-        removed.again();
+        removed.remove_again();
     }
     // Does not return: the default action of these signals ends the process.
     let _ = emulate_default_handler(signal);

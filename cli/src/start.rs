@@ -26,7 +26,7 @@ const MAX_RANKS: usize = 4096;
 pub const MAX_WORKERS: usize = 4096;
 
 /// Whether this process prints errors that occur before the world exists.
-pub fn speaks() -> bool {
+pub fn prints_errors() -> bool {
     launcher().is_none_or(|launcher| launcher.rank == 0)
 }
 

@@ -81,7 +81,7 @@ impl RunConfig {
         };
         check_explained(&args, ranks)?;
         let mut options = options(&args, dtype, target)?;
-        let contractor = ResolvedKernel::resolve(options.kernel, dtype)?;
+        let resolved_kernel = ResolvedKernel::resolve(options.kernel, dtype)?;
         let started = Instant::now();
         let machine = match described {
             Some(machine) => {
@@ -90,32 +90,34 @@ impl RunConfig {
             }
             None => Machine { ranks, ..here },
         };
-        let (tree, limits) = shaped.searched_tree(&machine, &options).map_err(of_flag)?;
+        let (tree, limits) = shaped.searched_tree(&machine, &options).map_err(with_flag_name)?;
         for limit in limits.iter().filter(|_| world.is_root() && !args.quiet) {
             say!("warning: {limit}");
         }
         let largest = check_extents(&tree, dtype)?;
         if let Some(text) = &args.distribution {
-            options.fixed = FixedDistributions::within(text, &tree, ranks).map_err(|error| of_flag(error.into()))?;
+            options.fixed =
+                FixedDistributions::within(text, &tree, ranks).map_err(|error| with_flag_name(error.into()))?;
         }
         let within = |memory_limit| shaped.plan_tree(&tree, &machine, &options.clone().memory_limit(memory_limit));
         let (plan, check_bytes) = if args.check {
             budget::plan_beside(&tree, options.memory_limit, within)?
         } else {
-            (within(options.memory_limit).map_err(of_flag)?, 0)
+            (within(options.memory_limit).map_err(with_flag_name)?, 0)
         };
         let plan_seconds = started.elapsed().as_secs_f64();
         check_idle(world, &args, &tree, &plan, largest)?;
-        let by_one = if args.explain || args.simulate { by_one(&shaped, &tree, &machine, &options) } else { None };
+        let one_rank_plan =
+            if args.explain || args.simulate { one_rank_plan(&shaped, &tree, &machine, &options) } else { None };
         if world.is_root() && !args.quiet {
             warn_of_no_effect(&args, dtype);
         }
         Ok(RunConfig {
             tree,
             plan,
-            by_one,
+            one_rank_plan,
             plan_seconds,
-            contractor,
+            resolved_kernel,
             operands: args.operands,
             output: args.output,
             accumulate: args.accumulate,
@@ -170,7 +172,7 @@ fn warn_of_no_effect(args: &Args, dtype: Dtype) {
 }
 
 /// Adds the name of the flag to an error of the planner.
-fn of_flag(error: Error) -> Failure {
+fn with_flag_name(error: Error) -> Failure {
     Failure::Library(match error {
         Error::Plan(PlanError::Distribution(why)) => PlanError::Distribution(format!("--distribution: {why}")).into(),
         Error::Plan(PlanError::Path(why)) => PlanError::Path(format!("--path: {why}")).into(),
@@ -194,7 +196,7 @@ fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
 }
 
 /// The plan for a single rank on the cores of one planned rank, including the core that is spare for communication.
-fn by_one(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Option<Plan> {
+fn one_rank_plan(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Option<Plan> {
     let (_, placement) = machine.placement()?;
     let spare = usize::from(placement.places.first()?.spare);
     let one = Machine { workers: machine.workers + spare, ..machine.part(0..1) };
@@ -206,7 +208,9 @@ fn by_one(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &PlanOptions
 fn shared_target(world: &World, args: &Args, workers: usize) -> Result<Option<Target>> {
     // An unavailable kernel is refused later, when the element type is known.
     let kernel = args.kernel.parse().unwrap_or_default();
-    let mine = ResolvedKernel::resolve(kernel, Dtype::Float32).ok().and_then(|contractor| contractor.target(workers));
+    let mine = ResolvedKernel::resolve(kernel, Dtype::Float32)
+        .ok()
+        .and_then(|resolved_kernel| resolved_kernel.target(workers));
     let gathered = world.all_gather(&serde_json::to_vec(&mine).unwrap_or_default())?;
     Ok(gathered.first().and_then(|bytes| serde_json::from_slice(bytes).ok()).flatten())
 }

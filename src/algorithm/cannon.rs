@@ -125,7 +125,7 @@ fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Distri
 }
 
 /// One operand, whose blocks are shifted through this rank.
-struct Shifting<'a> {
+struct ShiftedOperand<'a> {
     tensor: &'a Tensor,
     /// For each step, the rank that owns the block that this rank contracts.
     owners: Vec<usize>,
@@ -137,16 +137,21 @@ struct Shifting<'a> {
     slots: Vec<BufferId>,
 }
 
-impl<'a> Shifting<'a> {
-    fn new(builder: &mut Builder, tensor: &'a Tensor, owners: Vec<usize>, [from, to]: [usize; 2]) -> Shifting<'a> {
+impl<'a> ShiftedOperand<'a> {
+    fn new(
+        builder: &mut Builder,
+        tensor: &'a Tensor,
+        owners: Vec<usize>,
+        [from, to]: [usize; 2],
+    ) -> ShiftedOperand<'a> {
         let largest = tensor.distribution.largest_block(&tensor.shape);
         let others = owners.len() - usize::from(owners[0] == builder.rank());
         let slots = (0..others.min(2)).map(|_| tensor.scratch(builder, largest.clone())).collect();
-        Shifting { tensor, owners, from, to, slots }
+        ShiftedOperand { tensor, owners, from, to, slots }
     }
 
     /// The block of a step. In the first step it is read in place if the rank starts with its own block.
-    fn at(&self, rank: usize, step: usize) -> Option<View> {
+    fn block_at(&self, rank: usize, step: usize) -> Option<View> {
         if step == 0 && self.owners[0] == rank {
             return self.tensor.own(rank, &[]);
         }
@@ -154,22 +159,22 @@ impl<'a> Shifting<'a> {
         Some(corner(*self.slots.get(step % self.slots.len().max(1))?, &block))
     }
 
-    /// Receives the first block from its owner, and sends this rank's block to `takes`, the rank that starts with it.
-    fn skew(&self, builder: &mut Builder, takes: usize) {
+    /// Receives the first block from its owner, and sends this rank's block to `target`, the rank that starts with it.
+    fn skew(&self, builder: &mut Builder, target: usize) {
         let rank = builder.rank();
-        if takes != rank {
-            builder.send(takes, self.tensor.own(rank, &[]).into_iter().collect());
+        if target != rank {
+            builder.send(target, self.tensor.own(rank, &[]).into_iter().collect());
         }
         if self.owners[0] != rank {
-            builder.recv(self.owners[0], self.at(rank, 0).into_iter().collect());
+            builder.recv(self.owners[0], self.block_at(rank, 0).into_iter().collect());
         }
     }
 
     /// Sends the current block, and receives the block of the next step.
     fn shift(&self, builder: &mut Builder, step: usize) {
         let rank = builder.rank();
-        builder.send(self.to, self.at(rank, step).into_iter().collect());
-        builder.recv(self.from, self.at(rank, step + 1).into_iter().collect());
+        builder.send(self.to, self.block_at(rank, step).into_iter().collect());
+        builder.recv(self.from, self.block_at(rank, step + 1).into_iter().collect());
     }
 }
 
@@ -183,8 +188,8 @@ fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     let tiles = (0..side).map(|step| (row + column + step) % side);
     let lefts = tiles.clone().map(|tile| at(row, tile)).collect();
     let rights = tiles.map(|tile| at(tile, column)).collect();
-    let left = Shifting::new(builder, left, lefts, [at(row, column + 1), at(row, column + side - 1)]);
-    let right = Shifting::new(builder, right, rights, [at(row + 1, column), at(row + side - 1, column)]);
+    let left = ShiftedOperand::new(builder, left, lefts, [at(row, column + 1), at(row, column + side - 1)]);
+    let right = ShiftedOperand::new(builder, right, rights, [at(row + 1, column), at(row + side - 1, column)]);
     left.skew(builder, at(row, column + side - row));
     right.skew(builder, at(row + side - column, column));
     for step in 0..side {
@@ -197,7 +202,7 @@ fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
             (0, false) => Accumulate::Overwrite,
             _ => Accumulate::Add,
         };
-        if let (Some(left), Some(right)) = (left.at(rank, step), right.at(rank, step)) {
+        if let (Some(left), Some(right)) = (left.block_at(rank, step), right.block_at(rank, step)) {
             contract(builder, left, right, target.clone(), accumulate);
         }
     }
@@ -214,7 +219,7 @@ fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Ve
         .filter(|(label, _)| !out.labels.contains(label))
         .map(|(&label, &extent)| (label, extent))
         .collect();
-    let meets = |rank: usize| -> Vec<Summand> {
+    let summands_of = |rank: usize| -> Vec<Summand> {
         let Some(of) = out.distribution.block(&out.shape, rank) else { return Vec::new() };
         let tiles = (0..side).map(|step| (rank / side + rank % side + step) % side);
         let products = |tile: usize| {
@@ -225,5 +230,5 @@ fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Ve
         };
         tiles.map(|tile| Summand { of: of.clone(), products: products(tile) }).collect()
     };
-    (0..ranks).map(meets).collect()
+    (0..ranks).map(summands_of).collect()
 }

@@ -59,12 +59,12 @@ impl Cost<'_> {
 
     /// Seconds of computing and receiving that overlap completely.
     pub fn overlapped(&self, compute: f64, receive: f64) -> f64 {
-        self.hidden([compute, 0.0], [receive, 0.0])
+        self.partly_overlapped([compute, 0.0], [receive, 0.0])
     }
 
     /// Seconds of computing and receiving that overlap partly. Each argument is a pair of total seconds and exposed
     /// seconds. Exposed work runs before or after all work of the other kind.
-    pub fn hidden(&self, [compute, computing_alone]: [f64; 2], [receive, receiving_alone]: [f64; 2]) -> f64 {
+    pub fn partly_overlapped(&self, [compute, computing_alone]: [f64; 2], [receive, receiving_alone]: [f64; 2]) -> f64 {
         (compute + receiving_alone).max(receive + computing_alone)
             + self.machine.interference * compute.min(receive - receiving_alone)
     }
@@ -77,7 +77,7 @@ impl Cost<'_> {
 
     /// The additional seconds of a product that is computed in parts. The parts pack `elements` elements of a shared
     /// operand again, or read and write `elements` elements of out again.
-    pub fn again(&self, elements: f64) -> f64 {
+    pub fn extra_passes(&self, elements: f64) -> f64 {
         self.stream(2.0 * elements)
     }
 
@@ -86,7 +86,7 @@ impl Cost<'_> {
     /// transfers.
     pub fn ring(&self, compute: f64, elements: f64, pieces: f64, exposed: f64) -> f64 {
         let receive = (self.machine.ranks as f64 - 1.0) * pieces * self.transfer(elements / pieces);
-        self.hidden([compute, exposed], [receive, 0.0])
+        self.partly_overlapped([compute, exposed], [receive, 0.0])
     }
 }
 

@@ -141,7 +141,7 @@ impl Shares<'_> {
     }
 
     /// A view on rank 0: one chunk of a tensor that has the cut dimension, or all of a tensor that lacks it.
-    fn there(&self, tensor: &Tensor, rank: usize, chunk: usize) -> Option<View> {
+    fn on_master(&self, tensor: &Tensor, rank: usize, chunk: usize) -> Option<View> {
         let restricted = (self.cut, self.chunk(rank, chunk));
         let cut = tensor.labels.contains(&self.cut);
         tensor.own(0, if cut { std::slice::from_ref(&restricted) } else { &[] })
@@ -184,7 +184,7 @@ fn master(builder: &mut Builder, shares: &Shares) {
     let is_cut = |tensor: &Tensor| tensor.labels.contains(&shares.cut);
     for tensor in [left, right].into_iter().filter(|tensor| !is_cut(tensor)) {
         for rank in 1..ranks {
-            builder.send(rank, shares.there(tensor, rank, 0).into_iter().collect());
+            builder.send(rank, shares.on_master(tensor, rank, 0).into_iter().collect());
         }
     }
     // When adding onto an existing out, results arrive in two alternating scratch buffers.
@@ -197,18 +197,20 @@ fn master(builder: &mut Builder, shares: &Shares) {
     for chunk in 0..=shares.chunks {
         for rank in (1..ranks).filter(|_| chunk < shares.chunks) {
             for tensor in [left, right].into_iter().filter(|tensor| is_cut(tensor)) {
-                builder.send(rank, shares.there(tensor, rank, chunk).into_iter().collect());
+                builder.send(rank, shares.on_master(tensor, rank, chunk).into_iter().collect());
             }
         }
         if chunk < shares.chunks
             && let [Some(left), Some(right), Some(out)] =
-                [left, right, out].map(|tensor| shares.there(tensor, 0, chunk))
+                [left, right, out].map(|tensor| shares.on_master(tensor, 0, chunk))
         {
             contract(builder, left, right, out, accumulate);
         }
         let Some(done) = chunk.checked_sub(1) else { continue };
         for rank in 1..ranks {
-            let Some(target) = shares.there(out, rank, done).filter(|target| target.elements() > 0) else { continue };
+            let Some(target) = shares.on_master(out, rank, done).filter(|target| target.elements() > 0) else {
+                continue;
+            };
             if slots.is_empty() {
                 builder.recv(rank, vec![target]);
                 continue;
@@ -228,21 +230,27 @@ fn worker(builder: &mut Builder, shares: &Shares, rank: usize) {
         (tensor, (0..slots).map(|_| shares.scratch(builder, tensor, rank..rank + 1)).collect::<Vec<_>>())
     });
     let results: Vec<BufferId> = (0..SLOTS).map(|_| shares.scratch(builder, out, rank..rank + 1)).collect();
-    let here = |(tensor, slots): &(&Tensor, Vec<BufferId>), chunk: usize| {
+    let on_worker = |(tensor, slots): &(&Tensor, Vec<BufferId>), chunk: usize| {
         shares.stored_chunk(tensor, rank, chunk, slots[chunk % slots.len()])
     };
     // A worker with an empty part does not need the operand that is not cut, but rank 0 sends that operand to all
     // workers.
     for operand in operands.iter().filter(|(tensor, _)| !is_cut(tensor)) {
-        builder.recv(0, vec![here(operand, 0)]);
+        builder.recv(0, vec![on_worker(operand, 0)]);
     }
     for chunk in 0..=shares.chunks {
         for operand in operands.iter().filter(|(tensor, _)| is_cut(tensor) && chunk < shares.chunks) {
-            builder.recv(0, vec![here(operand, chunk)]);
+            builder.recv(0, vec![on_worker(operand, chunk)]);
         }
         if chunk < shares.chunks {
             let result = shares.stored_chunk(out, rank, chunk, results[chunk % SLOTS]);
-            contract(builder, here(&operands[0], chunk), here(&operands[1], chunk), result, Accumulate::Overwrite);
+            contract(
+                builder,
+                on_worker(&operands[0], chunk),
+                on_worker(&operands[1], chunk),
+                result,
+                Accumulate::Overwrite,
+            );
         }
         if let Some(done) = chunk.checked_sub(1) {
             builder.send(0, vec![shares.stored_chunk(out, rank, done, results[done % SLOTS])]);

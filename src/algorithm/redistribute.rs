@@ -54,7 +54,7 @@ fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
 
 /// Chooses between ring and tree for broadcasting `elements` elements to `ranks` ranks: the one in which the last rank
 /// is reached earlier. Also returns the number of pieces.
-fn passed_on(elements: usize, ranks: usize) -> (CollectiveAlgorithm, usize) {
+fn choose_broadcast(elements: usize, ranks: usize) -> (CollectiveAlgorithm, usize) {
     let pieces = most_pieces(elements as f64);
     // Both times count transfers of one piece. In a ring, the last piece is forwarded ranks - 2 times. In a tree, the
     // root sends every piece once per level.
@@ -69,7 +69,7 @@ fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ran
     if let Some(input) = have.clone().filter(|input| input.elements() > 0) {
         builder.work(Work::Unary { input, out: out.clone() });
     }
-    let (algorithm, pieces) = passed_on(out.elements(), group.ranks().len());
+    let (algorithm, pieces) = choose_broadcast(out.elements(), group.ranks().len());
     let parts = Parts { at: vec![vec![have.unwrap_or(out)]], ..Parts::default() };
     collective::append(builder, (Collective::Broadcast { root }, algorithm), &group, &parts, pieces);
 }
@@ -131,11 +131,11 @@ struct Peers {
 
 impl Peers {
     fn new(from: &Tensor, to: &Tensor, rank: usize, ranks: usize) -> Peers {
-        let meeting = |there: &Tensor, here: &Tensor| {
-            let block = here.distribution.block(&here.shape, rank);
-            block.map(|block| there.distribution.meeting(&there.shape, &block)).unwrap_or_default()
+        let overlapping = |other: &Tensor, own: &Tensor| {
+            let block = own.distribution.block(&own.shape, rank);
+            block.map(|block| other.distribution.meeting(&other.shape, &block)).unwrap_or_default()
         };
-        let (sources, targets) = (meeting(from, to), meeting(to, from));
+        let (sources, targets) = (overlapping(from, to), overlapping(to, from));
         let behind = sources.iter().map(|&source| (rank + ranks - source) % ranks);
         let ahead = targets.iter().map(|&target| (target + ranks - rank) % ranks);
         let mut rounds: Vec<usize> = behind.chain(ahead).filter(|&round| round > 0).collect();

@@ -56,7 +56,7 @@ impl Reorder {
         let mut order: Vec<usize> = (0..chunks.len()).collect();
         match self {
             Reorder::Direct => {}
-            Reorder::Greedy => order.sort_by_key(|&at| chunks[at].comes > 0),
+            Reorder::Greedy => order.sort_by_key(|&at| chunks[at].receive > 0),
             Reorder::Exhaustive if chunks.len() <= MAX_EXHAUSTIVE_CHUNKS => {
                 let mut search = OrderSearch { chunks, best: (seconds(chunks, &order), order.clone()) };
                 search.extend(&mut Vec::new(), 0);
@@ -71,31 +71,31 @@ impl Reorder {
 /// The transfer time and the computing time of a chunk, both in units of one multiply-add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effort {
-    pub comes: u64,
-    pub computes: u64,
+    pub receive: u64,
+    pub compute: u64,
 }
 
 /// The time of an order, in the unit of [`Effort`]. Nothing overlaps with the transfer of the first chunk.
 fn seconds(chunks: &[Effort], order: &[usize]) -> u64 {
-    let next = order.iter().skip(1).map(|&at| chunks[at].comes).chain([0]);
-    let steps = order.iter().zip(next).map(|(&at, comes)| chunks[at].computes.max(comes));
-    order.first().map_or(0, |&first| chunks[first].comes) + steps.sum::<u64>()
+    let next = order.iter().skip(1).map(|&at| chunks[at].receive).chain([0]);
+    let steps = order.iter().zip(next).map(|(&at, receive)| chunks[at].compute.max(receive));
+    order.first().map_or(0, |&first| chunks[first].receive) + steps.sum::<u64>()
 }
 
 fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     let mut left: Vec<usize> = (0..chunks.len()).collect();
     let mut order = Vec::with_capacity(chunks.len());
-    let mut hides = 0;
+    let mut hiding_time = 0;
     while !left.is_empty() {
         let rank = |&place: &usize| {
-            let comes = chunks[left[place]].comes;
+            let receive = chunks[left[place]].receive;
             // Chunks that arrive in time come first, those with the longest transfer in front. Late chunks follow,
             // those with the shortest transfer in front.
-            if comes <= hides { (0, hides - comes) } else { (1, comes) }
+            if receive <= hiding_time { (0, hiding_time - receive) } else { (1, receive) }
         };
         let Some(next) = (0..left.len()).min_by_key(rank) else { break };
         let at = left.remove(next);
-        hides = chunks[at].computes;
+        hiding_time = chunks[at].compute;
         order.push(at);
     }
     order
@@ -110,7 +110,7 @@ struct OrderSearch<'a> {
 impl OrderSearch<'_> {
     /// Tries all continuations of `order`. `spent` is the time until the last chunk of `order` has arrived.
     fn extend(&mut self, order: &mut Vec<usize>, spent: u64) {
-        let last = order.last().map_or(0, |&at| self.chunks[at].computes);
+        let last = order.last().map_or(0, |&at| self.chunks[at].compute);
         if order.len() == self.chunks.len() {
             if spent + last < self.best.0 {
                 self.best = (spent + last, order.clone());
@@ -118,7 +118,7 @@ impl OrderSearch<'_> {
             return;
         }
         for at in 0..self.chunks.len() {
-            let spent = spent + last.max(self.chunks[at].comes);
+            let spent = spent + last.max(self.chunks[at].receive);
             if !order.contains(&at) && spent < self.best.0 {
                 order.push(at);
                 self.extend(order, spent);
@@ -133,10 +133,10 @@ mod tests {
     use super::*;
 
     const CHUNKS: [Effort; 4] = [
-        Effort { comes: 0, computes: 10 },
-        Effort { comes: 40, computes: 10 },
-        Effort { comes: 20, computes: 30 },
-        Effort { comes: 5, computes: 30 },
+        Effort { receive: 0, compute: 10 },
+        Effort { receive: 40, compute: 10 },
+        Effort { receive: 20, compute: 30 },
+        Effort { receive: 5, compute: 30 },
     ];
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
         for _ in 0..200 {
             let count = random(7) as usize;
             let chunks: Vec<Effort> =
-                (0..count).map(|_| Effort { comes: random(3) * random(50), computes: random(60) }).collect();
+                (0..count).map(|_| Effort { receive: random(3) * random(50), compute: random(60) }).collect();
             let least = seconds(&chunks, &Reorder::Exhaustive.order(&chunks));
             for how in Reorder::ALL {
                 let mut order = how.order(&chunks);

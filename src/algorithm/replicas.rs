@@ -28,17 +28,17 @@ pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bo
 }
 
 /// For each rank, the summands in the order in which they are added: first those that the rank computes itself
-/// (`made`), then those of other replicas.
-pub fn order(out: &Tensor, made: &[Vec<Summand>], algorithm: CollectiveAlgorithm) -> Vec<Vec<Summand>> {
+/// (`computed`), then those of other replicas.
+pub fn order(out: &Tensor, computed: &[Vec<Summand>], algorithm: CollectiveAlgorithm) -> Vec<Vec<Summand>> {
     let replicas = out.distribution.replicas();
     let sums: Vec<Vec<Sum>> = Pattern::new(Collective::AllReduce, algorithm, replicas).sums();
-    let meets = |rank: usize| {
+    let summands_of = |rank: usize| {
         let Some(group) = Group::new(out.distribution.same_as(rank), rank) else { return Vec::new() };
         let block = out.distribution.block_or_empty(&out.shape, rank);
-        let made = |member: usize| made[group.ranks()[member]].clone();
-        collective::listed(&sums[group.me()], group.me(), made, |part| Some(tile(&block, replicas, part)))
+        let computed = |member: usize| computed[group.ranks()[member]].clone();
+        collective::listed(&sums[group.me()], group.me(), computed, |part| Some(tile(&block, replicas, part)))
     };
-    (0..made.len()).map(meets).collect()
+    (0..computed.len()).map(summands_of).collect()
 }
 
 /// The tile of a block that corresponds to [`View::tile`] of its buffer.

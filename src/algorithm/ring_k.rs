@@ -147,7 +147,7 @@ impl Generator for RingK {
             contracted.multiply_adds * share * blocks,
             with_out * blocks + without + 2.0 * c * blocks,
         );
-        let compute = whole + cost.again((ranks - 1.0) * without + ranks * (pieces - 1.0) * shared);
+        let compute = whole + cost.extra_passes((ranks - 1.0) * without + ranks * (pieces - 1.0) * shared);
         cost.ring(compute, c * block, pieces, 2.0 * compute / (ranks * pieces))
     }
 
@@ -296,7 +296,7 @@ impl Ring<'_> {
         if is_empty(&largest) {
             return;
         }
-        let places = self.places(builder, free, &largest);
+        let two_slots = self.two_slots(builder, free, &largest);
         let (next, previous) = self.neighbours();
         let last = self.ranks - 1;
         let at = |step: usize| {
@@ -304,8 +304,8 @@ impl Ring<'_> {
             let view = if step == last && !self.contraction.onto {
                 self.own(&piece)
             } else {
-                let bounds = places[step % 2].bounds.iter().zip(&piece).map(|(p, b)| p.start..p.start + b.len());
-                View { buffer: places[step % 2].buffer, bounds: bounds.collect() }
+                let bounds = two_slots[step % 2].bounds.iter().zip(&piece).map(|(p, b)| p.start..p.start + b.len());
+                View { buffer: two_slots[step % 2].buffer, bounds: bounds.collect() }
             };
             (piece, view)
         };
@@ -320,7 +320,7 @@ impl Ring<'_> {
     }
 
     /// Two buffers for boxes as large as `largest`. They are in the free slot if it can store both.
-    fn places(&self, builder: &mut Builder, free: Option<BufferId>, largest: &Bounds) -> [View; 2] {
+    fn two_slots(&self, builder: &mut Builder, free: Option<BufferId>, largest: &Bounds) -> [View; 2] {
         let dim = self.tensor().dim(self.split);
         let rows = largest[dim].len();
         let free = free.filter(|_| 2 * rows <= self.height);

@@ -100,7 +100,7 @@ impl Generator for RingMn {
         // The last block is contracted in pieces. Depending on the dimension that pieces cut, each piece packs the
         // whole stationary operand again, or adds no work, or packs only its own part but may need another pass over
         // out.
-        let again = match along {
+        let last_block_elements = match along {
             _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
             _ if out.contains(&along) => 0.0,
             _ => (pieces - (depth / DEEP_ROUND_INDICES).ceil()).max(0.0) * c * share * block,
@@ -111,8 +111,8 @@ impl Generator for RingMn {
             contracted.multiply_adds * share * blocks,
             stays * share + (travels + c * share) * blocks,
         );
-        let last = whole / ranks + cost.again((ranks - 1.0) / ranks * stays * share + again);
-        let compute = whole + cost.again((ranks - 1.0) * stays * share + again);
+        let last = whole / ranks + cost.extra_passes((ranks - 1.0) / ranks * stays * share + last_block_elements);
+        let compute = whole + cost.extra_passes((ranks - 1.0) * stays * share + last_block_elements);
         cost.ring(compute, travels * block, pieces, last / pieces)
     }
 

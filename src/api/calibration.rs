@@ -26,7 +26,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::dist_tensor::refused;
+use super::dist_tensor::allocation_error;
 use super::{DistTensor, Error, Problem, Program, Result, World, cache, host};
 use crate::distribution::{Axis, Cut, Distribution, Owners, Role};
 use crate::machine::{Link, Machine};
@@ -97,7 +97,7 @@ impl World {
         const BYTES_PER_RANK: usize =
             3 * COPIED_ELEMENTS * size_of::<f32>() + 3 * LARGE_SIDES[2] * LARGE_SIDES[2] * size_of::<f32>();
         let ranks = self.local_ranks();
-        probe(ranks.len() * BYTES_PER_RANK).map_err(|cause| refused(ranks.start, cause))
+        probe(ranks.len() * BYTES_PER_RANK).map_err(|cause| allocation_error(ranks.start, cause))
     }
 
     /// Returns the text of rank 0. Collective.
@@ -188,10 +188,10 @@ impl World {
         }
         // Small products may take less time than the start of a run, so their rates are uncertain. The rate of a small
         // cube is limited to that of the next larger cube.
-        let mut most = large[0];
+        let mut max_rate = large[0];
         for rate in small.iter_mut().rev() {
-            most = most.min(*rate / solo_speedup);
-            *rate = most;
+            max_rate = max_rate.min(*rate / solo_speedup);
+            *rate = max_rate;
         }
         let sides = SMALL_SIDES.into_iter().chain(LARGE_SIDES).map(|side| side as f64);
         Ok((sides.zip(small.into_iter().chain(large)).map(|(side, rate)| [side, rate]).collect(), solo_speedup))
@@ -199,7 +199,7 @@ impl World {
 
     /// Seconds of a cube on rank 0 while all other ranks wait. Collective.
     fn solo_seconds(&self, side: usize, workers: usize, runs: usize) -> Result<f64> {
-        let mine = if self.is_root() { by_itself(side, workers, runs) } else { Ok(0.0) };
+        let mine = if self.is_root() { one_rank_seconds(side, workers, runs) } else { Ok(0.0) };
         let answer = self.of_root(&mine.map_or_else(|error| error.to_string(), |seconds| seconds.to_string()))?;
         let seconds: f64 = answer.parse().map_err(|_| Error::Usage(answer))?;
         Ok(seconds.max(1e-9))
@@ -240,7 +240,7 @@ impl World {
             self.products(machine, [SIDE; 3], AlgorithmName::Local)?,
             self.products(machine, [SIDE; 3], AlgorithmName::BatchParallel)?,
         ];
-        let [startup_seconds, by_one, by_all] = self.typical(&plans)?;
+        let [startup_seconds, by_one, by_all] = self.median_seconds(&plans)?;
         // The time that sharing saves is added to the overhead, because the cost model already subtracts it.
         let cube = 2.0 * (SIDE as f64).powi(3) / (machine.rate(SIDE as f64) * machine.workers as f64);
         let saved = (self.ranks() as f64 / machine.solo_speedup - 1.0) * cube;
@@ -334,7 +334,7 @@ impl World {
 
     /// The median seconds of each plan. The plans run alternately, so temporary load slows down only some runs of each
     /// plan. Collective.
-    fn typical<const N: usize>(&self, plans: &[Plan; N]) -> Result<[f64; N]> {
+    fn median_seconds<const N: usize>(&self, plans: &[Plan; N]) -> Result<[f64; N]> {
         const RUNS: usize = 21;
         const ROUNDS: usize = 5;
         let mut all = [(); N].map(|()| Vec::with_capacity(RUNS * ROUNDS));
@@ -347,8 +347,8 @@ impl World {
             }
         }
         let mut medians = [0.0; N];
-        for (seconds, typical) in all.into_iter().zip(&mut medians) {
-            *typical = self.agreed(median(seconds))?;
+        for (seconds, median_seconds) in all.into_iter().zip(&mut medians) {
+            *median_seconds = self.agreed(median(seconds))?;
         }
         Ok(medians)
     }
@@ -416,7 +416,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// The seconds of a product of cubes on a world of one rank, minus the seconds of a run with almost no work.
-fn by_itself(side: usize, workers: usize, runs: usize) -> Result<f64> {
+fn one_rank_seconds(side: usize, workers: usize, runs: usize) -> Result<f64> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
     let pool = pool.map_err(|error| Error::Usage(format!("no threads to measure with: {error}")))?;
     pool.install(|| {

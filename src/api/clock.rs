@@ -88,9 +88,9 @@ impl Clock {
 /// Estimates the nanoseconds by which the other clock is ahead. Also returns a bound on the error.
 fn estimate(here: &[Round], there: &[Round]) -> (i64, i64) {
     let rounds = || here.iter().zip(there);
-    let least = rounds().map(|(here, there)| there[0] - here[1]).max().unwrap_or(0);
-    let most = rounds().map(|(here, there)| there[1] - here[0]).min().unwrap_or(0);
-    (least + (most - least) / 2, (most - least).abs() / 2)
+    let lower = rounds().map(|(here, there)| there[0] - here[1]).max().unwrap_or(0);
+    let upper = rounds().map(|(here, there)| there[1] - here[0]).min().unwrap_or(0);
+    (lower + (upper - lower) / 2, (upper - lower).abs() / 2)
 }
 
 #[cfg(test)]

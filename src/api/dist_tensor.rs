@@ -73,7 +73,7 @@ impl<T: Element> DistTensor<T> {
         let first = world.local_ranks().start;
         let block = |rank| {
             let region = distribution.block(shape, rank)?;
-            let values = Array::zeros(region.extents()).map_err(|cause| refused(rank, cause));
+            let values = Array::zeros(region.extents()).map_err(|cause| allocation_error(rank, cause));
             let touched = values.map(|mut values| {
                 world.shared().by_workers(rank - first, || touch(values.as_mut_slice()));
                 Block { rank, region, values }
@@ -215,7 +215,7 @@ impl<T: Element> DistTensor<T> {
 }
 
 /// The error for an allocation that failed on a rank of this process.
-pub(super) fn refused(rank: usize, cause: OutOfMemory) -> Error {
+pub(super) fn allocation_error(rank: usize, cause: OutOfMemory) -> Error {
     Error::Memory { rank: Rank::here(rank), cause }
 }
 
@@ -255,7 +255,7 @@ pub(super) fn fill_box<T: Element>(
     if let Some(dense) = part.as_slice_mut() {
         return fill(dense);
     }
-    let mut values = zero_array(part.shape()).map_err(|cause| refused(rank, cause))?;
+    let mut values = zero_array(part.shape()).map_err(|cause| allocation_error(rank, cause))?;
     // A fresh array is dense and row-major.
     fill(values.as_slice_mut().unwrap_or_default())?;
     part.assign(&values);

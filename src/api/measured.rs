@@ -18,7 +18,7 @@ use crate::timeline::{Activity, Span, Timeline};
 
 /// The measurements of one rank in one slice.
 #[derive(Debug, Clone, Serialize, serde::Deserialize)]
-struct Ran {
+struct RankMeasurement {
     /// Start time on the process's clock, in nanoseconds.
     started: i64,
     /// Duration in nanoseconds.
@@ -39,12 +39,13 @@ impl<T: Element> Program<T> {
     /// # Errors
     /// Fails if MPI fails.
     pub fn measured(&self) -> Result<Vec<Measured>> {
-        let ran = self.measuring();
-        let values = ran.plan.values.len();
+        let measured = self.measuring();
+        let values = measured.plan.values.len();
         let hosts = self.world.hosts()?;
         let here = host::name();
-        let local = ran.ranks.iter().zip(ran.record.metrics()).zip(ran.record.busy(&ran.ranks)).enumerate();
-        let local = local.zip(ran.record.node_seconds()).zip(&ran.bound_bytes);
+        let local =
+            measured.ranks.iter().zip(measured.record.metrics()).zip(measured.record.busy(&measured.ranks)).enumerate();
+        let local = local.zip(measured.record.node_seconds()).zip(&measured.bound_bytes);
         let local = local.map(|(((at, ((program, metrics), busy)), node_seconds), &bound)| {
             let schedule = program.schedule();
             let from = |near: bool| metrics.received_from(schedule, |peer| (hosts[peer] == here) == near);
@@ -91,34 +92,35 @@ impl<T: Element> Program<T> {
     /// # Errors
     /// Fails if MPI fails.
     pub fn timeline(&self) -> Result<Option<Timeline>> {
-        let ran = self.measuring();
+        let measured = self.measuring();
         let clock = Clock::read();
-        let slices = ran.record.slices().iter().map(|ranks| {
-            let ranks = ranks.iter().zip(&ran.ranks).map(|(metrics, program)| Ran {
+        let slices = measured.record.slices().iter().map(|ranks| {
+            let ranks = ranks.iter().zip(&measured.ranks).map(|(metrics, program)| RankMeasurement {
                 started: clock.at(metrics.started),
                 took: (metrics.seconds * 1e9) as i64,
-                spans: spans(&ran.plan, program.schedule(), metrics),
+                spans: spans(&measured.plan, program.schedule(), metrics),
             });
             ranks.collect()
         });
-        let mine: (String, Vec<Vec<Ran>>) = (host::name(), slices.collect());
-        let (hosts, all): (Vec<String>, Vec<Vec<Vec<Ran>>>) = self.world.gather(&mine)?.into_iter().unzip();
+        let mine: (String, Vec<Vec<RankMeasurement>>) = (host::name(), slices.collect());
+        let (hosts, all): (Vec<String>, Vec<Vec<Vec<RankMeasurement>>>) = self.world.gather(&mine)?.into_iter().unzip();
         let (ahead, error) = clock.ahead(&self.world, &hosts)?;
         // A process whose ranks have more tasks records fewer slices.
         let shown = all.iter().map(Vec::len).min().unwrap_or(0);
         if shown == 0 {
             return Ok(None);
         }
-        let ranks = |process: &[Vec<Ran>]| process.first().map_or(0, Vec::len);
+        let ranks = |process: &[Vec<RankMeasurement>]| process.first().map_or(0, Vec::len);
         let hosts = hosts.into_iter().zip(&all).flat_map(|(host, slices)| repeat_n(host, ranks(slices))).collect();
-        let mut slices: Vec<Vec<Ran>> = vec![Vec::new(); shown];
+        let mut slices: Vec<Vec<RankMeasurement>> = vec![Vec::new(); shown];
         for (process, ahead) in all.into_iter().zip(ahead) {
             for (slice, ranks) in slices.iter_mut().zip(process) {
-                slice.extend(ranks.into_iter().map(|ran| Ran { started: ran.started - ahead, ..ran }));
+                slice.extend(ranks.into_iter().map(|rank| RankMeasurement { started: rank.started - ahead, ..rank }));
             }
         }
-        let branches = ran.ranks.iter().map(|program| program.schedule().max_branches()).max().unwrap_or(1);
-        let threads = if ran.plan.ranks() > 1 { ran.plan.machine.workers } else { rayon::current_num_threads() };
+        let branches = measured.ranks.iter().map(|program| program.schedule().max_branches()).max().unwrap_or(1);
+        let threads =
+            if measured.plan.ranks() > 1 { measured.plan.machine.workers } else { rayon::current_num_threads() };
         let (seconds, spans) = joined(slices);
         Ok(Some(Timeline {
             seconds,
@@ -127,14 +129,14 @@ impl<T: Element> Program<T> {
             slices: shown,
             clock_error: error as f64 / 1e9,
             spans,
-            ..ran.plan.blank_timeline()
+            ..measured.plan.blank_timeline()
         }))
     }
 }
 
 /// The tasks that a rank ran in one slice, in order of their starts.
 fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
-    let ran = schedule.tasks.iter().zip(&metrics.tasks).enumerate().filter(|(_, (_, metric))| metric.ran());
+    let executed = schedule.tasks.iter().zip(&metrics.tasks).enumerate().filter(|(_, (_, metric))| metric.ran());
     let span = |(id, (task, metric)): (usize, (&Task, &TaskMetric))| Span {
         rank: schedule.rank,
         activity: Activity::of(&task.action),
@@ -146,7 +148,7 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
         bytes: metric.bytes,
         predicted: plan.task_seconds(schedule, id),
     };
-    let mut spans: Vec<Span> = ran.map(span).collect();
+    let mut spans: Vec<Span> = executed.map(span).collect();
     // In the schedule, the tasks of a section are in order of branches and not of starts.
     spans.sort_by(|a, b| a.start.total_cmp(&b.start));
     spans
@@ -154,20 +156,20 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
 
 /// Joins slices without gaps. Times are relative to the earliest start of any rank. Returns the total seconds, and all
 /// spans in order of ranks.
-fn joined(slices: Vec<Vec<Ran>>) -> (f64, Vec<Span>) {
+fn joined(slices: Vec<Vec<RankMeasurement>>) -> (f64, Vec<Span>) {
     let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];
     // `left_out` is the time before the first slice and between slices; `over` is the end of the last slice; both in
     // nanoseconds.
     let (mut left_out, mut over) = (0, 0);
     for ranks in slices {
-        let begins = ranks.iter().map(|ran| ran.started).min().unwrap_or(over);
+        let begins = ranks.iter().map(|rank| rank.started).min().unwrap_or(over);
         left_out += (begins - over).max(0);
-        over = ranks.iter().map(|ran| ran.started + ran.took).max().unwrap_or(over).max(over);
-        for (ran, spans) in ranks.into_iter().zip(&mut spans) {
-            let from = seconds(ran.started - left_out);
+        over = ranks.iter().map(|rank| rank.started + rank.took).max().unwrap_or(over).max(over);
+        for (rank, spans) in ranks.into_iter().zip(&mut spans) {
+            let from = seconds(rank.started - left_out);
             let shifted = |span: Span| Span { start: span.start + from, end: span.end + from, ..span };
-            spans.extend(ran.spans.into_iter().map(shifted));
+            spans.extend(rank.spans.into_iter().map(shifted));
         }
     }
     (seconds(over - left_out), spans.concat())
@@ -190,7 +192,7 @@ mod tests {
             bytes: 0,
             predicted: 1.0,
         };
-        let ran = |rank: usize, started: i64, took: i64| Ran {
+        let measurement = |rank: usize, started: i64, took: i64| RankMeasurement {
             started: started * 1_000_000_000,
             took: took * 1_000_000_000,
             spans: vec![span(rank, 0.5)],
@@ -198,9 +200,9 @@ mod tests {
         // The second slice begins before the first slice has ended on all ranks. The third slice begins long after the
         // second.
         let slices = vec![
-            vec![ran(0, 100, 2), ran(1, 101, 3)],
-            vec![ran(0, 102, 4), ran(1, 104, 2)],
-            vec![ran(0, 9000, 2), ran(1, 9000, 2)],
+            vec![measurement(0, 100, 2), measurement(1, 101, 3)],
+            vec![measurement(0, 102, 4), measurement(1, 104, 2)],
+            vec![measurement(0, 9000, 2), measurement(1, 9000, 2)],
         ];
         let (seconds, spans) = joined(slices);
         let starts: Vec<(usize, f64)> = spans.iter().map(|span| (span.rank, span.start)).collect();

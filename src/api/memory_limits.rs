@@ -34,8 +34,8 @@ pub fn of_process() -> Option<(u64, &'static str)> {
             (Resource::Data, "VmData:", "the limit of its data (ulimit -d)"),
         ];
         let left = limits.into_iter().filter_map(|(resource, used, name)| {
-            let most = getrlimit(resource).current?;
-            Some((most.saturating_sub(kilobytes(&status, used).unwrap_or(0)), name))
+            let limit = getrlimit(resource).current?;
+            Some((limit.saturating_sub(kilobytes(&status, used).unwrap_or(0)), name))
         });
         left.min()
     }
@@ -79,7 +79,7 @@ fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
 /// Bytes that a group can still allocate. Cached file pages count as free, because the system drops them before an
 /// allocation fails.
 fn left(folder: &Path, version: Version) -> Option<u64> {
-    let (most, used, cached) = match version {
+    let (limit, used, cached) = match version {
         Version::Two => ("memory.max", "memory.current", ["inactive_file", "active_file"]),
         Version::One => {
             ("memory.limit_in_bytes", "memory.usage_in_bytes", ["total_inactive_file", "total_active_file"])
@@ -92,7 +92,7 @@ fn left(folder: &Path, version: Version) -> Option<u64> {
         line.and_then(|number| number.trim().parse::<u64>().ok()).unwrap_or(0)
     };
     let used = number(used)?.saturating_sub(cached.iter().map(pages).sum());
-    Some(number(most)?.saturating_sub(used))
+    Some(number(limit)?.saturating_sub(used))
 }
 
 #[cfg(test)]

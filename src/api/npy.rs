@@ -10,8 +10,8 @@ use std::path::Path;
 
 use num_complex::Complex;
 
-use super::dist_tensor::{fill_box, part, refused};
-use super::output::{Begun, Writers};
+use super::dist_tensor::{allocation_error, fill_box, part};
+use super::output::{PreparedOutput, Writers};
 use super::{DistTensor, Error, Result, World};
 use crate::distribution::{Bounds, Distribution};
 use crate::dtype::Dtype;
@@ -65,7 +65,7 @@ impl<T: Element> DistTensor<T> {
     fn read(&mut self, rank: usize, path: &Path, header: &NpyHeader, corner: &[usize]) -> Result<()> {
         for (region, mut block) in self.blocks_mut() {
             for (bounds, stored) in region.stored_boxes() {
-                let bounds = beyond(&bounds, corner);
+                let bounds = shifted_by(&bounds, corner);
                 fill_box(rank, block.view_mut(), &stored, |values| match header.dtype {
                     same if same == T::DTYPE => Ok(npy::read_block(path, header, &bounds, bytes_of_mut(values))?),
                     Dtype::Float32 => read_as::<f32, T>(rank, path, header, &bounds, values),
@@ -100,7 +100,7 @@ impl<T: Element> DistTensor<T> {
 pub struct NpyOutput {
     // Dropped in this order: first the file is removed, then its name is removed from the list of files to remove.
     pending: PendingFile,
-    begun: Begun,
+    prepared: PreparedOutput,
     world: World,
 }
 
@@ -111,17 +111,17 @@ impl NpyOutput {
     /// Fails if rank 0 cannot create the file, or if another rank cannot open it. No file is then left behind.
     pub fn create(world: &World, path: impl AsRef<Path>, dtype: Dtype, shape: &[usize]) -> Result<NpyOutput> {
         let path = path.as_ref();
-        let begun = Begun::new(world, path, Writers::All)?;
+        let prepared = PreparedOutput::new(world, path, Writers::All)?;
         let failed = |cause| Error::output(world.local_ranks().start, cause);
         // Rank 0 creates the file, then the others open it.
         let created = match world.is_root() {
-            true => PendingFile::create(path, begun.tag(), dtype, shape).map(Some),
+            true => PendingFile::create(path, prepared.tag(), dtype, shape).map(Some),
             false => Ok(None),
         };
         let created = world.agree(created.map_err(failed))?;
-        let pending = created.map_or_else(|| PendingFile::open(path, begun.tag()), Ok);
+        let pending = created.map_or_else(|| PendingFile::open(path, prepared.tag()), Ok);
         let pending = world.agree(pending.map_err(failed))?;
-        Ok(NpyOutput { pending, begun, world: world.clone() })
+        Ok(NpyOutput { pending, prepared, world: world.clone() })
     }
 
     /// Writes a tensor to the box of the array that begins at index `corner`. If blocks are replicated, the first
@@ -144,7 +144,7 @@ impl NpyOutput {
         });
         let rank = world.local_ranks().start;
         let written = boxes.try_for_each(|(bounds, values)| {
-            let bounds = beyond(&bounds, corner);
+            let bounds = shifted_by(&bounds, corner);
             let write = |elements: &[T]| {
                 let write = if single_process { PendingFile::write_block_alone } else { PendingFile::write_block };
                 write(&self.pending, &bounds, bytes_of(elements)).map_err(|cause| Error::output(rank, cause))
@@ -152,7 +152,7 @@ impl NpyOutput {
             match values.as_slice() {
                 Some(dense) => write(dense),
                 None => {
-                    let copy = copy_of(&values).map_err(|cause| refused(rank, cause))?;
+                    let copy = copy_of(&values).map_err(|cause| allocation_error(rank, cause))?;
                     // A copy is dense and row-major.
                     write(copy.as_slice().unwrap_or_default())
                 }
@@ -166,7 +166,7 @@ impl NpyOutput {
     /// # Errors
     /// Fails if the data of some rank cannot be stored, or if renaming fails. No file is then left behind.
     pub fn commit(self) -> Result<()> {
-        let NpyOutput { pending, begun: _begun, world } = self;
+        let NpyOutput { pending, prepared: _prepared, world } = self;
         let failed = |cause| Error::output(world.local_ranks().start, cause);
         world.agree(pending.flush().map_err(failed))?;
         let committed = if world.is_root() { pending.commit() } else { Ok(()) };
@@ -185,7 +185,7 @@ fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
 
 /// The position of a tensor's box in an array that contains the tensor at `corner`. Indices saturate on overflow, and
 /// then exceed every array.
-fn beyond(bounds: &Bounds, corner: &[usize]) -> Bounds {
+fn shifted_by(bounds: &Bounds, corner: &[usize]) -> Bounds {
     let moved =
         |(range, &start): (&Range<usize>, &usize)| start.saturating_add(range.start)..start.saturating_add(range.end);
     bounds.iter().zip(corner).map(moved).collect()
@@ -199,7 +199,7 @@ fn read_as<S: Element, T: Element>(
     bounds: &Bounds,
     into: &mut [T],
 ) -> Result<()> {
-    let mut read = zeros::<S>(into.len()).map_err(|cause| refused(rank, cause))?;
+    let mut read = zeros::<S>(into.len()).map_err(|cause| allocation_error(rank, cause))?;
     npy::read_block(path, header, bounds, bytes_of_mut(&mut read))?;
     for (to, from) in into.iter_mut().zip(read) {
         let value = from.to_c64();

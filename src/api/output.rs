@@ -10,7 +10,7 @@ use super::{Error, Result, World};
 use crate::io::output::{Announced, Temporary, examine, new_tag, remove_leftovers, write_whole};
 
 /// An output that can be written. If a rank ends early while this value is alive, the rank removes the temporary file.
-pub(super) struct Begun {
+pub(super) struct PreparedOutput {
     tag: String,
     _announced: Option<Announced>,
 }
@@ -24,13 +24,13 @@ pub(super) enum Writers {
     Root,
 }
 
-impl Begun {
+impl PreparedOutput {
     /// Checks on all writing ranks that the output can be written, agrees on the tag in the temporary file's name, and
     /// removes leftovers of killed runs. Rank 0 may create the file afterwards. Collective.
     ///
     /// # Errors
     /// Fails if some rank cannot write the output.
-    pub(super) fn new(world: &World, path: &Path, writers: Writers) -> Result<Begun> {
+    pub(super) fn new(world: &World, path: &Path, writers: Writers) -> Result<PreparedOutput> {
         let writes = writers == Writers::All || world.is_root();
         world.agree(if writes { examine(path).map(drop).map_err(Error::from) } else { Ok(()) })?;
         if world.is_root() {
@@ -43,7 +43,7 @@ impl Begun {
             Err(error) if writes => Err(Error::from(error)),
             announced => Ok(announced.ok()),
         })?;
-        Ok(Begun { _announced: announced, tag })
+        Ok(PreparedOutput { _announced: announced, tag })
     }
 
     /// The tag that rank 0 chose, the same on all ranks.
@@ -68,8 +68,8 @@ impl World {
     /// Fails if the file cannot be written. No partial file is left behind.
     pub fn write_text(&self, path: impl AsRef<Path>, text: &str) -> Result<()> {
         let path = path.as_ref();
-        let begun = Begun::new(self, path, Writers::Root)?;
-        let written = if self.is_root() { write_whole(path, begun.tag(), text.as_bytes()) } else { Ok(()) };
+        let prepared = PreparedOutput::new(self, path, Writers::Root)?;
+        let written = if self.is_root() { write_whole(path, prepared.tag(), text.as_bytes()) } else { Ok(()) };
         self.agree(written.map_err(Error::from))
     }
 }

@@ -119,21 +119,21 @@ mod tests {
     const HUGE: usize = usize::MAX;
 
     fn expressions() -> Vec<(&'static str, Vec<Vec<usize>>)> {
-        let (rows, cube, most) = (1 << 40, 1 << 29, 1 << 58);
+        let (rows, cube, large) = (1 << 40, 1 << 29, 1 << 58);
         vec![
             // The result has 2^80 elements.
             ("mk,kn->mn", vec![vec![rows, 2], vec![2, rows]]),
             // Every tensor can be addressed, but the contraction has 2^87 multiply-adds.
             ("mk,kn->mn", vec![vec![cube, cube]; 2]),
-            ("mk,kn->mn", vec![vec![most, 1], vec![1, 1]]),
-            ("mk,kn->mn", vec![vec![1, most], vec![most, 1]]),
+            ("mk,kn->mn", vec![vec![large, 1], vec![1, 1]]),
+            ("mk,kn->mn", vec![vec![1, large], vec![large, 1]]),
             ("mk,kn->mn", vec![vec![HUGE, 0], vec![0, HUGE]]),
-            ("bmk,bkn->bmn", vec![vec![most, 1, 1]; 2]),
+            ("bmk,bkn->bmn", vec![vec![large, 1, 1]; 2]),
             ("i,i->", vec![vec![HUGE]; 2]),
-            ("i,i->", vec![vec![most]; 2]),
+            ("i,i->", vec![vec![large]; 2]),
             ("i,j->ij", vec![vec![HUGE]; 2]),
             ("ii->", vec![vec![HUGE, HUGE]]),
-            ("i->", vec![vec![most]]),
+            ("i->", vec![vec![large]]),
             ("ij->ji", vec![vec![cube, cube]]),
             ("ij,jk,kl,lm->im", vec![vec![HUGE, HUGE]; 4]),
             ("ij,jk,kl,lm->im", vec![vec![0, HUGE], vec![HUGE, 0], vec![0, HUGE], vec![HUGE, 0]]),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 
 use super::crew::room_for_threads;
-use super::dist_tensor::{part, refused};
+use super::dist_tensor::{allocation_error, part};
 use super::launch::{Slots, launch};
 use super::record::Record;
 use super::validate::{Tensor, expect_distribution, expect_fit, expect_memory, expect_shape};
@@ -60,15 +60,15 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 pub struct Program<T: Element> {
     pub(super) world: World,
     pub(super) plan: Plan,
-    contractor: ResolvedKernel,
+    kernel: ResolvedKernel,
     pub(super) ranks: Vec<RankProgram>,
     pub(super) record: Record,
     /// Bytes of the user's blocks in the last run, for each local rank.
     pub(super) bound_bytes: Vec<u64>,
     /// The program of the same plan that adds to the values of an existing output; compiled when first needed.
-    onto: Option<Box<Program<T>>>,
-    /// Whether `onto` made the last run, and so has its measurements.
-    ran_onto: bool,
+    accumulating: Option<Box<Program<T>>>,
+    /// Whether `accumulating` made the last run, and so has its measurements.
+    ran_accumulating: bool,
     /// Whether the last run succeeded, so the next run may reuse values that depend on constant operands only.
     holds: bool,
     /// The program that gathers the result on every rank; compiled when first needed.
@@ -109,7 +109,7 @@ impl<T: Element> Program<T> {
         if let Some(other) = all.iter().position(|theirs| *theirs != all[0]) {
             return Err(Error::Usage(format!("rank {other} has another plan than rank 0")));
         }
-        let contractor = world.agree(ResolvedKernel::resolve(plan.kernel, plan.dtype).map_err(Error::from))?;
+        let kernel = world.agree(ResolvedKernel::resolve(plan.kernel, plan.dtype).map_err(Error::from))?;
         // A rank without peers computes in the caller's pool.
         let threads = if plan.ranks() > 1 { plan.machine.workers } else { rayon::current_num_threads() };
         let spec = plan.spec();
@@ -119,10 +119,10 @@ impl<T: Element> Program<T> {
         let compiled = world.local_ranks().map(|rank| -> Result<RankProgram> {
             let verified = verify::own(plan.schedule(rank), &spec)?;
             if world.shared().options.injection == Some(Injection { rank, fault: Fault::Allocation, run: 0 }) {
-                return Err(refused(rank, OutOfMemory { bytes: verified.schedule().arena_bytes }));
+                return Err(allocation_error(rank, OutOfMemory { bytes: verified.schedule().arena_bytes }));
             }
-            let compiled = RankProgram::compile(verified, &spec, plan.dtype, contractor, threads);
-            compiled.map_err(|cause| refused(rank, cause))
+            let compiled = RankProgram::compile(verified, &spec, plan.dtype, kernel, threads);
+            compiled.map_err(|cause| allocation_error(rank, cause))
         });
         let ranks = world.agree(compiled.collect::<Result<Vec<_>>>())?;
         if plan.ranks() > 1 {
@@ -134,12 +134,12 @@ impl<T: Element> Program<T> {
         Ok(Program {
             world: world.clone(),
             plan: plan.clone(),
-            contractor,
+            kernel,
             ranks,
             record: Record::default(),
             bound_bytes: Vec::new(),
-            onto: None,
-            ran_onto: false,
+            accumulating: None,
+            ran_accumulating: false,
             holds: false,
             gather: None,
             element: PhantomData,
@@ -159,7 +159,7 @@ impl<T: Element> Program<T> {
     /// The name of the kernels that contract in this process. After a run, these are the kernels of the last run.
     pub fn kernel(&self) -> &'static str {
         let families = || self.measuring().ranks.iter().map(RankProgram::families);
-        self.contractor.name_of(families().any(|[xsmm, _]| xsmm), families().any(|[_, own]| own))
+        self.kernel.name_of(families().any(|[xsmm, _]| xsmm), families().any(|[_, own]| own))
     }
 
     /// Contracts whole operands, which every process must have, and returns the whole result on every process,
@@ -173,7 +173,7 @@ impl<T: Element> Program<T> {
         let shape = self.plan.output_shape();
         self.world.agree(expect_memory::<T>(self.world.local_ranks().start, &shape))?;
         let out = zero_array(&shape);
-        let mut out = self.world.agree(out.map_err(|cause| refused(self.world.local_ranks().start, cause)))?;
+        let mut out = self.world.agree(out.map_err(|cause| allocation_error(self.world.local_ranks().start, cause)))?;
         self.run_into(T::ONE, operands, T::ZERO, &mut out)?;
         Ok(out)
     }
@@ -189,9 +189,9 @@ impl<T: Element> Program<T> {
     /// # Errors
     /// Fails in the cases of [`Program::run`], and if `out` has the wrong shape.
     pub fn run_into(&mut self, alpha: T, operands: &[&dyn Operand<T>], beta: T, out: &mut dyn Output<T>) -> Result<()> {
-        self.ran_onto = beta != T::ZERO && !self.plan.accumulate;
-        if self.ran_onto {
-            return self.onto()?.run_into(alpha, operands, beta, out);
+        self.ran_accumulating = beta != T::ZERO && !self.plan.accumulate;
+        if self.ran_accumulating {
+            return self.accumulating()?.run_into(alpha, operands, beta, out);
         }
         let views: Vec<ArrayViewD<T>> = operands.iter().map(|operand| operand.view_dyn()).collect();
         let mut out = out.view_dyn_mut();
@@ -238,9 +238,9 @@ impl<T: Element> Program<T> {
     /// several ranks is run inside a rayon worker; [`Error::Run`] if the run fails. Under MPI, a failed run does not
     /// return but ends all processes.
     pub fn run_dist(&mut self, alpha: T, operands: &[&DistTensor<T>], beta: T, out: &mut DistTensor<T>) -> Result<()> {
-        self.ran_onto = beta != T::ZERO && !self.plan.accumulate;
-        if self.ran_onto {
-            return self.onto()?.run_dist(alpha, operands, beta, out);
+        self.ran_accumulating = beta != T::ZERO && !self.plan.accumulate;
+        if self.ran_accumulating {
+            return self.accumulating()?.run_dist(alpha, operands, beta, out);
         }
         self.run_blocks(self.all_slices(), alpha, operands, beta, out)
     }
@@ -283,9 +283,9 @@ impl<T: Element> Program<T> {
         beta: T,
         out: &mut DistTensor<T>,
     ) -> Result<()> {
-        self.ran_onto = beta != T::ZERO && !self.plan.accumulate;
-        if self.ran_onto {
-            return self.onto()?.run_part(part, alpha, operands, beta, out);
+        self.ran_accumulating = beta != T::ZERO && !self.plan.accumulate;
+        if self.ran_accumulating {
+            return self.accumulating()?.run_part(part, alpha, operands, beta, out);
         }
         let parts = self.plan.part_count();
         if part >= parts {
@@ -332,23 +332,23 @@ impl<T: Element> Program<T> {
     /// suffices.
     pub fn renew(&mut self) {
         self.holds = false;
-        if let Some(onto) = &mut self.onto {
-            onto.renew();
+        if let Some(accumulating) = &mut self.accumulating {
+            accumulating.renew();
         }
     }
 
     /// The program that made the last run.
     pub(super) fn measuring(&self) -> &Program<T> {
-        self.onto.as_deref().filter(|_| self.ran_onto).unwrap_or(self)
+        self.accumulating.as_deref().filter(|_| self.ran_accumulating).unwrap_or(self)
     }
 
     /// The program for a nonzero beta. Compiles it if needed.
-    fn onto(&mut self) -> Result<&mut Program<T>> {
-        let onto = match self.onto.take() {
-            Some(onto) => onto,
+    fn accumulating(&mut self) -> Result<&mut Program<T>> {
+        let accumulating = match self.accumulating.take() {
+            Some(accumulating) => accumulating,
             None => Box::new(Program::compile(&self.world, &Plan { accumulate: true, ..self.plan.clone() })?),
         };
-        Ok(self.onto.insert(onto))
+        Ok(self.accumulating.insert(accumulating))
     }
 
     fn check_caller(&self) -> Result<()> {
@@ -397,7 +397,7 @@ impl<T: Element> Program<T> {
         beta: T,
         mut out: ArrayViewMutD<T>,
     ) -> Result<()> {
-        let lying = |value: &Value, whole: Option<ArrayViewD<T>>| {
+        let distribute = |value: &Value, whole: Option<ArrayViewD<T>>| {
             let shape: Vec<usize> = self.plan.whole_dims(value).collect();
             let mut tensor = DistTensor::try_zeros(&self.world, &shape, &value.distribution)?;
             if let Some(whole) = whole {
@@ -406,9 +406,9 @@ impl<T: Element> Program<T> {
             Ok(tensor)
         };
         let given = operands.iter().enumerate();
-        let blocks = given.map(|(index, whole)| lying(self.plan.operand(index), Some(whole.view())));
+        let blocks = given.map(|(index, whole)| distribute(self.plan.operand(index), Some(whole.view())));
         let blocks = blocks.collect::<Result<Vec<_>>>()?;
-        let mut result = lying(self.plan.output(), (beta != T::ZERO).then(|| out.view()))?;
+        let mut result = distribute(self.plan.output(), (beta != T::ZERO).then(|| out.view()))?;
         self.run_dist(alpha, &blocks.iter().collect::<Vec<_>>(), beta, &mut result)?;
         if self.world.local_ranks().len() == self.world.ranks() {
             result.copy_to(&mut out);
@@ -431,7 +431,7 @@ impl<T: Element> Program<T> {
             let mut piece = program.slice_of_mut(out.view_mut(), program.plan.output(), slice);
             let replicated = program.plan.output().distribution.replicas() > 1;
             let before = (replicated && beta != T::ZERO).then(|| copy_of(&piece.view()));
-            let before = before.transpose().map_err(|cause| refused(0, cause))?;
+            let before = before.transpose().map_err(|cause| allocation_error(0, cause))?;
             let slots = Slot::borrowed_parts(&mut piece, &boxes);
             replicas.clear();
             for ((&rank, bounds), slot) in holders.iter().zip(&boxes).zip(slots) {
@@ -442,7 +442,7 @@ impl<T: Element> Program<T> {
                         Some(before) => copy_of(&part(before.view(), bounds)),
                         None => zero_array(&extents),
                     };
-                    replicas.push(replica.map_err(|cause| refused(rank, cause))?);
+                    replicas.push(replica.map_err(|cause| allocation_error(rank, cause))?);
                     parts[rank] = replicas.last_mut().map(|replica| Slot::borrowed_mut(&mut replica.view_mut()));
                 }
             }

@@ -3,7 +3,7 @@
 
 use ndarray::{ArrayD, ArrayViewD};
 
-use super::dist_tensor::refused;
+use super::dist_tensor::allocation_error;
 use super::validate::expect_fit;
 use super::{DistTensor, Error, Program, Result, World};
 use crate::distribution::Distribution;
@@ -59,7 +59,7 @@ impl<T: Element> DistTensor<T> {
     pub fn gather(&self, world: &World) -> Result<ArrayD<T>> {
         let everywhere = self.redistribute(world, &Distribution::replicated(world.ranks()))?;
         let rank = world.local_ranks().start;
-        let whole = everywhere.block(rank).map(|block| copy_of(&block).map_err(|cause| refused(rank, cause)));
+        let whole = everywhere.block(rank).map(|block| copy_of(&block).map_err(|cause| allocation_error(rank, cause)));
         world.agree(whole.unwrap_or_else(|| Err(Error::Usage("no rank of the world lives in this process".to_owned()))))
     }
 }

@@ -95,12 +95,12 @@ mod tests {
             Bell::begin(NonNull::new(memory.as_ptr()).unwrap());
             Bell::new(NonNull::new(memory.as_ptr()).unwrap())
         };
-        let (asked, answered) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (requested, answered) = (AtomicU64::new(0), AtomicU64::new(0));
         let started = Instant::now();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for number in 1..=10_000 {
-                    asked.store(number, Ordering::Release);
+                    requested.store(number, Ordering::Release);
                     bell.ring();
                     while answered.load(Ordering::Acquire) < number {
                         std::thread::yield_now();
@@ -108,8 +108,8 @@ mod tests {
                 }
             });
             for number in 1..=10_000 {
-                while asked.load(Ordering::Acquire) < number {
-                    bell.sleep(Duration::from_secs(10), || asked.load(Ordering::Acquire) >= number);
+                while requested.load(Ordering::Acquire) < number {
+                    bell.sleep(Duration::from_secs(10), || requested.load(Ordering::Acquire) >= number);
                 }
                 answered.store(number, Ordering::Release);
             }

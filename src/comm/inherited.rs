@@ -36,7 +36,7 @@ pub extern "C" fn remember() {
         // SAFETY: without a new action, the call only writes the old action. The kernel's form of an action is shorter
         // than `action`, and the last argument is the size of the kernel's signal set. Libraries that replace
         // `sigaction` do not replace this system call.
-        let asked = unsafe {
+        let status = unsafe {
             libc::syscall(
                 libc::SYS_rt_sigaction,
                 signal,
@@ -47,7 +47,7 @@ pub extern "C" fn remember() {
         };
         // The handler is the first word on every architecture except MIPS.
         let handler = action[usize::from(cfg!(any(target_arch = "mips", target_arch = "mips64")))];
-        if asked == 0 && handler == libc::SIG_IGN {
+        if status == 0 && handler == libc::SIG_IGN {
             ignored |= 1 << (signal - 1);
         }
     }

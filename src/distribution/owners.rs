@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// let owners = Owners::Listed(vec![2, 0, 7]);
 /// assert_eq!(owners.rank(&[3], &[2]), 7);
 /// assert_eq!((owners.coordinates(&[3], 7), owners.coordinates(&[3], 1)), (Some(vec![2]), None));
-/// // Every second rank along the second axis, which is the faster one elsewhere.
+/// // The first axis has stride 1 and the second axis has stride 2, so the first axis varies fastest.
 /// let owners = Owners::Strided(vec![1, 2]);
 /// assert_eq!((owners.rank(&[2, 3], &[1, 2]), owners.coordinates(&[2, 3], 4)), (5, Some(vec![0, 2])));
 /// ```

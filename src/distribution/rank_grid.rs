@@ -44,7 +44,7 @@ pub struct Axis {
 ///
 /// ```
 /// # use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};
-/// // Rows dealt out one by one to two pairs of ranks; the ranks of a pair hold the same. Ranks 4 to 7.
+/// // Rows are distributed cyclically over two pairs of ranks; both ranks of a pair have the same rows. Ranks 4 to 7.
 /// let rows = Axis { ranks: 2, role: Role::Cut { dim: 0, how: Cut::Cyclic { block: 1 } } };
 /// let pairs = Distribution::new(vec![rows, Axis { ranks: 2, role: Role::Replicate }]).owned_by(Owners::From(4));
 /// assert_eq!(pairs.block(&[5, 3], 6).unwrap().dims()[0].ranges(), [1..2, 3..4]);
@@ -114,7 +114,7 @@ impl Distribution {
     }
 
     /// As [`Distribution::try_new`], for axes that the engine itself generates. Panics on an error.
-    fn made(axes: Vec<Axis>, owners: Owners) -> Distribution {
+    fn new_or_panic(axes: Vec<Axis>, owners: Owners) -> Distribution {
         Distribution::try_new(axes, owners).unwrap_or_else(|error| panic!("no grid of ranks: {error}"))
     }
 
@@ -123,7 +123,7 @@ impl Distribution {
     /// # Panics
     /// If an axis has no ranks, a cut does not fit the number of ranks, or the number of places overflows.
     pub fn new(axes: Vec<Axis>) -> Distribution {
-        Distribution::made(axes, Owners::default())
+        Distribution::new_or_panic(axes, Owners::default())
     }
 
     /// The same grid with other ranks at its places.
@@ -131,7 +131,7 @@ impl Distribution {
     /// # Panics
     /// If the owners are not one distinct rank per place.
     pub fn owned_by(self, owners: Owners) -> Distribution {
-        Distribution::made(self.axes, owners)
+        Distribution::new_or_panic(self.axes, owners)
     }
 
     /// Checks that a tensor of `dims` dimensions can have this distribution in a run of `ranks` ranks. Cost: O(axes).
@@ -183,7 +183,7 @@ impl Distribution {
     /// ```
     pub fn moved(&self, from: usize, to: usize) -> Distribution {
         match self.owners.moved(&self.extents(), from, to) {
-            Some(owners) => Distribution::made(self.axes.clone(), owners),
+            Some(owners) => Distribution::new_or_panic(self.axes.clone(), owners),
             None => panic!("no ranks are {to} - {from} beside those of the grid"),
         }
     }

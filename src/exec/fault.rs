@@ -79,7 +79,7 @@ pub struct Injection {
 
 impl Fault {
     /// Triggers the fault if it is a fault of the communication thread.
-    pub(super) fn strike(self) {
+    pub(super) fn trigger(self) {
         assert!(self != Fault::Communication, "injected for a test");
         if let Fault::Silence(seconds) = self {
             std::thread::sleep(Duration::from_secs(seconds));

@@ -10,7 +10,7 @@ enum State {
     Waiting,
     Running,
     /// Finished, but an earlier task of the lane is not finished.
-    Over,
+    Ended,
     Complete,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Lanes<'a> {
         let &task = self.order[lane as usize].get(at)?;
         let ready = self.in_flight(lane) < window
             && self.schedule.tasks[task].after.iter().all(|&t| self.states[t] == State::Complete)
-            && (self.overlap || self.turn(lane, task));
+            && (self.overlap || self.conflicting_lanes_are_done(lane, task));
         if !ready {
             return None;
         }
@@ -73,7 +73,7 @@ impl<'a> Lanes<'a> {
 
     /// Whether a task may start without overlap: work waits for all earlier transfers, and a transfer waits for all
     /// earlier work.
-    fn turn(&self, lane: Lane, task: TaskId) -> bool {
+    fn conflicting_lanes_are_done(&self, lane: Lane, task: TaskId) -> bool {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().all(|&other| {
             let next = self.order[other as usize].get(self.completed[other as usize]);
@@ -83,10 +83,10 @@ impl<'a> Lanes<'a> {
 
     /// Marks a task as finished. Finished tasks of its lane become complete, up to the first task that is not finished.
     pub fn finish(&mut self, task: TaskId) {
-        self.states[task] = State::Over;
+        self.states[task] = State::Ended;
         let lane = self.schedule.tasks[task].action.lane() as usize;
         while let Some(&next) = self.order[lane].get(self.completed[lane]) {
-            if self.states[next] != State::Over {
+            if self.states[next] != State::Ended {
                 break;
             }
             self.states[next] = State::Complete;

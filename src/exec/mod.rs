@@ -122,7 +122,7 @@ pub fn run(
         }
         // Transfers in flight may still hold leases of the store, so it cannot be closed yet.
         Err(error) => {
-            program.leave(store);
+            program.keep_open(store);
             Err(error)
         }
     }

@@ -17,7 +17,7 @@ use crate::schedule::{Schedule, TaskId, Work};
 /// The plans of the tasks of one branch of a rank, and the workspace into which they pack operands.
 #[derive(Debug)]
 pub struct Planned {
-    contractor: ResolvedKernel,
+    kernel: ResolvedKernel,
     dtype: Dtype,
     contracts: CachedPlans<LocalContract>,
     unary: CachedPlans<UnaryPlan>,
@@ -40,7 +40,7 @@ struct Entry<P> {
 }
 
 /// Maximum number of earlier plans with which a new plan is compared in order to share equal tables.
-const SHARES_WITH: usize = 256;
+const MAX_SHARING_CANDIDATES: usize = 256;
 
 trait Fits {
     /// Whether a tensor has the layout for which this plan was made.
@@ -102,7 +102,7 @@ impl<P: Fits> CachedPlans<P> {
             return entry;
         }
         let mut plan = make();
-        self.plans[..task].iter().rev().flatten().take(SHARES_WITH).for_each(|kept| plan.share(&kept.plan));
+        self.plans[..task].iter().rev().flatten().take(MAX_SHARING_CANDIDATES).for_each(|kept| plan.share(&kept.plan));
         let entry = Arc::new(Entry { threads, plan });
         // Layouts of user tensors may change in every run, so entries whose plan no task uses any more are removed.
         if self.known.len() > 2 * self.tasks {
@@ -114,31 +114,27 @@ impl<P: Fits> CachedPlans<P> {
 }
 
 /// The name of the kernels that run the contractions of these schedules.
-pub fn kernel_name(
-    contractor: ResolvedKernel,
-    dtype: Dtype,
-    schedules: impl Iterator<Item = Schedule>,
-) -> &'static str {
+pub fn kernel_name(kernel: ResolvedKernel, dtype: Dtype, schedules: impl Iterator<Item = Schedule>) -> &'static str {
     // The names of all other kernels do not depend on the schedules.
-    if !matches!(contractor, ResolvedKernel::Planned { family: KernelFamily::Mixed, .. }) {
-        return contractor.name();
+    if !matches!(kernel, ResolvedKernel::Planned { family: KernelFamily::Mixed, .. }) {
+        return kernel.name();
     }
     let (mut xsmm, mut own) = (false, false);
     for schedule in schedules {
-        let mut planned = Planned::new(contractor, dtype, schedule.tasks.len());
+        let mut planned = Planned::new(kernel, dtype, schedule.tasks.len());
         for branch in 0..schedule.max_branches() {
             planned.plan_branch(&schedule, branch, 1);
         }
         let families = planned.families();
         (xsmm, own) = (xsmm || families[0], own || families[1]);
     }
-    contractor.name_of(xsmm, own)
+    kernel.name_of(xsmm, own)
 }
 
 impl Planned {
-    pub fn new(contractor: ResolvedKernel, dtype: Dtype, tasks: usize) -> Planned {
+    pub fn new(kernel: ResolvedKernel, dtype: Dtype, tasks: usize) -> Planned {
         let (contracts, unary) = (CachedPlans::new(tasks), CachedPlans::new(tasks));
-        Planned { contractor, dtype, contracts, unary, workspace: Workspace::new() }
+        Planned { kernel, dtype, contracts, unary, workspace: Workspace::new() }
     }
 
     /// Plans the tasks of one branch ([`Schedule::branch`]), assuming that operands and output are dense like the other
@@ -166,7 +162,7 @@ impl Planned {
         layouts: &[Layout; 3],
         threads: usize,
     ) -> Option<(&LocalContract, &mut Workspace)> {
-        let ResolvedKernel::Planned { isa, family } = self.contractor else { return None };
+        let ResolvedKernel::Planned { isa, family } = self.kernel else { return None };
         let dtype = self.dtype;
         let [left, right, out] = layouts;
         let make = || plan_contract(left, right, out, dtype, &target(isa, family, threads));
@@ -185,7 +181,7 @@ impl Planned {
     pub fn unary(&mut self, task: TaskId, layouts: &[Layout; 2], threads: usize) -> (&UnaryPlan, Isa) {
         let [input, out] = layouts;
         let bytes = self.dtype.size();
-        let isa = self.contractor.isa();
+        let isa = self.kernel.isa();
         (self.unary.of(task, layouts, threads, || plan_unary(input, out, bytes, threads)), isa)
     }
 }
@@ -198,8 +194,8 @@ mod tests {
 
     #[test]
     fn like_tasks_share_a_plan_and_changed_ones_get_another() {
-        let contractor = ResolvedKernel::Planned { isa: widest(), family: KernelFamily::Own };
-        let mut planned = Planned::new(contractor, Dtype::Float64, 3);
+        let kernel = ResolvedKernel::Planned { isa: widest(), family: KernelFamily::Own };
+        let mut planned = Planned::new(kernel, Dtype::Float64, 3);
         let (m, k, n) = (Label(0), Label(1), Label(2));
         let labels = [[m, k], [k, n], [m, n]];
         let [dense, columns] = [[4isize, 1], [1, 4]];

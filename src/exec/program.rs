@@ -40,14 +40,14 @@ impl RankProgram {
         verified: Verified,
         spec: &Spec,
         dtype: Dtype,
-        contractor: ResolvedKernel,
+        kernel: ResolvedKernel,
         threads: usize,
     ) -> Result<RankProgram, OutOfMemory> {
         let footprint = Arc::new(Footprint::default());
         let arena = Arc::new(Aligned::zeroed(verified.schedule().arena_bytes, &footprint)?);
         let kernels = Kernels::of(dtype);
         let planned = (0..verified.schedule().max_branches()).map(|branch| {
-            let mut planned = Planned::new(contractor, dtype, verified.schedule().tasks.len());
+            let mut planned = Planned::new(kernel, dtype, verified.schedule().tasks.len());
             let elements = planned.plan_branch(verified.schedule(), branch, threads);
             (kernels.reserve)(&mut planned.workspace, elements).map_err(|error| OutOfMemory { bytes: error.bytes })?;
             Ok(Mutex::new(planned))
@@ -128,7 +128,7 @@ impl RankProgram {
     }
 
     /// Keeps the store of a failed run, because transfers may still hold leases of it.
-    pub(super) fn leave(&mut self, store: Arc<Store>) {
+    pub(super) fn keep_open(&mut self, store: Arc<Store>) {
         self.left_behind = Some(store);
     }
 

@@ -83,7 +83,7 @@ impl<'a> Thread<'a> {
             progress |= self.start_transfers()?;
             progress |= self.start_work(finished, scope)?;
             if let Some(fault) = self.program.injected(self.options.injection) {
-                fault.strike();
+                fault.trigger();
             }
             let moved = self.endpoint.poll(&mut self.completions);
             let moved = moved.map_err(|error| RunError::comm(rank, self.waiting(), error))?;

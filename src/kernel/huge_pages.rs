@@ -13,12 +13,12 @@ const HUGE_PAGE: usize = 2 << 20;
 
 /// Requests huge pages for the part of `memory` that consists of complete huge pages. Does nothing if the system has no
 /// huge pages, or provides them without a request.
-pub fn ask_for_huge_pages<T>(memory: &mut [MaybeUninit<T>]) {
+pub fn request_huge_pages<T>(memory: &mut [MaybeUninit<T>]) {
     let start = memory.as_mut_ptr().cast::<u8>();
     let before = start.align_offset(HUGE_PAGE);
     let bytes = size_of_val(memory).saturating_sub(before) / HUGE_PAGE * HUGE_PAGE;
-    if bytes > 0 && system::leaves_it_to_programs() {
-        system::ask(start.wrapping_add(before), bytes);
+    if bytes > 0 && system::requires_request() {
+        system::request(start.wrapping_add(before), bytes);
     }
 }
 
@@ -28,15 +28,15 @@ mod system {
 
     use rustix::mm::{Advice, madvise};
 
-    pub fn leaves_it_to_programs() -> bool {
-        static LEAVES: OnceLock<bool> = OnceLock::new();
-        *LEAVES.get_or_init(|| {
+    pub fn requires_request() -> bool {
+        static MADVISE: OnceLock<bool> = OnceLock::new();
+        *MADVISE.get_or_init(|| {
             let enabled = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
             enabled.is_ok_and(|enabled| enabled.contains("[madvise]"))
         })
     }
 
-    pub fn ask(start: *mut u8, bytes: usize) {
+    pub fn request(start: *mut u8, bytes: usize) {
         // SAFETY: the caller borrows the memory exclusively; this advice changes the size of pages and not their
         // contents. If the system refuses, the pages stay small, which works as well.
         let _ = unsafe { madvise(start.cast(), bytes, Advice::LinuxHugepage) };
@@ -45,11 +45,11 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    pub fn leaves_it_to_programs() -> bool {
+    pub fn requires_request() -> bool {
         false
     }
 
-    pub fn ask(_: *mut u8, _: usize) {}
+    pub fn request(_: *mut u8, _: usize) {}
 }
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
         for elements in [0, 1, HUGE_PAGE / 8 - 1, HUGE_PAGE, 3 * HUGE_PAGE / 8 + 5] {
             let mut values = vec![7_u64; 3];
             values.reserve_exact(elements);
-            ask_for_huge_pages(values.spare_capacity_mut());
+            request_huge_pages(values.spare_capacity_mut());
             values.resize(3 + elements, 8);
             assert!(values[..3] == [7; 3] && values[3..].iter().all(|&value| value == 8));
         }
@@ -73,7 +73,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn large_memory_has_huge_pages() {
         use crate::kernel::Zeroed;
-        if !system::leaves_it_to_programs() {
+        if !system::requires_request() {
             return;
         }
         let memory = Zeroed::new(4 * HUGE_PAGE, 64).unwrap();

@@ -120,7 +120,7 @@ impl<R: Real> SumShare<'_, R> {
     /// bytes and in the additions of a chain. A line that is shorter than a vector, or than a piece, still costs one
     /// addition.
     fn block(&self) -> usize {
-        if !self.plan.inside {
+        if !self.plan.line_is_summed {
             return BLOCK_LINES;
         }
         let line = self.plan.piece.min(self.plan.line.extent).max(1) * self.parts;
@@ -192,8 +192,8 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
         let at = |step: usize| from.wrapping_offset(plan.step(step).0 * parts as isize);
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if plan.inside {
-                along::<S, R>(plan, parts, from, range, total);
+            if plan.line_is_summed {
+                sum_lines::<S, R>(plan, parts, from, range, total);
             } else if stride == 1 {
                 let mut step = range.start;
                 // Adds four lines at a time, so that the buffer is read and written once for four lines.
@@ -253,7 +253,7 @@ fn additions(reals: usize, lanes: usize) -> usize {
 /// # Safety
 /// As for [`Steps`].
 #[inline(always)]
-unsafe fn along<S: Simd<R>, R: Real>(
+unsafe fn sum_lines<S: Simd<R>, R: Real>(
     plan: &Sum,
     parts: usize,
     from: *const R,
@@ -268,7 +268,7 @@ unsafe fn along<S: Simd<R>, R: Real>(
         for (start, count) in range.map(|step| plan.step(step)) {
             let line = from.wrapping_offset(start * parts as isize);
             if stride != parts as isize {
-                far::<R>(line, stride, [count, parts], total);
+                sum_strided::<R>(line, stride, [count, parts], total);
                 continue;
             }
             let count = count * parts;
@@ -296,7 +296,7 @@ unsafe fn along<S: Simd<R>, R: Real>(
         let mut lanes = [R::ZERO; 16];
         let sum = S::add(ended, S::add(S::add(sums[0], sums[1]), S::add(sums[2], sums[3])));
         S::store(lanes.as_mut_ptr(), sum);
-        across(&mut lanes[..S::LANES], parts, total);
+        sum_lanes(&mut lanes[..S::LANES], parts, total);
     }
 }
 
@@ -305,7 +305,7 @@ unsafe fn along<S: Simd<R>, R: Real>(
 /// # Safety
 /// The elements may be read.
 #[inline(always)]
-unsafe fn far<R: Real>(line: *const R, stride: isize, [count, parts]: [usize; 2], total: &mut [R]) {
+unsafe fn sum_strided<R: Real>(line: *const R, stride: isize, [count, parts]: [usize; 2], total: &mut [R]) {
     let piece = STRIDED_PIECE_REALS / parts;
     for first in (0..count).step_by(piece) {
         let mut some = [R::ZERO; 8];
@@ -315,14 +315,14 @@ unsafe fn far<R: Real>(line: *const R, stride: isize, [count, parts]: [usize; 2]
                 some[(i * parts + part) % 8] += unsafe { *line.wrapping_offset(i as isize * stride).add(part) };
             }
         }
-        across(&mut some, parts, total);
+        sum_lanes(&mut some, parts, total);
     }
 }
 
 /// Adds lanes to the first element of the total, where `parts` lanes form an element. Repeatedly adds the upper half of
 /// the lanes to the lower half.
 #[inline(always)]
-fn across<R: Real>(lanes: &mut [R], parts: usize, total: &mut [R]) {
+fn sum_lanes<R: Real>(lanes: &mut [R], parts: usize, total: &mut [R]) {
     let mut width = lanes.len();
     while width > parts {
         width /= 2;

@@ -8,7 +8,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-use super::huge_pages::ask_for_huge_pages;
+use super::huge_pages::request_huge_pages;
 use super::reporting_allocator::fallible;
 
 /// The alignment that the system's allocator guarantees for every allocation.
@@ -39,7 +39,7 @@ impl Zeroed {
         // SAFETY: `up` is less than `align`, and the allocation has `align` bytes more than `bytes`.
         let start = unsafe { base.add(up) };
         // SAFETY: the bytes are allocated, and no other code has a pointer to them yet.
-        ask_for_huge_pages(unsafe { std::slice::from_raw_parts_mut(start.as_ptr().cast::<MaybeUninit<u8>>(), bytes) });
+        request_huge_pages(unsafe { std::slice::from_raw_parts_mut(start.as_ptr().cast::<MaybeUninit<u8>>(), bytes) });
         Some(Zeroed { base, layout, start, bytes })
     }
 

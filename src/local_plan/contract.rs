@@ -47,7 +47,7 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
     let mut target = Target { family, ..*target };
     let tensors = [left, right, out];
     let dims = dims_of(tensors);
-    let body = match idle(&dims) {
+    let body = match trivial_body(&dims) {
         Some(body) => body,
         None => plan_body(dims.map(fold), dtype, &target),
     };
@@ -69,13 +69,13 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
 /// As [`plan_contract`].
 pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> Price {
     let dims = dims_of([left, right, out]);
-    if idle(&dims).is_some() {
+    if trivial_body(&dims).is_some() {
         return Price { nanoseconds: 0.0, reliable: true };
     }
     let dims = dims.map(fold);
     let (multiply_adds, threads) = size(&dims, target);
     let loops = Price { nanoseconds: plan_loops(&dims, dtype, threads).cost(), reliable: true };
-    if is_for_loops(&dims, multiply_adds) {
+    if only_loops_apply(&dims, multiply_adds) {
         return loops;
     }
     let gemm = price_gemm(&dims, dtype, target);
@@ -104,7 +104,7 @@ fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
 }
 
 /// Returns the body if there is nothing to multiply, and `None` otherwise.
-fn idle(dims: &[Vec<Dim<3>>; 4]) -> Option<Body> {
+fn trivial_body(dims: &[Vec<Dim<3>>; 4]) -> Option<Body> {
     let empty = |kinds: &[Kind]| kinds.iter().any(|&kind| dims[kind as usize].iter().any(|d| d.extent == 0));
     if empty(&[Kind::C, Kind::M, Kind::N]) {
         return Some(Body::Nothing);
@@ -166,7 +166,7 @@ fn size(dims: &[Vec<Dim<3>>; 4], target: &Target) -> (f64, usize) {
 
 /// Whether to consider loops only. This is true of tiny contractions, and of contractions without rows, columns or a
 /// sum, in which a matrix product could not reuse any element.
-fn is_for_loops(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
+fn only_loops_apply(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
     multiply_adds <= MIN_GEMM_MULTIPLY_ADDS || dims[1..].iter().any(Vec::is_empty)
 }
 
@@ -179,7 +179,7 @@ fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
         return Body::Products(products);
     }
     let loops = plan_loops(&dims, dtype, threads);
-    if is_for_loops(&dims, multiply_adds) {
+    if only_loops_apply(&dims, multiply_adds) {
         return Body::Loops(loops);
     }
     let loops_cost = loops.cost();

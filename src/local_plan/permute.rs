@@ -46,7 +46,7 @@ pub struct Permute {
     widened: usize,
     start: [isize; 2],
     blocks: Blocks,
-    body: CopyKind,
+    kind: CopyKind,
     shares: usize,
 }
 
@@ -54,7 +54,7 @@ pub struct Permute {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyKind {
     /// The column index has stride 1 in both tensors.
-    Lines { past_caches: bool },
+    Lines { streams: bool },
     /// The column index has stride 0 in the source and 1 in the destination.
     Spread,
     /// The column index has stride 1 in the source, and the row index has stride 1 in the destination.
@@ -119,55 +119,58 @@ impl Permute {
             others.min_by_key(|&i| dims[i].strides[tensor].unsigned_abs())
         };
         let (from, to) = (unit(FROM), unit(TO));
-        let along = |i: usize| dims[i].strides[FROM];
-        let (cols, rows, body) = match (from, to) {
-            (_, Some(to)) if along(to) == 0 => (Some(to), nearest(TO, Some(to)), CopyKind::Spread),
-            (_, Some(to)) if along(to) == 1 => {
-                let past_caches = bytes >= MIN_STREAMED_BYTES && dims[to].extent * moved_bytes >= 4 * CACHE_LINE;
-                (Some(to), nearest(TO, Some(to)), CopyKind::Lines { past_caches })
+        let source_stride = |i: usize| dims[i].strides[FROM];
+        let (cols, rows, kind) = match (from, to) {
+            (_, Some(to)) if source_stride(to) == 0 => (Some(to), nearest(TO, Some(to)), CopyKind::Spread),
+            (_, Some(to)) if source_stride(to) == 1 => {
+                let streams = bytes >= MIN_STREAMED_BYTES && dims[to].extent * moved_bytes >= 4 * CACHE_LINE;
+                (Some(to), nearest(TO, Some(to)), CopyKind::Lines { streams })
             }
             (Some(from), Some(to)) if from != to => {
                 (Some(from), Some(to), CopyKind::Tiles { buffered: bytes >= MIN_STREAMED_BYTES })
             }
-            _ if dims.is_empty() => (None, None, CopyKind::Lines { past_caches: false }),
+            _ if dims.is_empty() => (None, None, CopyKind::Lines { streams: false }),
             // Scattered writes cost more than scattered reads.
             _ => {
                 let inner = nearest(TO, None);
                 (inner, nearest(FROM, inner), CopyKind::Elements)
             }
         };
-        let mut stretch = match body {
+        let stretch_bytes = match kind {
             CopyKind::Tiles { buffered: true } => BUFFERED_STRETCH_BYTES,
             CopyKind::Tiles { .. } => DIRECT_STRETCH_BYTES,
             CopyKind::Elements => [ELEMENTWISE_BLOCK_SIDE * moved_bytes; 2],
             _ => [LINE_BYTES; 2],
         };
-        stretch = stretch.map(|bytes| bytes / moved_bytes);
+        let mut stretch_elements = stretch_bytes.map(|bytes| bytes / moved_bytes);
         let share = (elements / widened / (4 * threads)).max(MIN_BLOCK_SIDE * MIN_BLOCK_SIDE);
-        if let CopyKind::Tiles { .. } | CopyKind::Elements = body {
-            while threads > 1 && stretch[FROM] * stretch[TO] > share && stretch.iter().any(|&s| s > MIN_BLOCK_SIDE) {
-                let longer = usize::from(stretch[TO] >= stretch[FROM]);
-                stretch[longer] /= 2;
+        if let CopyKind::Tiles { .. } | CopyKind::Elements = kind {
+            while threads > 1
+                && stretch_elements[FROM] * stretch_elements[TO] > share
+                && stretch_elements.iter().any(|&s| s > MIN_BLOCK_SIDE)
+            {
+                let longer = usize::from(stretch_elements[TO] >= stretch_elements[FROM]);
+                stretch_elements[longer] /= 2;
             }
         } else if threads > 1 {
-            stretch = stretch.map(|s| s.min(share));
+            stretch_elements = stretch_elements.map(|s| s.min(share));
         }
-        if let CopyKind::Lines { .. } | CopyKind::Spread = body {
-            stretch[TO] /= cols.map_or(1, |i| dims[i].extent).min(stretch[FROM]);
-            stretch[TO] = stretch[TO].max(1);
+        if let CopyKind::Lines { .. } | CopyKind::Spread = kind {
+            stretch_elements[TO] /= cols.map_or(1, |i| dims[i].extent).min(stretch_elements[FROM]);
+            stretch_elements[TO] = stretch_elements[TO].max(1);
         }
-        let mut turned = [0; 2];
-        let blocks = Blocks::new(dims, [cols, rows], stretch, body, &mut turned);
-        (0..2).for_each(|t| start[t] += turned[t] * widened as isize);
-        let body = match body {
+        let mut start_shift = [0; 2];
+        let blocks = Blocks::new(dims, [cols, rows], stretch_elements, kind, &mut start_shift);
+        (0..2).for_each(|t| start[t] += start_shift[t] * widened as isize);
+        let kind = match kind {
             CopyKind::Tiles { buffered } => {
                 let run = blocks.rows.inner * blocks.rows.block() * moved_bytes;
                 CopyKind::Tiles { buffered: buffered && run >= MIN_BUFFERED_BYTES }
             }
-            body => body,
+            kind => kind,
         };
         let shares = if elements == 0 { 0 } else { threads.min(blocks.count()) };
-        Permute { start, elements, element_bytes, widened, blocks, body, shares }
+        Permute { start, elements, element_bytes, widened, blocks, kind, shares }
     }
 
     /// The number of elements to copy.
@@ -191,8 +194,8 @@ impl Permute {
         self.start
     }
 
-    pub fn body(&self) -> CopyKind {
-        self.body
+    pub fn kind(&self) -> CopyKind {
+        self.kind
     }
 
     pub fn blocks(&self) -> &Blocks {
@@ -220,8 +223,8 @@ impl Blocks {
     fn new(
         mut dims: Loops<2>,
         [cols, rows]: [Option<usize>; 2],
-        stretch: [usize; 2],
-        body: CopyKind,
+        stretch_elements: [usize; 2],
+        kind: CopyKind,
         start: &mut [isize; 2],
     ) -> Blocks {
         let mut sides = [cols, rows].map(|first| first.map(|at| dims[at]).into_iter().collect::<Loops<2>>());
@@ -229,18 +232,18 @@ impl Blocks {
         high.into_iter().chain(low).for_each(|at| {
             dims.remove(at);
         });
-        if let CopyKind::Tiles { .. } = body {
+        if let CopyKind::Tiles { .. } = kind {
             if let Some(first) = sides[FROM].first_mut().filter(|d| d.strides[FROM] < 0) {
                 flip(first, start);
             }
             for tensor in [FROM, TO] {
-                extend(&mut sides[tensor], &mut dims, tensor, stretch[tensor]);
+                extend(&mut sides[tensor], &mut dims, tensor, stretch_elements[tensor]);
             }
         }
         let mut outer = dims;
         outer.sort_unstable_by_key(|d| std::cmp::Reverse(d.strides[TO].unsigned_abs()));
         let line = CACHE_LINE / 4;
-        let [cols, rows] = [(0, stretch[FROM]), (1, stretch[TO])].map(|(side, stretch)| {
+        let [cols, rows] = [(0, stretch_elements[FROM]), (1, stretch_elements[TO])].map(|(side, stretch_elements)| {
             let mut loops = std::mem::take(&mut sides[side]);
             if loops.is_empty() {
                 loops.push(Dim { extent: 1, strides: [0; 2] });
@@ -248,11 +251,11 @@ impl Blocks {
             let last = loops.len() - 1;
             let inner = loops[..last].iter().map(|d| d.extent).product::<usize>();
             let extent = loops[last].extent;
-            let mut block = (stretch / inner).clamp(1, extent);
+            let mut block = (stretch_elements / inner).clamp(1, extent);
             block = extent.div_ceil(extent.div_ceil(block));
             if inner == 1 {
                 // Every block except the last has complete cache lines.
-                block = block.next_multiple_of(line).min(extent.max(1)).min(stretch.max(1));
+                block = block.next_multiple_of(line).min(extent.max(1)).min(stretch_elements.max(1));
             }
             loops[last].extent = block;
             let strides = loops[last].strides.map(|stride| stride * block as isize);
@@ -262,7 +265,7 @@ impl Blocks {
         cols.outer = insert(&mut outer, col_step);
         rows.outer = insert(&mut outer, row_step);
         cols.outer += usize::from(rows.outer <= cols.outer);
-        if let CopyKind::Tiles { buffered: true } = body {
+        if let CopyKind::Tiles { buffered: true } = kind {
             // The innermost loop over blocks steps along the source. This was measured up to twice as fast as steps
             // along the destination, whose stretches are complete cache lines in either case.
             let step = outer.remove(cols.outer);
@@ -285,13 +288,13 @@ fn insert(outer: &mut Loops<2>, dim: Dim<2>) -> usize {
 }
 
 /// Moves loops that continue a contiguous stretch of a tensor from `dims` to `side`, until the stretch has at least
-/// `stretch` elements.
-fn extend(side: &mut Loops<2>, dims: &mut Loops<2>, tensor: usize, stretch: usize) {
+/// `stretch_elements` elements.
+fn extend(side: &mut Loops<2>, dims: &mut Loops<2>, tensor: usize, stretch_elements: usize) {
     loop {
         let dense: usize = side.iter().map(|d| d.extent).product();
         let next = dims.iter().position(|d| d.strides[tensor] == dense as isize);
         match next {
-            Some(next) if dense < stretch => side.push(dims.remove(next)),
+            Some(next) if dense < stretch_elements => side.push(dims.remove(next)),
             _ => return,
         }
     }
@@ -392,7 +395,7 @@ mod tests {
     #[test]
     fn small_dimensions_make_long_stretches() {
         let plan = covers(&transposed(&[2; 22]), 4, 1);
-        assert_eq!(plan.body(), CopyKind::Tiles { buffered: true });
+        assert_eq!(plan.kind(), CopyKind::Tiles { buffered: true });
         assert_eq!(plan.blocks().cols.inner * plan.blocks().cols.block(), BUFFERED_STRETCH_BYTES[FROM] / 4);
         assert_eq!(plan.blocks().rows.inner * plan.blocks().rows.block(), BUFFERED_STRETCH_BYTES[TO] / 4);
     }
@@ -408,6 +411,6 @@ mod tests {
     fn a_copy_is_one_loop_of_lines() {
         let dims = [[20, 20], [1, 1]].map(|strides| Dim { extent: 20, strides });
         let plan = covers(&dims, 8, 1);
-        assert_eq!((plan.body(), plan.blocks().count()), (CopyKind::Lines { past_caches: false }, 1));
+        assert_eq!((plan.kind(), plan.blocks().count()), (CopyKind::Lines { streams: false }, 1));
     }
 }

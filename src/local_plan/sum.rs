@@ -23,12 +23,12 @@ const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
     /// Loops over out, with strides in source and out. The loops over the sum are `sums`.
-    pub kept: Loops<2>,
+    pub out_loops: Loops<2>,
     pub sums: Loops<1>,
-    /// The innermost loop. If `inside` is true, it is a loop of the sum, with stride 0 in out; otherwise it is a loop
-    /// of out.
+    /// The innermost loop. If `line_is_summed` is true, it is a loop of the sum, with stride 0 in out; otherwise it is
+    /// a loop of out.
     pub line: Dim<2>,
-    pub inside: bool,
+    pub line_is_summed: bool,
     /// Maximum number of elements of the line in a step, if the line is a loop of the sum, or in a unit otherwise.
     pub piece: usize,
     pub threads: usize,
@@ -37,25 +37,25 @@ pub struct Sum {
 impl Sum {
     /// Plans a sum for loops over out (strides in source and out) and loops over the summed dimensions, on `threads`
     /// threads.
-    pub fn new(kept: &[Dim<2>], sums: &[Dim<1>], threads: usize) -> Sum {
+    pub fn new(out_loops: &[Dim<2>], sums: &[Dim<1>], threads: usize) -> Sum {
         let longer = |extent: usize| extent != 1;
-        let mut kept: Loops<2> = kept.iter().copied().filter(|d| longer(d.extent)).collect();
+        let mut out_loops: Loops<2> = out_loops.iter().copied().filter(|d| longer(d.extent)).collect();
         let mut sums: Loops<1> = sums.iter().copied().filter(|d| longer(d.extent)).collect();
-        kept.sort_unstable_by_key(|d| (std::cmp::Reverse(d.strides[0].unsigned_abs()), d.strides[1]));
+        out_loops.sort_unstable_by_key(|d| (std::cmp::Reverse(d.strides[0].unsigned_abs()), d.strides[1]));
         sums.sort_unstable_by_key(|d| std::cmp::Reverse(d.strides[0].unsigned_abs()));
-        fuse(&mut kept);
+        fuse(&mut out_loops);
         fuse(&mut sums);
-        let elements = kept.iter().map(|d| d.extent).chain(sums.iter().map(|d| d.extent));
+        let elements = out_loops.iter().map(|d| d.extent).chain(sums.iter().map(|d| d.extent));
         let elements = elements.fold(1usize, usize::saturating_mul);
         let nearest =
             |extent_and_stride: Option<(usize, isize)>| extent_and_stride.map(|(_, stride)| stride.unsigned_abs());
-        let (last_sum, last_kept) =
-            (sums.last().map(|d| (d.extent, d.strides[0])), kept.last().map(|d| (d.extent, d.strides[0])));
+        let (last_sum, last_out) =
+            (sums.last().map(|d| (d.extent, d.strides[0])), out_loops.last().map(|d| (d.extent, d.strides[0])));
         let long = last_sum.is_some_and(|(extent, _)| extent >= MIN_LINE_ELEMENTS);
-        let inside = kept.is_empty() || (long && nearest(last_sum) < nearest(last_kept));
+        let line_is_summed = out_loops.is_empty() || (long && nearest(last_sum) < nearest(last_out));
         let none = Dim { extent: 1, strides: [0; 2] };
-        let line = if !inside {
-            kept.remove(kept.len() - 1)
+        let line = if !line_is_summed {
+            out_loops.remove(out_loops.len() - 1)
         } else if sums.is_empty() {
             none
         } else {
@@ -63,8 +63,9 @@ impl Sum {
             Dim { extent, strides: [stride, 0] }
         };
         let threads = if elements < MIN_PARALLEL_ELEMENTS { 1 } else { threads.max(1) };
-        let piece = if inside { STEP } else { UNIT.min(line.extent.div_ceil(threads).next_multiple_of(16).max(16)) };
-        Sum { kept, sums, line, inside, piece, threads }
+        let piece =
+            if line_is_summed { STEP } else { UNIT.min(line.extent.div_ceil(threads).next_multiple_of(16).max(16)) };
+        Sum { out_loops, sums, line, line_is_summed, piece, threads }
     }
 
     fn pieces(&self) -> usize {
@@ -73,23 +74,23 @@ impl Sum {
 
     /// The number of units of out.
     pub fn units(&self) -> usize {
-        self.kept.iter().map(|d| d.extent).product::<usize>() * if self.inside { 1 } else { self.pieces() }
+        self.out_loops.iter().map(|d| d.extent).product::<usize>() * if self.line_is_summed { 1 } else { self.pieces() }
     }
 
     /// The number of steps in the sum of each unit.
     pub fn steps(&self) -> usize {
-        self.sums.iter().map(|d| d.extent).product::<usize>() * if self.inside { self.pieces() } else { 1 }
+        self.sums.iter().map(|d| d.extent).product::<usize>() * if self.line_is_summed { self.pieces() } else { 1 }
     }
 
     /// The start of a unit in source and out, and the number of elements of the unit.
     pub fn unit(&self, unit: usize) -> ([isize; 2], usize) {
-        if self.inside { (offset(&self.kept, unit), 1) } else { self.piece_of(&self.kept, unit) }
+        if self.line_is_summed { (offset(&self.out_loops, unit), 1) } else { self.piece_of(&self.out_loops, unit) }
     }
 
     /// The start of a step relative to the start of its unit, and the number of elements of the line in the step. This
     /// number is 0 if the line is a loop of out.
     pub fn step(&self, step: usize) -> (isize, usize) {
-        if self.inside {
+        if self.line_is_summed {
             let (piece, rest) = (step % self.pieces(), step / self.pieces());
             let first = piece * self.piece;
             let [at] = offset(&self.sums, rest);
@@ -139,10 +140,10 @@ mod tests {
 
     #[test]
     fn units_and_steps_visit_everything_once() {
-        let kept = [Dim { extent: 700, strides: [1, 1] }, Dim { extent: 3, strides: [2100, 700] }];
-        let plan = Sum::new(&kept, &[Dim { extent: 3, strides: [700] }], 2);
+        let out_loops = [Dim { extent: 700, strides: [1, 1] }, Dim { extent: 3, strides: [2100, 700] }];
+        let plan = Sum::new(&out_loops, &[Dim { extent: 3, strides: [700] }], 2);
         let elements: usize = (0..plan.units()).map(|unit| plan.unit(unit).1).sum();
-        assert_eq!((elements, plan.steps(), plan.inside), (2100, 3, false));
+        assert_eq!((elements, plan.steps(), plan.line_is_summed), (2100, 3, false));
         let plan = Sum::new(&[], &[Dim { extent: 100_000, strides: [1] }], 2);
         let elements: usize = (0..plan.steps()).map(|step| plan.step(step).1).sum();
         assert_eq!((plan.units(), elements), (1, 100_000));

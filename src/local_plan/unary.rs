@@ -26,7 +26,7 @@ pub enum UnaryBody {
 /// # Panics
 /// If a label of out is repeated or not in the input, or one label has different extents.
 pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: usize) -> UnaryPlan {
-    let mut kept: Loops<2> =
+    let mut out_loops: Loops<2> =
         (0..out.labels.len()).map(|axis| Dim { extent: out.extents[axis], strides: [0, out.strides[axis]] }).collect();
     let mut sums: Loops<1> = Loops::new();
     for (i, label) in out.labels.iter().enumerate() {
@@ -39,16 +39,16 @@ pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: u
         let agreed = out.extent(label).unwrap_or(input.extents[first]);
         assert_eq!(agreed, extent, "label {label:?} has extents {agreed} and {extent}");
         if let Some(at) = out.labels.iter().position(|&l| l == label) {
-            kept[at].strides[0] += stride;
+            out_loops[at].strides[0] += stride;
         } else if first == axis {
             let all = (axis..input.labels.len()).filter(|&i| input.labels[i] == label);
             sums.push(Dim { extent, strides: [all.map(|i| input.strides[i]).sum()] });
         }
     }
     let body = if sums.iter().all(|d| d.extent == 1) {
-        UnaryBody::Permute(Permute::new(&kept, element_bytes, threads))
+        UnaryBody::Permute(Permute::new(&out_loops, element_bytes, threads))
     } else {
-        UnaryBody::Sum(Sum::new(&kept, &sums, threads))
+        UnaryBody::Sum(Sum::new(&out_loops, &sums, threads))
     };
     let tensors = [input, out];
     UnaryPlan { extents: tensors.map(|t| t.extents.to_vec()), strides: tensors.map(|t| t.strides.to_vec()), body }

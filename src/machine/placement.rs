@@ -3,10 +3,10 @@
 //!
 //! ```text
 //! two domains of four cores      0 1 2 3 | 4 5 6 7
-//! two ranks of three workers     w w w c | w w w c      w: a worker, c: the thread that communicates
-//! three ranks of one worker      w c|w c | . . . .      each stays in a domain if that leaves at most a quarter of the
-//!                                                       cores idle; the last one's threads float among its four cores
-//! one rank of eight workers      w w w w | w w w w      it straddles both
+//! two ranks of three workers     w w w c | w w w c      w: worker, c: communication thread
+//! three ranks of one worker      w c|w c | . . . .      two ranks share the first domain; the threads of the
+//!                                                       third rank may use any core of the second domain
+//! one rank of eight workers      w w w w | w w w w      the rank straddles both domains
 //! ```
 //!
 //! Invariants: the ranks of one host occupy its domains in order. The number of ranks in a domain is proportional to
@@ -154,10 +154,10 @@ impl Topology {
     /// # Ok::<(), String>(())
     /// ```
     pub fn ranks_within(&self, processors: usize) -> usize {
-        let most = self.domains.len().min(processors).max(1);
+        let max_ranks = self.domains.len().min(processors).max(1);
         let busy = |ranks: usize| (ranks * self.least_within(ranks)).min(processors);
-        let best = (1..=most).map(busy).max().unwrap_or(0);
-        (1..=most).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
+        let best = (1..=max_ranks).map(busy).max().unwrap_or(0);
+        (1..=max_ranks).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
     }
 
     /// Default number of workers of each of `ranks` ranks that share the topology. It is the number of cores of the
@@ -179,12 +179,12 @@ impl Topology {
 
     /// Number of cores of the smallest share.
     fn least(&self, ranks: usize) -> usize {
-        least_of(&self.shares(ranks))
+        smallest_share(&self.shares(ranks))
     }
 
     /// Number of cores of the smallest share if every share consists of whole domains or is inside one domain.
     fn least_within(&self, ranks: usize) -> usize {
-        least_of(&self.shares_within(ranks))
+        smallest_share(&self.shares_within(ranks))
     }
 
     /// Places `ranks` ranks on the topology. Each has `workers` workers, and one more thread if ranks `communicate`.
@@ -237,7 +237,7 @@ impl Topology {
     /// The domains of each rank, and its cores in them.
     fn shares(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let (within, even) = (self.shares_within(ranks), self.cores() / ranks.max(1));
-        if 4 * least_of(&within) >= 3 * even { within } else { self.shares_across(ranks) }
+        if 4 * smallest_share(&within) >= 3 * even { within } else { self.shares_across(ranks) }
     }
 
     /// Divides all cores evenly, in order, across the borders of domains.
@@ -286,7 +286,7 @@ impl Topology {
     }
 }
 
-fn least_of(shares: &[RankShare<'_>]) -> usize {
+fn smallest_share(shares: &[RankShare<'_>]) -> usize {
     shares.iter().map(|share| share.cores.len()).min().unwrap_or(0)
 }
 
@@ -555,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_known_places_nobody() {
+    fn an_unknown_topology_pins_no_rank() {
         let nothing = Topology::default();
         assert_eq!((nothing.ranks(), nothing.workers(3, true)), (1, 1));
         assert_eq!(

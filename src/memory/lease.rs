@@ -137,7 +137,7 @@ impl Store {
     }
 }
 
-macro_rules! placed {
+macro_rules! impl_located {
     ($lease:ty) => {
         impl Located for $lease {
             fn start(&self) -> *mut u8 {
@@ -155,8 +155,8 @@ macro_rules! placed {
     };
 }
 
-placed!(ReadLease);
-placed!(WriteLease);
+impl_located!(ReadLease);
+impl_located!(WriteLease);
 
 impl ReadLease {
     pub(super) fn new(store: Arc<Store>, id: u64, place: BoxLocation) -> ReadLease {

@@ -38,10 +38,10 @@ pub struct Remote {
 
 impl ExportedView {
     /// The location at which other processes can read a box; `None` if the box is not inside one segment.
-    pub(super) fn of(placed: &impl Located) -> Option<ExportedView> {
-        let (segment, offset) = Segment::find(placed.start() as usize)?;
-        let lent = ExportedView { segment, offset, element: placed.element(), strided: placed.strided().clone() };
-        lent.is_inside().then_some(lent)
+    pub(super) fn of(located: &impl Located) -> Option<ExportedView> {
+        let (segment, offset) = Segment::find(located.start() as usize)?;
+        let view = ExportedView { segment, offset, element: located.element(), strided: located.strided().clone() };
+        view.is_inside().then_some(view)
     }
 
     /// A view of the whole of `memory`; `None` if it is not a segment.
@@ -63,9 +63,9 @@ impl ExportedView {
 
 impl Remote {
     /// Returns `None` if the box is not inside the mapping.
-    pub(crate) fn new(lent: ExportedView, mapping: Rc<Mapping>) -> Option<Remote> {
-        let is_inside = lent.segment.bytes <= mapping.bytes() && lent.is_inside();
-        let ExportedView { offset, element, strided, .. } = lent;
+    pub(crate) fn new(view: ExportedView, mapping: Rc<Mapping>) -> Option<Remote> {
+        let is_inside = view.segment.bytes <= mapping.bytes() && view.is_inside();
+        let ExportedView { offset, element, strided, .. } = view;
         is_inside.then_some(Remote { offset, element, strided, mapping })
     }
 }

@@ -18,7 +18,7 @@ use super::strided::Strided;
 
 /// A dimension outside the dense runs of a box.
 #[derive(Debug)]
-struct Outer {
+struct OuterDim {
     extent: usize,
     /// Distance between consecutive indices in bytes.
     stride: isize,
@@ -30,7 +30,7 @@ struct Outer {
 #[derive(Debug)]
 struct Runs {
     /// Empty if the box is one run.
-    outer: Box<[Outer]>,
+    outer: Box<[OuterDim]>,
     /// Offset of the next or current run from the start of the box, in bytes.
     offset: isize,
     run: usize,
@@ -43,7 +43,9 @@ impl Runs {
         let (dims, run) = strided.dense_suffix();
         let outer = strided.extents.iter().zip(&strided.strides).take(strided.extents.len() - dims);
         Runs {
-            outer: outer.map(|(&extent, stride)| Outer { extent, stride: stride * size as isize, index: 0 }).collect(),
+            outer: outer
+                .map(|(&extent, stride)| OuterDim { extent, stride: stride * size as isize, index: 0 })
+                .collect(),
             offset: 0,
             run: run * size,
             done: 0,
@@ -51,9 +53,9 @@ impl Runs {
         }
     }
 
-    /// Returns the offset and length in bytes of the next part of a run. The part has at most `most` bytes.
-    fn next(&mut self, most: usize) -> (isize, usize) {
-        let bytes = most.min(self.run - self.done);
+    /// Returns the offset and length in bytes of the next part of a run. The part has at most `max_bytes` bytes.
+    fn next(&mut self, max_bytes: usize) -> (isize, usize) {
+        let bytes = max_bytes.min(self.run - self.done);
         let offset = self.offset + self.done as isize;
         self.done += bytes;
         self.left -= bytes;
@@ -66,7 +68,7 @@ impl Runs {
     /// Moves to the next run.
     fn advance(&mut self) {
         self.done = 0;
-        for Outer { extent, stride, index } in self.outer.iter_mut().rev() {
+        for OuterDim { extent, stride, index } in self.outer.iter_mut().rev() {
             *index += 1;
             self.offset += *stride;
             if index < extent {

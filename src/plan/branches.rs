@@ -87,9 +87,9 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     if workers < 2 {
         return None;
     }
-    let meet = CONTENTION_OVERHEAD * workers as f64;
-    let (costs, small) = costs(tree, STEP_OVERHEAD + meet);
-    let pieces = cut(tree, workers, meet, &costs, small)?;
+    let contention = CONTENTION_OVERHEAD * workers as f64;
+    let (costs, small) = costs(tree, STEP_OVERHEAD + contention);
+    let pieces = cut(tree, workers, contention, &costs, small)?;
     // Greedy assignment: pieces in descending order of cost, each to the branch with the least load.
     let mut sorted = pieces;
     sorted.sort_by(|one, other| other.cmp(one));
@@ -152,7 +152,7 @@ fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
 
 /// Cuts subtrees of small steps into pieces until the workers can divide the pieces evenly. Steps above the cuts run
 /// afterwards, one at a time.
-fn cut(tree: &Tree, workers: usize, meet: f64, costs: &[f64], small: Vec<Option<f64>>) -> Option<Vec<Piece>> {
+fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<Option<f64>>) -> Option<Vec<Piece>> {
     let root = tree.root();
     let mut is_inner = vec![false; tree.nodes.len()];
     (0..tree.nodes.len()).filter(|&id| small[id].is_some()).for_each(|id| {
@@ -169,7 +169,7 @@ fn cut(tree: &Tree, workers: usize, meet: f64, costs: &[f64], small: Vec<Option<
         if root_inside { f64::INFINITY } else { f64::max(longest, inside / workers as f64) + above + SECTION_OVERHEAD }
     };
     let steps = (0..=root).filter(|&id| small[id].is_some() && costs[id] > 0.0).count();
-    let sequential = all - meet * steps as f64;
+    let sequential = all - contention * steps as f64;
     let mut heap = begin.clone();
     let (mut inside, mut above) = (all, 0.0);
     let (mut best, mut until, mut popped) = (time(&heap, inside, above), 0, Vec::new());
@@ -177,7 +177,7 @@ fn cut(tree: &Tree, workers: usize, meet: f64, costs: &[f64], small: Vec<Option<
         heap.pop();
         popped.push(piece.root);
         inside -= costs[piece.root];
-        above += costs[piece.root] - meet;
+        above += costs[piece.root] - contention;
         heap.extend(inputs(tree, piece.root).filter_map(piece_at(&small)));
         let now = time(&heap, inside, above);
         if now < best {

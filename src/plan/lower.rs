@@ -16,7 +16,7 @@ enum Block {
     /// One buffer for the whole block.
     Whole(Option<BufferId>),
     /// Two buffers of one batch each, used alternately.
-    Turns([Option<BufferId>; 2]),
+    DoubleBuffer([Option<BufferId>; 2]),
 }
 
 pub fn lower(plan: &Plan, rank: usize) -> Schedule {
@@ -39,7 +39,7 @@ fn tasks(plan: &Plan, rank: usize) -> Builder {
     for piece in 0..plan.pipeline.as_ref().map_or(1, |pipeline| pipeline.pieces) {
         // Values without the batch dimension are computed with the first batch.
         for (id, value) in plan.values.iter().enumerate().filter(|(id, _)| piece < plan.pieces_of(*id)) {
-            builder.serve(id);
+            builder.set_node(id);
             if piece == 0 {
                 starts.push(builder.tasks());
                 let home = match value.source {
@@ -48,7 +48,7 @@ fn tasks(plan: &Plan, rank: usize) -> Builder {
                     _ => Home::Arena,
                 };
                 blocks.push(if plan.pieces_of(id) > 1 && home == Home::Arena && id < last {
-                    Block::Turns([(); 2].map(|()| turn(&mut builder, plan, id)))
+                    Block::DoubleBuffer([(); 2].map(|()| declare_batch_buffer(&mut builder, plan, id)))
                 } else {
                     Block::Whole(declare(&mut builder, plan, id, home))
                 });
@@ -62,7 +62,7 @@ fn tasks(plan: &Plan, rank: usize) -> Builder {
         builder.side_by_side(branches);
     }
     if let Block::Whole(result) = blocks[last] {
-        builder.serve(last);
+        builder.set_node(last);
         finish(plan, &mut builder, result, onto);
     }
     builder
@@ -74,7 +74,7 @@ fn step(builder: &mut Builder, plan: &Plan, (id, piece): (usize, usize), blocks:
         let window = plan.pieces(id, piece).map(|(dim, range)| (dim, range.start));
         let (buffer, window) = match blocks[id] {
             Block::Whole(buffer) => (buffer, window),
-            Block::Turns(buffers) => (buffers[piece % 2], None),
+            Block::DoubleBuffer(buffers) => (buffers[piece % 2], None),
         };
         Tensor { buffer, window, ..plan.tensor(id, piece) }
     };
@@ -142,7 +142,7 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
 }
 
 /// Declares a buffer that can hold this rank's block of any batch of a value. The first batch is the largest.
-fn turn(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
+fn declare_batch_buffer(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
     let tensor = plan.tensor(node, 0);
     let region = tensor.distribution.block(&tensor.shape, builder.rank())?;
     Some(tensor.scratch(builder, region.extents()))

@@ -67,9 +67,9 @@ pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError>
     let Some(limit) = context.options.memory_limit else { return Ok(whole) };
     if !whole.constant.is_empty() && busiest(&whole).0 > limit {
         // Recomputing the values of constant operands in every run costs less than slicing.
-        let forgetful = lasting(Plan { constant: Vec::new(), ..whole.clone() }, false);
-        if busiest(&forgetful).0 <= limit {
-            return Ok(forgetful);
+        let recomputing = lasting(Plan { constant: Vec::new(), ..whole.clone() }, false);
+        if busiest(&recomputing).0 <= limit {
+            return Ok(recomputing);
         }
     }
     let arguments = SearchArguments::new(context.options);
@@ -128,9 +128,9 @@ impl Sliced {
 }
 
 impl MemoryFit<'_> {
-    /// Returns a plan that fits: `whole` itself, a plan with leaner grids, or a sliced plan.
+    /// Returns a plan that fits: `whole` itself, a plan with grids that need less memory, or a sliced plan.
     fn fitted(&self, whole: Plan) -> Result<Plan, PlanError> {
-        let whole = self.leaner(whole);
+        let whole = self.with_tighter_limits(whole);
         let held = self.fit(whole.clone());
         let output = &self.context.tree.nodes[self.context.tree.root()].labels;
         let is_one_part =
@@ -147,7 +147,7 @@ impl MemoryFit<'_> {
 
     /// Plans with ever smaller limits until the plan fits the real limit. This helps because grids fill their whole
     /// limit with pieces, and packing needs memory in addition. Returns `whole` if no such plan fits.
-    fn leaner(&self, whole: Plan) -> Plan {
+    fn with_tighter_limits(&self, whole: Plan) -> Plan {
         let (mut adjusted_limit, mut peak) = (self.limit, busiest(&whole).0);
         for _ in 0..TIGHTER_LIMITS {
             if peak <= self.limit || self.context.machine.ranks == 1 {
@@ -167,7 +167,7 @@ impl MemoryFit<'_> {
     /// Slices a plan until it fits.
     fn fit(&self, whole: Plan) -> Result<Plan, PlanError> {
         let (limit, result) = (self.limit, whole.result);
-        let (rank, needed) = whole.users_bytes();
+        let (rank, needed) = whole.max_user_bytes();
         if needed > limit {
             let of = if result == ResultResidency::Whole { "operands and result" } else { "operands" };
             return Err(PlanError::Memory { rank, needed, limit, place: format!("for {of} alone") });
@@ -190,7 +190,7 @@ impl MemoryFit<'_> {
             self.context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
         let mut least: Option<Sliced> = None;
         let modelled = [false, true].into_iter().find_map(|packs| self.by_model(&whole, packs, &mut least));
-        let modelled = modelled.map(|found| self.coarse(found));
+        let modelled = modelled.map(|found| self.enlarge_pieces(found));
         if contractions > MAX_TRIAL_CONTRACTIONS {
             let least = least.unwrap_or(whole);
             return modelled.ok_or_else(|| self.too_large(&least, "no slices that were found need less"));
@@ -262,7 +262,7 @@ impl MemoryFit<'_> {
 
     /// The memory target of the model in bytes, given that the model counted `live` bytes for `planned`.
     fn target(&self, planned: &Sliced, live: f64) -> f64 {
-        let users = planned.plan.users_bytes().1;
+        let users = planned.plan.max_user_bytes().1;
         let (available, used) = (self.limit.saturating_sub(users) as f64, planned.peak.saturating_sub(users) as f64);
         let shared = live * available / used.max(1.0);
         let excess = planned.peak.saturating_sub(self.limit) as f64;
@@ -284,21 +284,21 @@ impl MemoryFit<'_> {
             found = self.next(&found).ok_or_else(|| self.too_large(&found, ""))?;
         }
         // The first dimensions may have smaller pieces than necessary.
-        let coarse = self.coarse(found);
-        if slice_count(&coarse.slices) > MAX_SLICES {
+        let enlarged = self.enlarge_pieces(found);
+        if slice_count(&enlarged.slices) > MAX_SLICES {
             return Err(PlanError::TooManySlices { limit: self.limit, most: MAX_SLICES as u64 });
         }
-        Ok(coarse)
+        Ok(enlarged)
     }
 
     /// Enlarges the pieces as far as the plan still fits.
-    fn coarse(&self, mut found: Sliced) -> Sliced {
+    fn enlarge_pieces(&self, mut found: Sliced) -> Sliced {
         if found.slices.len() * self.context.tree.nodes.len() > MAX_COARSENED {
             return found;
         }
         for at in (0..found.slices.len()).rev() {
             let larger = larger_pieces(found.slices[at]);
-            found = self.coarsest(found, at, &larger);
+            found = self.enlarge_piece(found, at, &larger);
         }
         found
     }
@@ -319,7 +319,7 @@ impl MemoryFit<'_> {
                     |pieces: usize| priced(now.plan.total_gflop(), now.plan.slice_count() as f64 * pieces as f64);
                 let mut larger = larger_pieces(next.slices[at]);
                 larger.retain(|piece| cheapest(next.slices[at].extent / piece) < least);
-                next = self.coarsest(next, at, &larger);
+                next = self.enlarge_piece(next, at, &larger);
             }
             if next.peak < now.peak && cost(&next.plan) < least {
                 best = Some(next);
@@ -330,14 +330,14 @@ impl MemoryFit<'_> {
 
     /// Sets the piece of dimension `at` to the largest of `pieces` with which the plan fits. `pieces` ascend; `found`
     /// already fits.
-    fn coarsest(&self, mut found: Sliced, at: usize, pieces: &[usize]) -> Sliced {
+    fn enlarge_piece(&self, mut found: Sliced, at: usize, pieces: &[usize]) -> Sliced {
         // Memory grows with the piece, so this bisects. It tries the smallest piece first, because often none fits.
         let (mut fit, mut do_not, mut middle) = (0, pieces.len(), 0);
         while fit < do_not {
             let mut slices = found.slices.clone();
             slices[at].piece = pieces[middle];
             match self.sliced(slices, found.plan.result) {
-                Ok(coarse) if coarse.peak <= self.limit => (found, fit) = (coarse, middle + 1),
+                Ok(enlarged) if enlarged.peak <= self.limit => (found, fit) = (enlarged, middle + 1),
                 _ => do_not = middle,
             }
             middle = usize::midpoint(fit, do_not);

@@ -16,7 +16,7 @@
 //! | subtrees on disjoint groups of ranks | `groups` |
 //! | results that later slices and runs reuse | `reuse` |
 //! | subtrees that run concurrently on one rank | `branches` |
-//! | leaner grids, slices, parts to meet the memory limit | `memory_fit`, `slice_model`, `slice_search`, `slice` |
+//! | smaller grids, slices, parts to meet the memory limit | `memory_fit`, `slice_model`, `slice_search`, `slice` |
 //!
 //! | shared by the passes | file |
 //! |---|---|

@@ -124,7 +124,7 @@ pub enum PipelineChoice {
 /// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![60, 40], vec![40, 50]])?;
 /// let plan = shaped.plan(&Machine::new(2, 1), &options)?;
 /// assert_eq!([0, 1].map(|operand| plan.placement(plan.operand(operand))), ["m/2", "n/2"]);
-/// // Half of right travels to either rank.
+/// // Each rank receives the half of right that it does not have.
 /// assert_eq!(plan.schedule(0).bytes_received(), 40 * 50 / 2 * 8);
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```

@@ -14,9 +14,11 @@ pub(super) fn roundings(plan: &Plan) -> u64 {
     let steps = plan.values.iter().map(|value| step(plan, value));
     let summed = plan.slices.iter().filter(|slice| !plan.output().labels.contains(&slice.label));
     let slices: u64 = summed.map(|slice| (slice.extent / slice.piece) as u64).product();
-    let again = (slices - 1).saturating_mul(visits(plan, plan.output()));
-    let joins = joins(plan, slices);
-    steps.fold(again.saturating_add(plan.accumulate.into()), u64::saturating_add).saturating_add(joins)
+    let slice_additions = (slices - 1).saturating_mul(visits(plan, plan.output()));
+    let partial_sum_additions = partial_sum_additions(plan, slices);
+    steps
+        .fold(slice_additions.saturating_add(plan.accumulate.into()), u64::saturating_add)
+        .saturating_add(partial_sum_additions)
 }
 
 /// Additions in one step on one rank.
@@ -69,24 +71,27 @@ fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u6
 
 /// Additions that combine partial sums: at most one for each task of the step on any rank, and one for each rank with a
 /// summand.
-fn joins(plan: &Plan, slices: u64) -> u64 {
+fn partial_sum_additions(plan: &Plan, slices: u64) -> u64 {
     if plan.ranks() < 2 {
         return 0;
     }
-    let mut most = vec![0u64; plan.values.len()];
+    let mut max_tasks = vec![0u64; plan.values.len()];
     for rank in 0..plan.ranks() {
-        let mut here = vec![0u64; plan.values.len()];
+        let mut rank_tasks = vec![0u64; plan.values.len()];
         let schedule = plan.schedule(rank);
-        schedule.tasks.iter().filter(|task| task.action.work().is_some()).for_each(|task| here[task.node] += 1);
-        most.iter_mut().zip(here).for_each(|(most, here)| *most = (*most).max(here));
+        schedule.tasks.iter().filter(|task| task.action.work().is_some()).for_each(|task| rank_tasks[task.node] += 1);
+        max_tasks
+            .iter_mut()
+            .zip(rank_tasks)
+            .for_each(|(max_tasks, rank_tasks)| *max_tasks = (*max_tasks).max(rank_tasks));
     }
     let root = plan.values.len() - 1;
-    let joins = plan.values.iter().zip(most).enumerate().map(|(id, (value, tasks))| {
+    let partial_sum_additions = plan.values.iter().zip(max_tasks).enumerate().map(|(id, (value, tasks))| {
         let times = if id == root { slices } else { 1 };
         let ranks = plan.ranks() as u64;
         let more = tasks.saturating_sub(1).saturating_add(ranks - 1);
         let each = visits(plan, value);
         if sum(plan, value).is_some() { times.saturating_mul(more).saturating_mul(each) } else { 0 }
     });
-    joins.fold(0, u64::saturating_add)
+    partial_sum_additions.fold(0, u64::saturating_add)
 }

@@ -67,7 +67,7 @@ struct Lanes {
     next: [usize; 3],
     free: [f64; 3],
     /// For each lane, the latest end of the tasks that have run.
-    over: [f64; 3],
+    latest_end: [f64; 3],
     /// The end of each task that has run.
     done: Vec<Option<f64>>,
 }
@@ -75,11 +75,11 @@ struct Lanes {
 impl Lanes {
     /// The time at which the earlier tasks on the lanes that must not overlap with `lane` ended; `None` if an earlier
     /// task has not run. These lanes cannot have run a task later than `task`, because such a task waits for `task`.
-    fn turn(&self, lane: Lane, task: TaskId) -> Option<f64> {
+    fn conflicting_end(&self, lane: Lane, task: TaskId) -> Option<f64> {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
-        others.iter().try_fold(0.0, |turn: f64, &other| {
+        others.iter().try_fold(0.0, |earliest: f64, &other| {
             let next = self.tasks[other as usize].get(self.next[other as usize]);
-            next.is_none_or(|&next| next > task).then(|| turn.max(self.over[other as usize]))
+            next.is_none_or(|&next| next > task).then(|| earliest.max(self.latest_end[other as usize]))
         })
     }
 }
@@ -99,7 +99,7 @@ impl<'a> Simulation<'a> {
             for (id, task) in schedule.tasks.iter().enumerate() {
                 tasks[task.action.lane() as usize].push(id);
             }
-            Lanes { tasks, next: [0; 3], free: [0.0; 3], over: [0.0; 3], done: vec![None; schedule.tasks.len()] }
+            Lanes { tasks, next: [0; 3], free: [0.0; 3], latest_end: [0.0; 3], done: vec![None; schedule.tasks.len()] }
         });
         Simulation { schedules, cost, overlap, lanes: lanes.collect(), spans: Vec::new() }
     }
@@ -149,11 +149,11 @@ impl<'a> Simulation<'a> {
     fn head(&self, rank: usize, lane: Lane) -> Option<(TaskId, f64)> {
         let lanes = &self.lanes[rank];
         let task = *lanes.tasks[lane as usize].get(lanes.next[lane as usize])?;
-        let turn = if self.overlap { 0.0 } else { lanes.turn(lane, task)? };
+        let earliest = if self.overlap { 0.0 } else { lanes.conflicting_end(lane, task)? };
         let after = &self.schedules[rank].tasks[task].after;
         after
             .iter()
-            .try_fold(lanes.free[lane as usize].max(turn), |ready, &before| Some(lanes.done[before]?.max(ready)))
+            .try_fold(lanes.free[lane as usize].max(earliest), |ready, &before| Some(lanes.done[before]?.max(ready)))
             .map(|ready| (task, ready))
     }
 
@@ -187,7 +187,7 @@ impl<'a> Simulation<'a> {
         let lanes = &mut self.lanes[rank];
         lanes.done[task] = Some(done);
         lanes.free[lane as usize] = free;
-        lanes.over[lane as usize] = lanes.over[lane as usize].max(done);
+        lanes.latest_end[lane as usize] = lanes.latest_end[lane as usize].max(done);
         lanes.next[lane as usize] += 1;
         let schedule = &self.schedules[rank];
         let Task { node, ref action, .. } = schedule.tasks[task];

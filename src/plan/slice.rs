@@ -2,12 +2,12 @@
 //! after another.
 //!
 //! ```text
-//! ab,bc->ac with b in 3 pieces: out = a b0, b0 c      of a dimension of out, each slice writes its part;
-//!                               out += a b1, b1 c     of a summed one, each but the first adds onto out
+//! ab,bc->ac with b in 3 pieces: out = a b0, b0 c      b is summed: the first slice writes out,
+//!                               out += a b1, b1 c     and the other slices add to out
 //!                               out += a b2, b2 c
 //!
-//! with a in 2 pieces as well:   out0 = a0 b0, b0 c ... out0 += a0 b2, b2 c     a part of out is finished
-//!                               out1 = a1 b0, b0 c ... out1 += a1 b2, b2 c     before the next one begins
+//! with a in 2 pieces as well:   out0 = a0 b0, b0 c ... out0 += a0 b2, b2 c     a is a dimension of out: a part
+//!                               out1 = a1 b0, b0 c ... out1 += a1 b2, b2 c     of out per piece, one after another
 //! ```
 //!
 //! If the result is too large as well, a rank keeps one part of it at a time

@@ -102,7 +102,7 @@ impl SliceSearch<'_> {
                     continue;
                 }
                 if slice_cost.excess == 0.0 {
-                    next = self.coarsest(next, label);
+                    next = self.enlarge_piece(next, label);
                     slice_cost = self.slice_cost(&next);
                 }
                 let overhead = ((self.price)(slice_cost.products * next.count(), next.count()) / cost).log2();
@@ -123,7 +123,7 @@ impl SliceSearch<'_> {
     }
 
     /// Enlarges the pieces of one label as far as the model stays within the target.
-    fn coarsest(&self, state: State, label: Label) -> State {
+    fn enlarge_piece(&self, state: State, label: Label) -> State {
         let pieces = divisors(self.model.tree.extent(label));
         let fits = |&piece: &usize| self.slice_cost(&self.model.with(&state, label, piece)).excess == 0.0;
         // Memory grows with the piece, so the pieces that fit come first.
@@ -133,7 +133,7 @@ impl SliceSearch<'_> {
 
     /// Enlarges pieces and replaces labels where that is cheaper.
     fn improved(&self, state: State) -> State {
-        let mut state = self.coarser(state);
+        let mut state = self.enlarge_pieces(state);
         let mut cost = self.cost(&state);
         for _ in 0..2 {
             let mut is_better = false;
@@ -144,7 +144,7 @@ impl SliceSearch<'_> {
                     if self.slice_cost(&next).excess > 0.0 {
                         continue;
                     }
-                    let next = self.coarsest(next, label);
+                    let next = self.enlarge_piece(next, label);
                     let least = self.cost(&next);
                     if least < cost * (1.0 - 1e-9) {
                         (state, cost, is_better) = (next, least, true);
@@ -154,15 +154,15 @@ impl SliceSearch<'_> {
             if !is_better {
                 break;
             }
-            state = self.coarser(state);
+            state = self.enlarge_pieces(state);
             cost = self.cost(&state);
         }
         state
     }
 
-    fn coarser(&self, mut state: State) -> State {
+    fn enlarge_pieces(&self, mut state: State) -> State {
         for label in state.slices.clone().into_iter().map(|slice| slice.label) {
-            state = self.coarsest(state, label);
+            state = self.enlarge_piece(state, label);
         }
         state
     }

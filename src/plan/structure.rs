@@ -76,12 +76,12 @@ pub struct Candidate {
 ///
 /// let shaped = Problem::parse("[ap,pbq->abq],qc->abc")?.shapes(&[vec![30, 8], vec![8, 30, 40], vec![40, 2]])?;
 /// let plan = shaped.plan(&Machine::new(1, 1), &PlanOptions::default())?;
-/// // Every rank runs tasks on buffers, which a verifier can follow without any data.
+/// // Proves, without any data, that the schedules of all ranks compute the result.
 /// plan.verify()?;
 /// assert_eq!(plan.step_text(plan.output()), "abq,qc->abc");
 /// println!("{}", plan.explain());
 ///
-/// // Half of the memory: the same steps for one piece of some dimensions after the other.
+/// // With half of the memory, the same steps run once for each piece of some dimensions.
 /// let options = PlanOptions::default().memory_limit(plan.peak_bytes(0) / 2);
 /// let sliced = shaped.plan(&Machine::new(1, 1), &options)?;
 /// assert!(sliced.peak_bytes(0) <= plan.peak_bytes(0) / 2 && sliced.slice_count() > 1);
@@ -414,15 +414,19 @@ impl Plan {
 
     /// Bytes of a rank's blocks of operands and output outside the current slice. Schedules do not count these bytes.
     pub fn bytes_outside(&self, rank: usize, output: ResultResidency) -> u64 {
-        let beyond = |value: &Value| {
+        let outside_slice = |value: &Value| {
             self.block_bytes(value, rank, &self.whole_shape(value)) - self.block_bytes(value, rank, &value.shape)
         };
-        if self.slices.is_empty() { 0 } else { self.users(rank, output).map(beyond).fold(0, u64::saturating_add) }
+        if self.slices.is_empty() {
+            0
+        } else {
+            self.users(rank, output).map(outside_slice).fold(0, u64::saturating_add)
+        }
     }
 
     /// The rank whose blocks of user tensors need the most bytes, and that number of bytes. Only tensors that are kept
     /// whole count.
-    pub(super) fn users_bytes(&self) -> (usize, u64) {
+    pub(super) fn max_user_bytes(&self) -> (usize, u64) {
         let bytes = |value: &Value, rank| self.block_bytes(value, rank, &self.whole_shape(value));
         let all = (0..self.ranks())
             .map(|rank| (rank, self.users(rank, self.result).map(|v| bytes(v, rank)).fold(0, u64::saturating_add)));

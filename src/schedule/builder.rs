@@ -63,7 +63,7 @@ impl Builder {
     }
 
     /// Assigns all following tasks to `node`.
-    pub fn serve(&mut self, node: usize) {
+    pub fn set_node(&mut self, node: usize) {
         self.node = node;
     }
 

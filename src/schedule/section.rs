@@ -63,7 +63,7 @@ impl Schedule {
     }
 
     /// Whether sections are in order, their branches are consecutive, and all of their tasks are work.
-    pub(super) fn sections_are_sound(&self) -> bool {
+    pub(super) fn sections_are_valid(&self) -> bool {
         let mut next = 0;
         self.sections.iter().all(|section| {
             let starts = section.tasks().start >= next;

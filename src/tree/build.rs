@@ -41,14 +41,14 @@ struct TreeBuilder {
 }
 
 /// For each label, the number of remaining tensors that have it. The output counts as a tensor.
-struct Needed(HashMap<Label, usize>);
+struct LabelUses(HashMap<Label, usize>);
 
-impl Needed {
-    fn by(&mut self, labels: &[Label]) {
+impl LabelUses {
+    fn add(&mut self, labels: &[Label]) {
         labels.iter().for_each(|&label| *self.0.entry(label).or_default() += 1);
     }
 
-    fn no_longer_by(&mut self, labels: &[Label]) {
+    fn remove(&mut self, labels: &[Label]) {
         for label in labels {
             if let Some(count) = self.0.get_mut(label) {
                 *count -= 1;
@@ -75,38 +75,38 @@ impl TreeBuilder {
     /// left to right.
     fn einsum(&mut self, inputs: Vec<NodeId>, output: &[Label], order: &Order) -> NodeId {
         let mut result = inputs[inputs.len() - 1];
-        let mut needed = Needed(HashMap::new());
-        inputs.iter().for_each(|&input| needed.by(self.labels(input)));
-        needed.by(output);
+        let mut uses = LabelUses(HashMap::new());
+        inputs.iter().for_each(|&input| uses.add(self.labels(input)));
+        uses.add(output);
         let mut tensors = inputs;
         for (step, group) in order.iter().enumerate() {
             let last = step + 1 == order.len();
             result = tensors[group[0]];
-            needed.no_longer_by(self.labels(result));
+            uses.remove(self.labels(result));
             for (at, &member) in group.iter().enumerate().skip(1) {
                 let right = tensors[member];
-                needed.no_longer_by(self.labels(right));
-                let (kept_left, kept_right) = (self.kept(result, right, &needed), self.kept(right, result, &needed));
+                uses.remove(self.labels(right));
+                let (kept_left, kept_right) = (self.kept(result, right, &uses), self.kept(right, result, &uses));
                 let out = if last && at + 1 == group.len() {
                     output.to_vec()
                 } else {
                     let both = kept_left.iter().chain(kept_right.iter().filter(|l| !kept_left.contains(l)));
-                    both.copied().filter(|&label| needed.has(label)).collect()
+                    both.copied().filter(|&label| uses.has(label)).collect()
                 };
                 let (left, right) = (self.reduce(result, kept_left), self.reduce(right, kept_right));
                 result = self.contract(left, right, out);
             }
-            needed.by(self.labels(result));
+            uses.add(self.labels(result));
             tensors.push(result);
         }
         self.unary(result, output.to_vec())
     }
 
     /// The distinct labels of `node` that also occur in `other` or in a remaining tensor.
-    fn kept(&self, node: NodeId, other: NodeId, needed: &Needed) -> Vec<Label> {
+    fn kept(&self, node: NodeId, other: NodeId, uses: &LabelUses) -> Vec<Label> {
         let mut kept: Vec<Label> = Vec::new();
         for &label in self.labels(node) {
-            if !kept.contains(&label) && (needed.has(label) || self.labels(other).contains(&label)) {
+            if !kept.contains(&label) && (uses.has(label) || self.labels(other).contains(&label)) {
                 kept.push(label);
             }
         }

@@ -64,7 +64,7 @@ impl Einsums {
         for (node, term) in expression.nodes().iter().zip(terms) {
             let (labels, source) = match &node.kind {
                 NodeKind::Operand { index, .. } => {
-                    let labels = repeated((&mut names, &mut extents), term.labels, &shapes[*index]);
+                    let labels = with_broadcast_dims((&mut names, &mut extents), term.labels, &shapes[*index]);
                     (labels, EinsumSource::Operand(*index))
                 }
                 NodeKind::Einsum { inputs, .. } => {
@@ -95,7 +95,11 @@ impl Einsums {
 }
 
 /// The labels of an operand, with a new dimension in place of each label along which the operand is broadcast.
-fn repeated((names, extents): (&mut Names, &mut Vec<usize>), mut labels: Vec<Label>, shape: &[usize]) -> Vec<Label> {
+fn with_broadcast_dims(
+    (names, extents): (&mut Names, &mut Vec<usize>),
+    mut labels: Vec<Label>,
+    shape: &[usize],
+) -> Vec<Label> {
     let written = labels.clone();
     for (at, (&label, &extent)) in written.iter().zip(shape).enumerate() {
         if extent == extents[label.0 as usize] {

@@ -17,7 +17,7 @@ pub struct Names {
     pub all: Vec<String>,
     used: HashSet<String>,
     /// For each name, the number of attempts to derive another name from it.
-    again: HashMap<String, usize>,
+    attempts: HashMap<String, usize>,
 }
 
 impl Names {
@@ -25,9 +25,9 @@ impl Names {
     pub fn fresh(&mut self, name: &str) -> Label {
         let mut unused = name.to_owned();
         while self.used.contains(&unused) {
-            let again = self.again.entry(name.to_owned()).or_default();
-            *again += 1;
-            unused = match *again {
+            let attempts = self.attempts.entry(name.to_owned()).or_default();
+            *attempts += 1;
+            unused = match *attempts {
                 primes @ ..=MAX_PRIMES => name.to_owned() + &"'".repeat(primes),
                 number => format!("{name}'{number}"),
             };

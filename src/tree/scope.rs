@@ -42,11 +42,11 @@ pub fn resolve(expression: &Expression, ranks: &[usize]) -> Result<Scopes, Shape
         // The enclosing bracket has already inserted the labels of this node's output. At the root, the scope is empty.
         let mut scope = std::mem::take(&mut scopes[id]);
         match &node.kind {
-            NodeKind::Operand { term, .. } => terms.push(spell(term, &scope, dots[id])),
+            NodeKind::Operand { term, .. } => terms.push(resolve_term(term, &scope, dots[id])),
             NodeKind::Einsum { inputs, output } => {
                 let below: Vec<&[Index]> = inputs.iter().map(|i| indices(expression, i.0 as usize)).collect();
-                let most = inputs.iter().map(|i| dots[i.0 as usize]).max().unwrap_or(0);
-                while scope.ellipsis.len() < most {
+                let max_dots = inputs.iter().map(|i| dots[i.0 as usize]).max().unwrap_or(0);
+                while scope.ellipsis.len() < max_dots {
                     let name = format!("...{}", scope.ellipsis.len());
                     scope.ellipsis.insert(0, names.fresh(&name));
                 }
@@ -56,11 +56,11 @@ pub fn resolve(expression: &Expression, ranks: &[usize]) -> Result<Scopes, Shape
                     }
                 }
                 terms.push(match output {
-                    Some(term) => spell(term, &scope, dots[id]),
+                    Some(term) => resolve_term(term, &scope, dots[id]),
                     None => implicit(expression, &below, &scope, node.span),
                 });
                 for input in inputs {
-                    scopes[input.0 as usize] = handed_down(expression, input.0 as usize, &scope, &dots);
+                    scopes[input.0 as usize] = input_scope(expression, input.0 as usize, &scope, &dots);
                 }
             }
         }
@@ -74,7 +74,7 @@ fn indices(expression: &Expression, node: usize) -> &[Index] {
 }
 
 /// The part of a scope that applies to an input node: the labels of the input's term, and its ellipsis.
-fn handed_down(expression: &Expression, node: usize, scope: &Scope, dots: &[usize]) -> Scope {
+fn input_scope(expression: &Expression, node: usize, scope: &Scope, dots: &[usize]) -> Scope {
     let labels = indices(expression, node).iter().filter_map(|index| match index.kind {
         IndexKind::Label(label) => Some((label, scope.labels[&label])),
         IndexKind::Ellipsis => None,
@@ -89,8 +89,8 @@ fn ellipsis_dims(expression: &Expression, ranks: &[usize]) -> Result<Vec<usize>,
         dots.push(match &node.kind {
             NodeKind::Operand { index, term } => operand_dots(expression, *index, term, ranks[*index])?,
             NodeKind::Einsum { inputs, output } => {
-                let most = inputs.iter().map(|i| dots[i.0 as usize]).max().unwrap_or(0);
-                if output.as_ref().is_none_or(|term| term.ellipsis().is_some()) { most } else { 0 }
+                let max_dots = inputs.iter().map(|i| dots[i.0 as usize]).max().unwrap_or(0);
+                if output.as_ref().is_none_or(|term| term.ellipsis().is_some()) { max_dots } else { 0 }
             }
         });
     }
@@ -113,7 +113,7 @@ fn operand_dots(expression: &Expression, operand: usize, term: &Term, rank: usiz
     })
 }
 
-fn spell(term: &Term, scope: &Scope, dots: usize) -> Resolved {
+fn resolve_term(term: &Term, scope: &Scope, dots: usize) -> Resolved {
     let mut resolved = Resolved { labels: Vec::new(), spans: Vec::new() };
     for index in &term.indices {
         let labels = match index.kind {

@@ -63,13 +63,13 @@ fn kind(planned: &LocalContract) -> &'static str {
 
 /// Runs that allocated, and covered kinds.
 #[derive(Default)]
-struct Found {
+struct Findings {
     faults: Vec<String>,
     kinds: Vec<&'static str>,
     runs_on_threads: usize,
 }
 
-impl Found {
+impl Findings {
     fn contraction<T: Element>(&mut self, pool: &rayon::ThreadPool, target: &Target, case: &Contraction) {
         let Contraction { terms: [left, right, out], extents } = *case;
         let (a, b) = (tensor::<T>(&shape(left, extents)), tensor::<T>(&shape(right, extents)));
@@ -181,16 +181,16 @@ const UNARY: [Unary; 8] = [
 #[test]
 fn repeated_runs_allocate_nothing() {
     let _alone = ALONE.lock();
-    let mut found = Found::default();
-    found.all::<f32>();
-    found.all::<f64>();
-    found.all::<Complex<f32>>();
-    found.all::<Complex<f64>>();
+    let mut findings = Findings::default();
+    findings.all::<f32>();
+    findings.all::<f64>();
+    findings.all::<Complex<f32>>();
+    findings.all::<Complex<f64>>();
     for kind in ["nothing", "scale", "loops", "in place", "operands packed", "out buffered", "permute", "sum"] {
-        assert!(found.kinds.contains(&kind), "no case was planned as {kind}");
+        assert!(findings.kinds.contains(&kind), "no case was planned as {kind}");
     }
-    assert!(found.kinds.contains(&"small products") || !has_xsmm(), "no case was left to LIBXSMM as a whole");
-    assert!(found.runs_on_threads > 0, "no product was shared by threads");
-    found.faults.sort();
-    assert!(found.faults.is_empty(), "{} cases allocate:\n{}", found.faults.len(), found.faults.join("\n"));
+    assert!(findings.kinds.contains(&"small products") || !has_xsmm(), "no case was left to LIBXSMM as a whole");
+    assert!(findings.runs_on_threads > 0, "no product was shared by threads");
+    findings.faults.sort();
+    assert!(findings.faults.is_empty(), "{} cases allocate:\n{}", findings.faults.len(), findings.faults.join("\n"));
 }

@@ -23,7 +23,7 @@ use AlgorithmName::{RingK, RingMn};
 /// Maximum bytes per rank for threads, queues, schedules, metrics, leases and local plans without tables. Of the
 /// structures that grow with the extents, only panels of boxes are included: about 100 bytes per panel of at least a
 /// dozen rows.
-const SMALL: usize = 64 << 10;
+const MAX_SMALL_BYTES: usize = 64 << 10;
 
 /// Maximum packing memory of a contraction. Per worker: 4 MiB for a part of the operand of the columns, and two thirds
 /// of the L2 cache for the operand of the rows and a copy of out.
@@ -99,7 +99,7 @@ impl Run {
         let what = format!("{} {:?} {} on {}", self.expression, self.shapes, self.algorithm.name(), self.ranks);
         // A single rank uses the thread pool of its caller.
         let workers = if self.ranks == 1 { rayon::current_num_threads() } else { 1 };
-        let (mut planned, mut most, mut packing) = (0, 0, 0);
+        let (mut planned, mut max_bytes, mut packing) = (0, 0, 0);
         for (rank, measured) in measured.iter().enumerate() {
             let values = [plan.operand(0), plan.operand(1), plan.output()];
             let held: u64 = values.iter().map(|v| bytes(&v.distribution, &v.shape, rank)).sum();
@@ -110,15 +110,18 @@ impl Run {
             assert!(packed <= packing_bytes(workers), "{what}: rank {rank} packs into {packed} bytes");
             packing += packed;
             planned += schedule as usize;
-            most = most.max(schedule - held);
+            max_bytes = max_bytes.max(schedule - held);
         }
         // Packing memory need not be live at the time of the peak.
         let beyond = seen.saturating_sub(planned + packing);
         let tables: usize = (0..self.ranks).map(|rank| table_bytes(&plan, rank)).sum();
         let onto = if self.accumulate { ", onto" } else { "" };
         println!("{what}{onto}: planned {planned}, {packing} to pack into, {tables} of tables, {beyond} beyond");
-        assert!(beyond <= self.ranks * SMALL + tables, "{what}: {beyond} bytes beyond plan, packing and tables");
-        most
+        assert!(
+            beyond <= self.ranks * MAX_SMALL_BYTES + tables,
+            "{what}: {beyond} bytes beyond plan, packing and tables"
+        );
+        max_bytes
     }
 }
 
@@ -137,10 +140,10 @@ fn travelling(plan: &Plan) -> u64 {
     lines(bytes(&travels.distribution, &travels.shape, 0))
 }
 
-/// `most` as a multiple of the largest block of out, which rank 0 has.
-fn blocks_of(run: &Run, most: u64) -> f64 {
+/// `max_bytes` as a multiple of the largest block of out, which rank 0 has.
+fn blocks_of(run: &Run, max_bytes: u64) -> f64 {
     let plan = run.plan();
-    most as f64 / bytes(&plan.output().distribution, &plan.output().shape, 0) as f64
+    max_bytes as f64 / bytes(&plan.output().distribution, &plan.output().shape, 0) as f64
 }
 
 /// Bytes of half of the largest block of out.
@@ -168,29 +171,29 @@ fn rings_take_the_memory_that_they_say() {
         for shapes in [matrices(384, 480, 4800), matrices(390, 481, 4805)] {
             for accumulate in [false, true] {
                 let run = run(shapes.clone(), ranks, RingMn, accumulate);
-                let most = run.check(|plan, _| blocks * travelling(plan));
-                assert_eq!(most, blocks * travelling(&run.plan()));
+                let max_bytes = run.check(|plan, _| blocks * travelling(plan));
+                assert_eq!(max_bytes, blocks * travelling(&run.plan()));
             }
         }
         let even = run(matrices(1920, 480, 1920), ranks, RingK, false);
-        let most = even.check(|plan, _| if ranks > 1 { half(plan) } else { 0 });
-        println!("ring-k on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&even, most));
-        assert!(ranks == 1 || most > 0);
+        let max_bytes = even.check(|plan, _| if ranks > 1 { half(plan) } else { 0 });
+        println!("ring-k on {ranks}: {max_bytes} bytes, {:.3} blocks", blocks_of(&even, max_bytes));
+        assert!(ranks == 1 || max_bytes > 0);
 
         let uneven = run(matrices(1921, 481, 1923), ranks, RingK, false);
-        let most = uneven.check(|plan, _| if ranks > 1 { half(plan) } else { 0 });
-        println!("ring-k, uneven, on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&uneven, most));
+        let max_bytes = uneven.check(|plan, _| if ranks > 1 { half(plan) } else { 0 });
+        println!("ring-k, uneven, on {ranks}: {max_bytes} bytes, {:.3} blocks", blocks_of(&uneven, max_bytes));
 
         let onto = run(matrices(1920, 480, 1920), ranks, RingK, true);
-        let most = onto.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
-        println!("ring-k, onto, on {ranks}: {most} bytes, {:.3} blocks", blocks_of(&onto, most));
+        let max_bytes = onto.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
+        println!("ring-k, onto, on {ranks}: {max_bytes} bytes, {:.3} blocks", blocks_of(&onto, max_bytes));
     }
     // The halved dimension is another one, and the number of ranks does not divide the extents.
     let batched = [vec![6, 161, 200], vec![6, 200, 160]];
     for ranks in [2, 3, 5] {
         let run =
             Run { expression: "cmk,ckn->cmn", shapes: batched.clone(), ranks, algorithm: RingK, accumulate: false };
-        let most = run.check(|plan, _| half(plan));
-        println!("ring-k, uneven blocks, on {ranks}: {:.3} blocks", blocks_of(&run, most));
+        let max_bytes = run.check(|plan, _| half(plan));
+        println!("ring-k, uneven blocks, on {ranks}: {:.3} blocks", blocks_of(&run, max_bytes));
     }
 }

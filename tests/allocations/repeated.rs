@@ -65,7 +65,7 @@ fn tensors_may_lie_otherwise_in_every_run() {
         let wanted = program.run(&[&left, &right]).unwrap();
         for run in 0..8 {
             // The same values in another memory order.
-            let turned = |array: &ArrayD<f64>, turn: bool, flip: bool| {
+            let in_other_order = |array: &ArrayD<f64>, turn: bool, flip: bool| {
                 let mut copy = array.clone();
                 if turn {
                     copy = copy.reversed_axes().as_standard_layout().into_owned().reversed_axes();
@@ -78,7 +78,8 @@ fn tensors_may_lie_otherwise_in_every_run() {
                 assert!(copy == array);
                 copy
             };
-            let (left, right) = (turned(&left, run & 1 > 0, run & 2 > 0), turned(&right, run & 2 > 0, run & 1 > 0));
+            let (left, right) =
+                (in_other_order(&left, run & 1 > 0, run & 2 > 0), in_other_order(&right, run & 2 > 0, run & 1 > 0));
             let mut out = ArrayD::from_elem(vec![40, 6], f64::NAN);
             if run & 4 > 0 {
                 out = ArrayD::from_elem(vec![6, 40], f64::NAN).reversed_axes();

@@ -1,10 +1,10 @@
 //! Random contractions and their comparison with the reference, shared by tests.
 #![allow(dead_code, unused_imports, reason = "every test binary uses a part")]
 
-mod anyhow;
 mod delays;
 mod grids;
 mod large;
+mod random_distributions;
 mod rng;
 pub mod special;
 mod trees;
@@ -50,12 +50,12 @@ impl Case {
         let small = if largest == 1 << 22 { 1 } else { 14 };
         for (kind, count) in counts.into_iter().enumerate() {
             for _ in 0..count {
-                let most = (largest / space.max(1)).clamp(1, 64);
+                let max_extent = (largest / space.max(1)).clamp(1, 64);
                 // Extent 0 in 1 of 96 cases, otherwise often a small extent.
                 let extent = match rng.below(96) {
                     0 => 0,
-                    at if at % 24 <= small => 1 + rng.below(8.min(most)),
-                    _ => 1 + rng.below(most),
+                    at if at % 24 <= small => 1 + rng.below(8.min(max_extent)),
+                    _ => 1 + rng.below(max_extent),
                 };
                 space *= extent.max(1);
                 let label = extents.len();
@@ -196,20 +196,20 @@ impl Case {
     }
 
     /// Expected values of this process's share of the elements of the result.
-    fn wanted<T: Element>(&self, world: &World, left: &ArrayD<T>, right: &ArrayD<T>) -> Wanted {
+    fn wanted<T: Element>(&self, world: &World, left: &ArrayD<T>, right: &ArrayD<T>) -> ExpectedElements {
         let shape = self.shape(&self.out);
         let elements: usize = shape.iter().product();
         let (mine, ranks) = (world.local_ranks(), world.ranks());
         let share = elements * mine.start / ranks..elements * mine.end / ranks;
         if self.space() > 1 << 24 {
-            return Wanted { elements: product(&share, left, right), share };
+            return ExpectedElements { elements: product(&share, left, right), share };
         }
         let labels = |list: &[usize]| list.iter().map(|&l| Label(l as u32)).collect::<Vec<_>>();
         let (l, r, o) = (labels(&self.left), labels(&self.right), labels(&self.out));
         let operands: [(&[Label], _); 2] = [(&l, left.view()), (&r, right.view())];
         let reference = Reference::new(&operands, &o);
         let element = |at: usize| reference.element(&index(&shape, at));
-        Wanted { elements: share.clone().into_par_iter().map(element).collect(), share }
+        ExpectedElements { elements: share.clone().into_par_iter().map(element).collect(), share }
     }
 }
 
@@ -227,7 +227,7 @@ fn index(shape: &[usize], mut at: usize) -> Vec<usize> {
 }
 
 /// A contiguous range of elements in row-major order, and their expected values.
-struct Wanted {
+struct ExpectedElements {
     share: Range<usize>,
     elements: Vec<ReferenceValue>,
 }
@@ -252,7 +252,7 @@ fn product<T: Element>(share: &Range<usize>, left: &ArrayD<T>, right: &ArrayD<T>
 /// bits.
 fn compare<T: Element>(
     world: &World,
-    want: &Wanted,
+    want: &ExpectedElements,
     prior: &ArrayD<T>,
     out: &ArrayD<T>,
     alpha: T,

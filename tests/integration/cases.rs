@@ -1,9 +1,9 @@
 //! Expressions whose work is less than one operation per rank.
 
-use crate::command::Ran;
+use crate::command::RunOutput;
 
 /// Expressions with the extents of their random operands.
-pub const SMALL: [&[&str]; 12] = [
+pub const TINY_CASES: [&[&str]; 12] = [
     &["->", "-s1"],
     &["a,->a", "-s1"],
     &["a,->a", "-s", "a=0"],
@@ -21,7 +21,7 @@ pub const SMALL: [&[&str]; 12] = [
 /// Returns the number of ranks without any block in a successful run with `--check --json`. Checks the warning about
 /// them.
 #[track_caller]
-pub fn idle(ended: &Ran, ranks: usize) -> usize {
+pub fn idle(ended: &RunOutput, ranks: usize) -> usize {
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.out, ended.err);
     let report = ended.json();
     assert_eq!(report["check"]["ok"], true, "{report}");

@@ -80,18 +80,18 @@ impl Drop for Folder {
 }
 
 /// Output, exit code and duration of a run.
-pub struct Ran {
+pub struct RunOutput {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
     pub took: Duration,
 }
 
-pub fn ran(command: &mut Command) -> Ran {
+pub fn output_of(command: &mut Command) -> RunOutput {
     let started = Instant::now();
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ran { code: status.code(), out: text(stdout), err: text(stderr), took: started.elapsed() }
+    RunOutput { code: status.code(), out: text(stdout), err: text(stderr), took: started.elapsed() }
 }
 
 pub fn program(folder: &Folder, arguments: &[&str]) -> Command {
@@ -150,7 +150,7 @@ pub fn listening(command: &Command) -> Command {
     listening
 }
 
-impl Ran {
+impl RunOutput {
     /// The JSON object that standard output consists of.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
@@ -158,7 +158,7 @@ impl Ran {
     }
 
     #[track_caller]
-    pub fn well(self) -> Ran {
+    pub fn succeeded(self) -> RunOutput {
         assert_eq!(self.code, Some(0), "{}\n{}", self.out, self.err);
         self
     }

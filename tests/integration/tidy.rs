@@ -333,7 +333,7 @@ fn unsafe_code_is_where_it_may_be() {
 }
 
 /// Whether there is a safety comment above the line, above its statement, or above its group of `unsafe` lines.
-fn says_why(lines: &[&str], code: &[&str], at: usize) -> bool {
+fn has_safety_comment(lines: &[&str], code: &[&str], at: usize) -> bool {
     let comment = |line: &str| line.contains("SAFETY:") || line.contains("# Safety");
     for above in (0..=at).rev() {
         if comment(lines[above]) {
@@ -360,9 +360,9 @@ fn unsafe_code_says_why() {
             // Safety comments of a trait also apply to its methods and implementations.
             let opens = |above: &str| has_word(above, "impl") || has_word(above, "trait");
             let block = code[..line].iter().rposition(|above| opens(above) && above.ends_with('{'));
-            let inherits = |at: usize| code[at].contains(" for ") || says_why(&lines, &code, at);
+            let inherits = |at: usize| code[at].contains(" for ") || has_safety_comment(&lines, &code, at);
             let declares = declares || text.contains("unsafe fn") && block.is_some_and(inherits);
-            if !declares && !says_why(&lines, &code, line - 1) {
+            if !declares && !has_safety_comment(&lines, &code, line - 1) {
                 faults.push(source.place(line, text.trim()));
             }
         }

@@ -23,7 +23,7 @@ use einsum_dist::plan::{AlgorithmName, FixedDistributions};
 const CASES: usize = 800;
 
 /// Minimum number of non-empty cases of each algorithm. The runs on several numbers of ranks together exceed 200.
-const FILLED: usize = 70;
+const MIN_NON_EMPTY_CASES: usize = 70;
 
 /// Number of runs of each algorithm with delays.
 const DELAYED: u64 = 200;
@@ -74,7 +74,8 @@ fn random_contractions(world: &World) -> usize {
     for number in 0..CASES {
         let case = Case::random(&mut rng);
         let accumulate = rng.below(3) == 0;
-        let fixed = if number % 2 == 0 { FixedDistributions::default() } else { case.anyhow(&mut rng, ranks) };
+        let fixed =
+            if number % 2 == 0 { FixedDistributions::default() } else { case.random_distributions(&mut rng, ranks) };
         let plan = |algorithm| case.plan_fixed(ranks, algorithm, &fixed, false);
         let plan = balance.plan(&AlgorithmName::ALL, !case.is_empty(), plan).expect("local always applies");
         case.check(world, &plan, number as u64, accumulate);
@@ -84,7 +85,7 @@ fn random_contractions(world: &World) -> usize {
     }
     let applied = AlgorithmName::ALL.into_iter().zip(balance.filled);
     let mut applied = applied.filter(|(algorithm, _)| algorithm.ranks().allows(ranks));
-    assert!(applied.all(|(_, filled)| filled >= FILLED), "{balance}");
+    assert!(applied.all(|(_, filled)| filled >= MIN_NON_EMPTY_CASES), "{balance}");
     CASES
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::einsum::{Array, Expected, evaluate};
 use super::expression::{Expression, spoiled};
-use super::flags::{Context, FLAGS, Promise};
+use super::flags::{Context, FLAGS, Outcome};
 use super::operands::{self, DAMAGES, DTYPES, Dtype, FOREIGN, Numbers};
 use super::rng::Rng;
 
@@ -20,7 +20,7 @@ pub struct Command {
     pub arguments: Vec<String>,
     /// Index of the launcher, and number of ranks.
     pub launched: Option<(usize, usize)>,
-    pub promise: Promise,
+    pub outcome: Outcome,
     /// The expected result, if it is known.
     pub result: Option<Output>,
     pub numbers: Numbers,
@@ -28,9 +28,9 @@ pub struct Command {
     pub json: bool,
     pub verbose: bool,
     /// The command runs nothing, or its result is unknown.
-    pub plans: bool,
+    pub no_result: bool,
     /// Files and folders that the command may create.
-    pub asked: Vec<String>,
+    pub allowed_files: Vec<String>,
 }
 
 /// The expected result of a command.
@@ -57,14 +57,14 @@ impl Command {
         let mut made = Command {
             arguments: Vec::new(),
             launched,
-            promise: Promise::Works,
+            outcome: Outcome::Works,
             result: None,
             numbers: Numbers::Plain,
             checks: false,
             json: rng.one_in(3),
             verbose: false,
-            plans: false,
-            asked: Vec::new(),
+            no_result: false,
+            allowed_files: Vec::new(),
         };
         std::fs::write(folder.join("m.toml"), MACHINE).expect("a machine file");
         let mut groups = made.flags(rng, setting, &context);
@@ -77,7 +77,7 @@ impl Command {
         let spoil = rng.one_in(25);
         if spoil {
             text = spoiled(rng, &text);
-            made.promise = made.promise.max(Promise::Open);
+            made.outcome = made.outcome.max(Outcome::Open);
             // Arguments after `--` are not flags.
             made.json &= text != "--";
         }
@@ -87,10 +87,10 @@ impl Command {
         if files && rng.one_in(60) {
             // If the only operand is removed, the program generates random operands instead of reading a file.
             positional.pop();
-            made.promise = Promise::Open;
-            made.plans = true;
+            made.outcome = Outcome::Open;
+            made.no_result = true;
         }
-        if !spoil && made.promise != Promise::Refused {
+        if !spoil && made.outcome != Outcome::Refused {
             made.expect(rng, &expression, &operands, dtype, folder, &mut groups);
         }
         if made.json {
@@ -110,8 +110,8 @@ impl Command {
             if !rng.one_in(flag.one_in) {
                 continue;
             }
-            let (value, promise) = (flag.value)(rng, context);
-            self.promise = self.promise.max(promise);
+            let (value, outcome) = (flag.value)(rng, context);
+            self.outcome = self.outcome.max(outcome);
             let twice = rng.one_in(200);
             let mut group = vec![flag.name.to_owned()];
             match value {
@@ -120,7 +120,7 @@ impl Command {
                 None => {}
             }
             if twice {
-                self.promise = self.promise.max(Promise::Open);
+                self.outcome = self.outcome.max(Outcome::Open);
                 groups.push(group.clone());
             }
             groups.push(group);
@@ -129,13 +129,13 @@ impl Command {
         let has = |name: &str| chosen.contains(&name);
         self.checks = has("--check");
         self.verbose = has("--verbose");
-        self.plans = ["--explain", "--simulate", "--scaling"].into_iter().any(has);
+        self.no_result = ["--explain", "--simulate", "--scaling"].into_iter().any(has);
         let shows = has("--trace") || has("--timeline");
         if has("--verbose") && has("--quiet")
-            || has("--machine") && !self.plans
+            || has("--machine") && !self.no_result
             || shows && has("--explain") && !has("--simulate")
         {
-            self.promise = Promise::Refused;
+            self.outcome = Outcome::Refused;
         }
         for (flag, names) in [
             ("--trace", &["t.json"][..]),
@@ -143,7 +143,7 @@ impl Command {
             ("--path-cache", &["cache"]),
             ("--checkpoint", &["sums.checkpoint"]),
         ] {
-            self.asked.extend(names.iter().filter(|_| has(flag)).map(|name| (*name).to_owned()));
+            self.allowed_files.extend(names.iter().filter(|_| has(flag)).map(|name| (*name).to_owned()));
         }
         groups
     }
@@ -166,22 +166,22 @@ impl Command {
             let path = folder.join(format!("{operand}.npy"));
             if wrong == Some(operand) && rng.one_in(3) {
                 std::fs::write(&path, operands::foreign(FOREIGN[rng.below(FOREIGN.len())], shape)).expect("a file");
-                self.promise = self.promise.max(Promise::Open);
+                self.outcome = self.outcome.max(Outcome::Open);
             } else if wrong == Some(operand) {
                 operands::damaged(&path, DAMAGES[rng.below(DAMAGES.len())], shape);
                 // An ellipsis may match an additional dimension.
                 let dots = expression.leaves()[operand].contains(&super::expression::Index::Dots);
-                self.promise = self.promise.max(if dots { Promise::Open } else { Promise::Refused });
+                self.outcome = self.outcome.max(if dots { Outcome::Open } else { Outcome::Refused });
             } else {
                 std::fs::write(&path, operands::file(&array, dtype, rng.one_in(2))).expect("an operand");
             }
             promoted = Some(promoted.map_or(dtype, |all| all.promote(dtype)));
             arrays.push(array);
         }
-        if wrong.is_some() && self.promise != Promise::Refused {
+        if wrong.is_some() && self.outcome != Outcome::Refused {
             // The contents of the file differ from the array, so the result is unknown.
-            self.plans = true;
-            self.promise = Promise::Open;
+            self.no_result = true;
+            self.outcome = Outcome::Open;
         }
         (arrays, promoted.unwrap_or(DTYPES[0]))
     }
@@ -209,8 +209,8 @@ impl Command {
                 ["w=3", "m0=", "k=-1", "1,2,3", "i=2,i=3", "99999999999999", "18446744073709551615"][rng.below(7)]
                     .to_owned(),
             ]);
-            self.promise = self.promise.max(Promise::Open);
-            self.plans = true;
+            self.outcome = self.outcome.max(Outcome::Open);
+            self.no_result = true;
         }
         let mut dtype = DTYPES[0];
         if rng.one_in(2) {
@@ -218,11 +218,11 @@ impl Command {
             groups.push(vec!["--dtype".to_owned(), if rng.one_in(2) { dtype.to_string() } else { dtype.short() }]);
         } else if rng.one_in(40) {
             groups.push(vec!["--dtype".to_owned(), "int8".to_owned()]);
-            self.promise = Promise::Refused;
+            self.outcome = Outcome::Refused;
         }
         if rng.one_in(100) {
             groups.push(vec!["--seed".to_owned(), ["-1", "18446744073709551616", "x"][rng.below(3)].to_owned()]);
-            self.promise = Promise::Refused;
+            self.outcome = Outcome::Refused;
         } else if seed != 0 {
             groups.push(vec![format!("--seed={seed}")]);
         }
@@ -235,19 +235,19 @@ impl Command {
         if self.launched.is_some() {
             if rng.one_in(20) {
                 groups.push(vec!["-n2".to_owned()]);
-                self.promise = Promise::Refused;
+                self.outcome = Outcome::Refused;
             }
         } else if rng.one_in(50) {
             groups
                 .push(vec!["--ranks".to_owned(), ["0", "-1", "two", "18446744073709551616"][rng.below(4)].to_owned()]);
-            self.promise = Promise::Refused;
+            self.outcome = Outcome::Refused;
         } else {
             groups.push(vec![format!("-n{ranks}")]);
         }
         // More ranks than elements may be rejected.
-        let most = expression.shapes.iter().map(|shape| shape.iter().product::<usize>()).max().unwrap_or(1);
-        if most < 6 {
-            self.promise = self.promise.max(Promise::Open);
+        let max_elements = expression.shapes.iter().map(|shape| shape.iter().product::<usize>()).max().unwrap_or(1);
+        if max_elements < 6 {
+            self.outcome = self.outcome.max(Outcome::Open);
         }
     }
 
@@ -278,18 +278,18 @@ impl Command {
             // Replacing an operand is rejected. If `plans`, the existing file may be no operand, and may then be
             // replaced.
             let clashes = folder.join(name).exists();
-            if clashes && self.plans {
-                self.asked.push(name.to_owned());
+            if clashes && self.no_result {
+                self.allowed_files.push(name.to_owned());
             }
             if clashes || name == "." || name.contains('/') {
-                self.promise = self.promise.max(if self.plans { Promise::Open } else { Promise::Refused });
+                self.outcome = self.outcome.max(if self.no_result { Outcome::Open } else { Outcome::Refused });
             } else {
-                self.asked.push(name.to_owned());
+                self.allowed_files.push(name.to_owned());
                 file = Some(name.to_owned());
             }
             groups.push(vec![["-o", "--output"][rng.below(2)].to_owned(), name.to_owned()]);
         }
-        if !self.plans {
+        if !self.no_result {
             let sums_nothing = expression.shapes.iter().flatten().any(|&extent| extent == 0);
             self.result = Some(Output { dtype, expected, file, sums_nothing });
         }

@@ -10,7 +10,7 @@ use super::rng::Rng;
 
 /// The expected outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Promise {
+pub enum Outcome {
     /// The command succeeds.
     Works,
     /// The command succeeds, or fails with one message.
@@ -18,7 +18,7 @@ pub enum Promise {
     /// The command is rejected.
     Refused,
 }
-use Promise::{Open, Refused, Works};
+use Outcome::{Open, Refused, Works};
 
 /// Data that values of flags depend on.
 pub struct Context<'a> {
@@ -28,7 +28,7 @@ pub struct Context<'a> {
 }
 
 /// A value, or `None` for a flag without a value, and the outcome to expect.
-type Value = (Option<String>, Promise);
+type Value = (Option<String>, Outcome);
 
 pub struct Flag {
     pub name: &'static str,
@@ -122,10 +122,10 @@ const BEYOND: &str = "18446744073709551616";
 const LARGE: [&str; 4] = ["4294967296", "9223372036854775807", "18446744073709551615", BEYOND];
 
 /// A valid value, or sometimes one of the others.
-fn some(rng: &mut Rng, valid: &[&str], others: &[(&str, Promise)]) -> Value {
+fn some(rng: &mut Rng, valid: &[&str], others: &[(&str, Outcome)]) -> Value {
     if rng.one_in(9) {
-        let (value, promise) = others[rng.below(others.len())];
-        return (Some(value.to_owned()), promise);
+        let (value, outcome) = others[rng.below(others.len())];
+        return (Some(value.to_owned()), outcome);
     }
     (Some(valid[rng.below(valid.len())].to_owned()), Works)
 }
@@ -208,7 +208,7 @@ fn path(rng: &mut Rng, context: &Context<'_>) -> Value {
 /// Pairs of positions that form a path for a list of operands without brackets, or almost do.
 fn explicit(rng: &mut Rng, context: &Context<'_>) -> Value {
     let mut left = context.expression.leaves().len();
-    let mut promise = if context.expression.is_flat() && left > 1 { Works } else { Open };
+    let mut outcome = if context.expression.is_flat() && left > 1 { Works } else { Open };
     let mut steps = Vec::new();
     while left > 1 || steps.is_empty() {
         let one = rng.below(left.max(1));
@@ -225,9 +225,9 @@ fn explicit(rng: &mut Rng, context: &Context<'_>) -> Value {
     }
     if rng.one_in(10) {
         steps.push("(0,9)".to_owned());
-        promise = Refused;
+        outcome = Refused;
     }
-    (Some(steps.join(",")), promise)
+    (Some(steps.join(",")), outcome)
 }
 
 fn memory_limit(rng: &mut Rng, _: &Context<'_>) -> Value {
@@ -240,7 +240,7 @@ fn memory_limit(rng: &mut Rng, _: &Context<'_>) -> Value {
 
 fn transport(rng: &mut Rng, context: &Context<'_>) -> Value {
     let (inside, between) = if context.launched { (Refused, Open) } else { (Works, Refused) };
-    let (value, promise) = [
+    let (value, outcome) = [
         ("auto", Works),
         ("shared", if context.launched { Open } else { Works }),
         ("message", between),
@@ -250,5 +250,5 @@ fn transport(rng: &mut Rng, context: &Context<'_>) -> Value {
         ("throttled:0", Refused),
         ("pigeon", Refused),
     ][rng.below(8)];
-    (Some(value.to_owned()), promise)
+    (Some(value.to_owned()), outcome)
 }

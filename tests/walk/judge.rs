@@ -16,7 +16,7 @@ use num_complex::Complex;
 use serde_json::Value;
 
 use super::command::{Command, Output};
-use super::flags::Promise;
+use super::flags::Outcome;
 use super::json;
 use super::operands::{self, Numbers, single};
 
@@ -55,11 +55,11 @@ pub fn judge(command: &Command, ended: &Ended, folder: &Path, before: &Files) ->
     }
     let Some(code) = ended.code else { return Err("it ended by a signal".to_owned()) };
     let one = command.checks && command.numbers != Numbers::Plain;
-    match (code, command.promise) {
-        (0, Promise::Works | Promise::Open) | (2, Promise::Open | Promise::Refused) => {}
-        (1, Promise::Works | Promise::Open) if one => {}
+    match (code, command.outcome) {
+        (0, Outcome::Works | Outcome::Open) | (2, Outcome::Open | Outcome::Refused) => {}
+        (1, Outcome::Works | Outcome::Open) if one => {}
         // Exit code 1 requires `--check` and unusual numbers, because plain numbers cannot overflow.
-        (code, promise) => return Err(format!("exit code {code}, where the promise is {promise:?}")),
+        (code, outcome) => return Err(format!("exit code {code}, where the promise is {outcome:?}")),
     }
     let report = streams(command, ended, code)?;
     left_behind(command, code, folder, before)?;
@@ -95,9 +95,9 @@ fn left_behind(command: &Command, code: i32, folder: &Path, before: &Files) -> R
     let after = files(folder);
     // A trace or timeline is written even if `--check` rejects the result.
     let shows = |name: &String| code == 1 && ["t.json", "t.svg"].contains(&name.as_str());
-    let asked = |name: &String| (code == 0 || shows(name)) && command.asked.contains(name);
-    let new = after.keys().find(|name| !before.contains_key(*name) && !asked(name));
-    let changed = before.iter().find(|(name, bytes)| after.get(*name) != Some(bytes) && !asked(name));
+    let is_allowed = |name: &String| (code == 0 || shows(name)) && command.allowed_files.contains(name);
+    let new = after.keys().find(|name| !before.contains_key(*name) && !is_allowed(name));
+    let changed = before.iter().find(|(name, bytes)| after.get(*name) != Some(bytes) && !is_allowed(name));
     match (new, changed) {
         (Some(name), _) => Err(format!("exit code {code}, and it left `{name}`")),
         (_, Some((name, _))) => Err(format!("exit code {code}, and `{name}` is not what it was")),

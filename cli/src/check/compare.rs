@@ -17,9 +17,9 @@ use super::along_tree::Evaluator;
 use super::budget;
 use super::cost::Evaluation;
 use super::fetch::Source;
-use super::limits::{Limits, Reach};
+use super::limits::{Limits, OperandLimits};
 use super::select::{Indices, Selection};
-use super::strategy::{Choice, Strategy, What};
+use super::strategy::{Choice, ComparedElements, Strategy};
 use super::sum::{Total, Tracked};
 use super::verdict::{Tally, judge};
 
@@ -44,7 +44,7 @@ pub struct Comparison<'a> {
 }
 
 /// One pass over the elements: its limits, evaluator and strategy.
-pub struct Look<'a> {
+pub struct Pass<'a> {
     pub limits: Limits,
     evaluator: Evaluator<'a>,
     strategy: Strategy,
@@ -90,7 +90,7 @@ impl<'a> Comparison<'a> {
     /// # Errors
     /// There is too little memory for a single product, or so little that the check would take far longer than with
     /// more.
-    pub fn first(&self) -> Result<Look<'a>> {
+    pub fn first_pass(&self) -> Result<Pass<'a>> {
         let strategy = self.choice.strategy().ok_or_else(|| {
             let (least, most) = (budget::least(self.tree), self.choice.most);
             let missing = (least as f64 - most).max(0.0);
@@ -100,7 +100,7 @@ impl<'a> Comparison<'a> {
         let exponents = vec![0; self.tree.operands];
         let evaluator = Evaluator::new(self.tree, &self.limits, strategy.evaluation, exponents);
         let unordered = self.limits.unordered && strategy.evaluation == Evaluation::Directly;
-        Ok(Look { limits: Limits { unordered, ..self.limits }, evaluator, strategy })
+        Ok(Pass { limits: Limits { unordered, ..self.limits }, evaluator, strategy })
     }
 
     /// Refuses a check that takes minutes if more memory would make it much quicker.
@@ -124,25 +124,25 @@ impl<'a> Comparison<'a> {
     /// may explain the findings of the first pass. The second pass follows the tree. If all operands are finite, it
     /// scales them so that their largest absolute values are about 1. `None` if the pass would cost too much time or
     /// memory, or would repeat the first pass.
-    pub fn again(&self, first: &Look<'_>, largest: &[f64], reach: &Reach) -> Option<Look<'a>> {
-        if !reach.finite && first.strategy.evaluation == Evaluation::AlongTree {
+    pub fn second_pass(&self, first: &Pass<'_>, largest: &[f64], operand_limits: &OperandLimits) -> Option<Pass<'a>> {
+        if !operand_limits.finite && first.strategy.evaluation == Evaluation::AlongTree {
             return None;
         }
         let exponent = |&largest: &f64| if largest > 0.0 { largest.log2().floor() as i32 } else { 0 };
         let exponents: Vec<i32> =
-            if reach.finite { largest.iter().map(exponent).collect() } else { vec![0; largest.len()] };
+            if operand_limits.finite { largest.iter().map(exponent).collect() } else { vec![0; largest.len()] };
         let strategy = self.choice.along_tree(&first.strategy)?;
-        let absolute = if reach.finite { reach.absolute } else { self.limits.absolute };
-        let limits = Limits { absolute, unordered: self.limits.unordered && reach.finite, ..self.limits };
+        let absolute = if operand_limits.finite { operand_limits.absolute } else { self.limits.absolute };
+        let limits = Limits { absolute, unordered: self.limits.unordered && operand_limits.finite, ..self.limits };
         let evaluator = Evaluator::new(self.tree, &limits, strategy.evaluation, exponents);
-        Some(Look { limits, evaluator, strategy })
+        Some(Pass { limits, evaluator, strategy })
     }
 
     /// The findings in the local blocks of the part that begins at `corner`.
     ///
     /// # Errors
     /// A file cannot be read again, or memory runs out.
-    pub fn part<T: Element>(&self, look: &Look<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
+    pub fn part<T: Element>(&self, pass: &Pass<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
         let mut tally = Tally::default();
         for (region, block) in part.first_replicas().filter(|(region, _)| !region.is_empty()) {
             let place = |(dim, start): (&Intervals, &usize)| {
@@ -151,9 +151,9 @@ impl<'a> Comparison<'a> {
             };
             let bounds: Bounds = region.dims().iter().zip(corner).map(place).collect();
             let got = |local: &[usize]| block[local].to_c64();
-            let selected: Vec<Vec<Indices>> = match &look.strategy.what {
-                What::All => vec![bounds.iter().map(|range| Indices::from(range.clone())).collect()],
-                What::Batches(batches) => {
+            let selected: Vec<Vec<Indices>> = match &pass.strategy.elements {
+                ComparedElements::All => vec![bounds.iter().map(|range| Indices::from(range.clone())).collect()],
+                ComparedElements::Batches(batches) => {
                     let inside = |batch: &Vec<Indices>| {
                         batch.iter().zip(&bounds).map(|(indices, range)| indices.within(range)).collect::<Vec<_>>()
                     };
@@ -161,7 +161,7 @@ impl<'a> Comparison<'a> {
                     inside.filter(|batch| batch.iter().all(|indices| indices.len() > 0)).collect()
                 }
             };
-            tally = tally.merge(self.compare(look, &selected, &bounds, got)?);
+            tally = tally.merge(self.compare(pass, &selected, &bounds, got)?);
         }
         Ok(tally)
     }
@@ -177,14 +177,14 @@ impl<'a> Comparison<'a> {
     /// Compares the selected elements of a block.
     fn compare(
         &self,
-        look: &Look<'_>,
+        pass: &Pass<'_>,
         selected: &[Vec<Indices>],
         bounds: &Bounds,
         got: impl Fn(&[usize]) -> Complex<f64> + Sync,
     ) -> Result<Tally> {
         let mut tally = Tally::default();
-        let mut jobs = selected.iter().flat_map(|indices| self.jobs(look, indices));
-        let Strategy { concurrent_pieces, pieces_per_wave, .. } = look.strategy;
+        let mut jobs = selected.iter().flat_map(|indices| self.jobs(pass, indices));
+        let Strategy { concurrent_pieces, pieces_per_wave, .. } = pass.strategy;
         let mut sum: Vec<Total> = Vec::new();
         loop {
             let wave: Vec<Job> = jobs.by_ref().take(pieces_per_wave).collect();
@@ -192,14 +192,14 @@ impl<'a> Comparison<'a> {
                 return Ok(tally);
             }
             let elements =
-                |job: &Job, single_threaded| look.evaluator.elements(&self.sources, &job.selection, single_threaded);
+                |job: &Job, single_threaded| pass.evaluator.elements(&self.sources, &job.selection, single_threaded);
             let summands = if concurrent_pieces > 1 {
                 wave.par_iter().map(|job| elements(job, true)).collect::<Result<Vec<_>>>()?
             } else {
                 wave.iter().map(|job| elements(job, false)).collect::<Result<Vec<_>>>()?
             };
             for (job, summand) in wave.iter().zip(summands) {
-                let wanted = match (job.summands, sum.is_empty()) {
+                let reference = match (job.summands, sum.is_empty()) {
                     (1, _) => summand,
                     (_, true) => {
                         sum = memory(room_for(summand.len()))?;
@@ -214,18 +214,18 @@ impl<'a> Comparison<'a> {
                         std::mem::take(&mut sum).iter().map(Total::number).collect()
                     }
                 };
-                tally = tally.merge(self.judged(look, &job.selection, wanted, bounds, &got)?);
+                tally = tally.merge(self.judged(pass, &job.selection, reference, bounds, &got)?);
             }
         }
     }
 
     /// Cuts a selection of the result into pieces, and the sums of each piece into jobs.
-    fn jobs(&self, look: &Look<'_>, indices: &[Indices]) -> impl Iterator<Item = Job> {
+    fn jobs(&self, pass: &Pass<'_>, indices: &[Indices]) -> impl Iterator<Item = Job> {
         let every = |&extent: &usize| Indices::from(0..extent);
         let mut whole = Selection(self.tree.extents.iter().map(every).collect());
         self.out.iter().zip(indices).for_each(|(label, indices)| whole.0[label.0 as usize] = indices.clone());
-        let pieces = whole.cuts(self.out, &look.strategy.sizes);
-        let sums = whole.cuts(&self.summed, &look.strategy.sizes);
+        let pieces = whole.cuts(self.out, &pass.strategy.sizes);
+        let sums = whole.cuts(&self.summed, &pass.strategy.sizes);
         let count = sums.count();
         (0..pieces.count()).flat_map(move |piece| {
             let piece = whole.part(&pieces, piece);
@@ -241,9 +241,9 @@ impl<'a> Comparison<'a> {
     /// Judges a piece against its reference.
     fn judged(
         &self,
-        look: &Look<'_>,
+        pass: &Pass<'_>,
         piece: &Selection,
-        wanted: Vec<Tracked>,
+        reference: Vec<Tracked>,
         bounds: &Bounds,
         got: &(impl Fn(&[usize]) -> Complex<f64> + Sync),
     ) -> Result<Tally> {
@@ -255,18 +255,18 @@ impl<'a> Comparison<'a> {
             Ok(all)
         };
         let local = self.out.iter().zip(bounds).map(local).collect::<Result<Vec<_>>>()?;
-        let exponent = look.evaluator.exponent();
+        let exponent = pass.evaluator.exponent();
         let judged =
-            wanted.into_par_iter().enumerate().with_min_len(1 << 8).map_init(Vec::new, |at, (place, wanted)| {
-                let wanted = wanted.wanted(exponent);
-                let wanted = match &prior {
-                    Some(prior) => wanted.onto(prior.values[place].value, look.limits.relative),
-                    None => wanted,
+            reference.into_par_iter().enumerate().with_min_len(1 << 8).map_init(Vec::new, |at, (place, reference)| {
+                let reference = reference.reference(exponent);
+                let reference = match &prior {
+                    Some(prior) => reference.with_prior(prior.values[place].value, pass.limits.relative),
+                    None => reference,
                 };
                 index(place, &local, at);
                 let got = got(at);
                 at.iter_mut().zip(bounds).for_each(|(at, range)| *at += range.start);
-                judge(&look.limits, got, wanted, at)
+                judge(&pass.limits, got, reference, at)
             });
         Ok(judged.reduce(Tally::default, Tally::merge))
     }

@@ -49,7 +49,7 @@ use einsum_dist::tree::{Step, Tree};
 use einsum_dist::{Dtype, Plan};
 
 use super::cost::{Evaluation, distinct, inputs};
-use super::sum::{Rounding, Wanted, scaled};
+use super::sum::{Reference, Rounding, scaled};
 
 /// The largest allowed error of an element, as a multiple of its estimated random error.
 const CONFIDENCE_FACTOR: f64 = 4.0;
@@ -98,7 +98,7 @@ impl Limits {
     }
 
     /// The largest allowed error of an element.
-    pub fn tolerance(&self, want: &Wanted) -> f64 {
+    pub fn tolerance(&self, want: &Reference) -> f64 {
         let worst_case = self.relative * want.magnitude.min(f64::MAX) + self.absolute;
         // The spread is not finite if the square of an error is out of range; then only the worst case limits the
         // error.
@@ -161,7 +161,7 @@ fn terms(tree: &Tree, node: usize) -> f64 {
 
 /// Limits that depend on the operands. Computed only where an element may be wrong, because the operands must be read.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reach {
+pub struct OperandLimits {
     /// The largest error of an element by underflow in any step.
     pub absolute: f64,
     /// An upper bound on the absolute sums of every step.
@@ -170,9 +170,9 @@ pub struct Reach {
     pub finite: bool,
 }
 
-impl Reach {
+impl OperandLimits {
     /// `operands`: the largest absolute value of each operand.
-    pub fn new(tree: &Tree, limits: &Limits, operands: &[f64]) -> Reach {
+    pub fn new(tree: &Tree, limits: &Limits, operands: &[f64]) -> OperandLimits {
         let finite = operands.iter().all(|largest| largest.is_finite());
         // For each node, two logarithms: of the number of terms of one element, and of the largest product of its
         // operands.
@@ -197,6 +197,6 @@ impl Reach {
             if later.is_nan() { 0.0 } else { (all_terms + later + limits.smallest.ln()).exp() }
         };
         let absolute = (0..tree.nodes.len()).filter(inner).map(lost).sum::<f64>().max(limits.absolute);
-        Reach { absolute, largest, finite }
+        OperandLimits { absolute, largest, finite }
     }
 }

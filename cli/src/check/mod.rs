@@ -37,8 +37,8 @@ use super::Result;
 use super::config::RunConfig;
 use super::gather::gather;
 use super::start::agree;
-use compare::{Comparison, Look};
-use limits::{Limits, Reach};
+use compare::{Comparison, Pass};
+use limits::{Limits, OperandLimits};
 pub use overflow::Overflow;
 use verdict::Tally;
 
@@ -48,9 +48,9 @@ pub struct Check<'a> {
     config: &'a RunConfig,
     comparison: Comparison<'a>,
     limits: Limits,
-    first: Look<'a>,
+    first: Pass<'a>,
     /// Limits that depend on the operands, and the second pass if there is one; `None` until first needed.
-    operands: Option<(Reach, Option<Look<'a>>)>,
+    operands: Option<(OperandLimits, Option<Pass<'a>>)>,
     /// The findings of all ranks in all parts so far.
     tally: Tally,
 }
@@ -63,7 +63,7 @@ impl<'a> Check<'a> {
     pub fn new(world: &'a World, config: &'a RunConfig) -> Result<Check<'a>> {
         let limits = Limits::new(&config.plan, &config.tree);
         let comparison = agree(world, Comparison::new(config, limits))?;
-        let first = agree(world, comparison.first())?;
+        let first = agree(world, comparison.first_pass())?;
         let tally = Tally { bound: limits.relative, ..Tally::default() };
         Ok(Check { world, config, comparison, limits, first, operands: None, tally })
     }
@@ -73,21 +73,21 @@ impl<'a> Check<'a> {
     /// # Errors
     /// A file cannot be read again.
     pub fn part<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize]) -> Result<bool> {
-        let mut found = self.look(&self.first, part, corner)?;
+        let mut found = self.run_pass(&self.first, part, corner)?;
         if found.is_open() {
-            let (reach, again) = self.operands()?;
+            let (operand_limits, second) = self.operands()?;
             // Elements that are correctly infinite, because operands are infinite, need no second pass.
             let wrong = found.unclear > 0 || !found.is_right();
-            let unclear = found.is_unclear(&self.limits, &reach) && (reach.finite || wrong);
-            let look = match again.as_ref().filter(|_| unclear) {
-                Some(again) => {
-                    found = self.look(again, part, corner)?;
-                    again
+            let unclear = found.is_unclear(&self.limits, &operand_limits) && (operand_limits.finite || wrong);
+            let pass = match second.as_ref().filter(|_| unclear) {
+                Some(second) => {
+                    found = self.run_pass(second, part, corner)?;
+                    second
                 }
                 None => &self.first,
             };
-            found.settle(&look.limits, &reach);
-            self.operands = Some((reach, again));
+            found.settle(&pass.limits, &operand_limits);
+            self.operands = Some((operand_limits, second));
         }
         let known = std::mem::take(&mut self.tally);
         self.tally = if found.checked > 0 { known.merge(found) } else { known };
@@ -95,33 +95,33 @@ impl<'a> Check<'a> {
     }
 
     /// The combined findings of all ranks. Collective.
-    fn look<T: Element>(&self, look: &Look<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
-        let tally = agree(self.world, self.comparison.part(look, part, corner))?;
+    fn run_pass<T: Element>(&self, pass: &Pass<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
+        let tally = agree(self.world, self.comparison.part(pass, part, corner))?;
         let all = gather(self.world, &tally.numbers(corner.len()))?;
         Ok(all.iter().map(|numbers| Tally::of_numbers(numbers)).fold(Tally::default(), Tally::merge))
     }
 
     /// Takes the limits that depend on the operands, which are the same on every rank, and the second pass out of
     /// `self`. Computes them on first use. The caller must store them again. Collective.
-    fn operands(&mut self) -> Result<(Reach, Option<Look<'a>>)> {
+    fn operands(&mut self) -> Result<(OperandLimits, Option<Pass<'a>>)> {
         if let Some(known) = self.operands.take() {
             return Ok(known);
         }
         let largest = agree(self.world, self.comparison.largest_operands())?;
-        let reach = Reach::new(&self.config.tree, &self.limits, &largest);
-        let again = self.comparison.again(&self.first, &largest, &reach);
+        let operand_limits = OperandLimits::new(&self.config.tree, &self.limits, &largest);
+        let second = self.comparison.second_pass(&self.first, &largest, &operand_limits);
         // The number of threads may differ between ranks, so a second pass may be too slow on some. Then no rank makes
         // one.
-        let all = gather(self.world, &[f64::from(u8::from(again.is_some()))])?;
-        let again = again.filter(|_| all.iter().all(|has| *has == [1.0]));
-        Ok((reach, again))
+        let all = gather(self.world, &[f64::from(u8::from(second.is_some()))])?;
+        let second = second.filter(|_| all.iter().all(|has| *has == [1.0]));
+        Ok((operand_limits, second))
     }
 
     /// The findings in the parts so far, as a report.
     pub fn report(&self) -> CheckReport {
         let Tally { checked, error, bound, .. } = self.tally;
         // Some element is infinite or NaN and differs from its reference, so its error is not finite.
-        let max_error = if self.tally.lost + self.tally.spilled > 0 { f64::INFINITY } else { error };
+        let max_error = if self.tally.unexplained + self.tally.overflowed_sums > 0 { f64::INFINITY } else { error };
         CheckReport { checked, max_error, bound, ok: self.tally.is_right() }
     }
 

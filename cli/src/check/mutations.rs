@@ -9,8 +9,8 @@ use num_complex::Complex;
 
 use super::super::args::Args;
 use super::super::config::RunConfig;
-use super::limits::{Limits, Reach};
-use super::sum::Wanted;
+use super::limits::{Limits, OperandLimits};
+use super::sum::Reference;
 use super::verdict::{Tally, judge};
 
 /// Numbers of terms in a sum.
@@ -30,28 +30,28 @@ fn limits(dtype: &str, terms: usize) -> Limits {
 }
 
 /// A reference without an estimate of its rounding errors.
-fn wanted(value: Complex<f64>, magnitude: f64) -> Wanted {
-    Wanted { value, magnitude, spread: f64::INFINITY }
+fn reference(value: Complex<f64>, magnitude: f64) -> Reference {
+    Reference { value, magnitude, spread: f64::INFINITY }
 }
 
 /// An element as the sum of the partial sums of several ranks.
-struct Made {
+struct SummedElement {
     parts: Vec<Complex<f64>>,
     magnitude: f64,
 }
 
-impl Made {
+impl SummedElement {
     fn value(&self) -> Complex<f64> {
         self.parts.iter().sum()
     }
 
-    fn want(&self) -> Wanted {
-        wanted(self.value(), self.magnitude)
+    fn want(&self) -> Reference {
+        reference(self.value(), self.magnitude)
     }
 }
 
 /// The elements of an 8 x 8 result.
-fn made(dtype: &str, terms: usize, ranks: usize, signed: bool) -> Vec<Made> {
+fn elements(dtype: &str, terms: usize, ranks: usize, signed: bool) -> Vec<SummedElement> {
     let unit = |at: usize| einsum_dist::io::random::value(11, at as u32, terms as u64 + at as u64).0;
     // The sum of twelve uniform numbers is roughly normal with variance 4, so half of it has variance 1.
     let normal = |at: usize| (0..12).map(|i| unit(at * 12 + i)).sum::<f64>() / 2.0;
@@ -71,13 +71,14 @@ fn made(dtype: &str, terms: usize, ranks: usize, signed: bool) -> Vec<Made> {
     let element = |number| {
         let parts: Vec<Complex<f64>> = parts(number);
         let least = parts.iter().map(|part| part.norm()).sum::<f64>();
-        Made { parts, magnitude: magnitude.max(least) }
+        SummedElement { parts, magnitude: magnitude.max(least) }
     };
     (0..64).map(element).collect()
 }
 
-fn compared(limits: &Limits, made: &[Made], got: impl Fn(usize) -> Complex<f64>) -> Tally {
-    let judged = made.iter().enumerate().map(|(at, made)| judge(limits, got(at), made.want(), &[at / 8, at % 8]));
+fn compared(limits: &Limits, elements: &[SummedElement], got: impl Fn(usize) -> Complex<f64>) -> Tally {
+    let judged =
+        elements.iter().enumerate().map(|(at, element)| judge(limits, got(at), element.want(), &[at / 8, at % 8]));
     judged.fold(Tally::default(), Tally::merge)
 }
 
@@ -90,18 +91,18 @@ fn results_of_any_length_are_told_apart() {
                 if terms < ranks {
                     continue;
                 }
-                let made = made(dtype, terms, ranks, signed);
+                let elements = elements(dtype, terms, ranks, signed);
                 let case = format!("{dtype}, {terms} terms, {ranks} ranks, {signed}");
                 let wrong = |what: &str, got: &dyn Fn(usize) -> Complex<f64>| {
-                    let tally = compared(&limits, &made, got);
+                    let tally = compared(&limits, &elements, got);
                     assert!(!tally.is_right() && tally.error > tally.bound, "{what}: {case}: {tally:?}");
                 };
-                let value = |at: usize| made[at].value();
+                let value = |at: usize| elements[at].value();
                 wrong("zeros", &|_| Complex::new(0.0, 0.0));
                 // One sixteenth of the longest sums is less than the allowed rounding error.
                 if terms * ranks < 1_000_000_000 {
-                    wrong("one rank's part missing", &|at| value(at) - made[at].parts[ranks - 1]);
-                    wrong("one rank's part twice", &|at| value(at) + made[at].parts[0]);
+                    wrong("one rank's part missing", &|at| value(at) - elements[at].parts[ranks - 1]);
+                    wrong("one rank's part twice", &|at| value(at) + elements[at].parts[0]);
                 }
                 wrong("the other sign", &|at| -value(at));
                 // Long sums of positive numbers are nearly equal.
@@ -110,25 +111,25 @@ fn results_of_any_length_are_told_apart() {
                     wrong("two rows exchanged", &|at| value(if at < 16 { (at + 8) % 16 } else { at }));
                     wrong("transposed", &|at| value(at % 8 * 8 + at / 8));
                     wrong("one element zero, as large as others", &|at| {
-                        value(at) * f64::from(u8::from(at != largest(&made)))
+                        value(at) * f64::from(u8::from(at != largest(&elements)))
                     });
                 }
                 if !signed || terms <= 5_000 || dtype.ends_with('4') && dtype.starts_with('f') {
-                    let off = |at: usize| if at == largest(&made) { 1.01 } else { 1.0 };
+                    let off = |at: usize| if at == largest(&elements) { 1.01 } else { 1.0 };
                     wrong("an element wrong by one hundredth", &|at| value(at) * off(at));
                 }
                 // An error just below the worst case of rounding must be accepted.
-                let nearly = |at: usize| value(at) + 0.8 * limits.relative * made[at].magnitude;
-                let right = compared(&limits, &made, nearly);
+                let nearly = |at: usize| value(at) + 0.8 * limits.relative * elements[at].magnitude;
+                let right = compared(&limits, &elements, nearly);
                 assert!(right.is_right() && right.error <= right.bound && right.checked == 64, "{case}: {right:?}");
             }
         }
     }
 }
 
-fn largest(made: &[Made]) -> usize {
-    let size = |at: &usize| made[*at].value().norm();
-    (0..made.len()).max_by(|a, b| size(a).total_cmp(&size(b))).expect("there are elements")
+fn largest(elements: &[SummedElement]) -> usize {
+    let size = |at: &usize| elements[*at].value().norm();
+    (0..elements.len()).max_by(|a, b| size(a).total_cmp(&size(b))).expect("there are elements")
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn what_is_no_number_has_to_be_none() {
     let (nan, infinity) = (f64::NAN, f64::INFINITY);
     let judged = |got: [f64; 2], want: [f64; 2], magnitude: f64| {
         let [got, value] = [got, want].map(|[re, im]| Complex::new(re, im));
-        judge(&limits, got, wanted(value, magnitude), &[0])
+        judge(&limits, got, reference(value, magnitude), &[0])
     };
     for want in [[nan, 1.0], [1.0, nan], [infinity, 1.0], [1.0, -infinity], [nan, -infinity]] {
         assert!(judged(want, want, nan).is_right(), "{want:?}");
@@ -155,7 +156,7 @@ fn what_is_no_number_has_to_be_none() {
 fn undefined_parts_are_unclear_until_the_tree_is_followed() {
     let judged = |unordered: bool, got: [f64; 2], want: [f64; 2]| {
         let [got, value] = [got, want].map(|[re, im]| Complex::new(re, im));
-        judge(&Limits { unordered, ..limits("complex64", 100) }, got, wanted(value, f64::NAN), &[0])
+        judge(&Limits { unordered, ..limits("complex64", 100) }, got, reference(value, f64::NAN), &[0])
     };
     let (nan, infinity) = (f64::NAN, f64::INFINITY);
     for (got, want) in [([nan, nan], [infinity, nan]), ([infinity, 1.0], [nan, nan])] {
@@ -170,7 +171,7 @@ fn undefined_parts_are_unclear_until_the_tree_is_followed() {
 fn overflow_is_no_mistake() {
     let limits = limits("float32", 100);
     let judged = |got: f64, want: f64, magnitude: f64| {
-        judge(&limits, Complex::new(got, 0.0), wanted(Complex::new(want, 0.0), magnitude), &[3, 4])
+        judge(&limits, Complex::new(got, 0.0), reference(Complex::new(want, 0.0), magnitude), &[3, 4])
     };
     let right = judged(f64::INFINITY, 1e40, 1e41);
     assert!(right.is_right() && right.overflowed == 1 && right.largest == 1e40 && right.place == [3, 4]);
@@ -178,14 +179,17 @@ fn overflow_is_no_mistake() {
     assert!(!judged(1e38, 1e40, 1e41).is_right(), "a number");
     assert!(!judged(f64::INFINITY, 1e30, 1e31).is_right(), "no overflow");
     // The sums of the element itself overflow, or the sums of an earlier step may overflow.
-    assert_eq!(judged(f64::NAN, 1e30, 1e39).spilled, 1);
+    assert_eq!(judged(f64::NAN, 1e30, 1e39).overflowed_sums, 1);
     let config = config(&["[mk,kl->ml],ln->mn", "-s4"]);
-    let mut lost = judged(f64::NAN, 1e30, 1e31);
-    assert!(lost.is_open());
-    let mut wrong = lost.clone();
-    lost.settle(&limits, &Reach::new(&config.tree, &limits, &[1e30, 1e30, 1e-30]));
-    wrong.settle(&limits, &Reach::new(&config.tree, &limits, &[1e10, 1e10, 1e10]));
-    assert_eq!((lost.spilled, lost.lost, wrong.spilled, wrong.lost), (1, 0, 0, 1));
+    let mut unsettled = judged(f64::NAN, 1e30, 1e31);
+    assert!(unsettled.is_open());
+    let mut wrong = unsettled.clone();
+    unsettled.settle(&limits, &OperandLimits::new(&config.tree, &limits, &[1e30, 1e30, 1e-30]));
+    wrong.settle(&limits, &OperandLimits::new(&config.tree, &limits, &[1e10, 1e10, 1e10]));
+    assert_eq!(
+        (unsettled.overflowed_sums, unsettled.unexplained, wrong.overflowed_sums, wrong.unexplained),
+        (1, 0, 0, 1)
+    );
 }
 
 #[test]
@@ -193,18 +197,18 @@ fn underflow_counts_along_the_tree() {
     let config = config(&["[mk,kl->ml],ln->mn", "-s4"]);
     let limits = Limits::new(&config.plan, &config.tree);
     let judged = |got: f64, want: f64, magnitude: f64| {
-        judge(&limits, Complex::new(got, 0.0), wanted(Complex::new(want, 0.0), magnitude), &[0, 0])
+        judge(&limits, Complex::new(got, 0.0), reference(Complex::new(want, 0.0), magnitude), &[0, 0])
     };
     assert!(judged(3e-45, 2e-45, 2e-45).is_right(), "one subnormal number more");
     assert!(!judged(1e-40, 2e-40, 2e-40).is_right());
     // Zeros in place of 1e-50, which a later step multiplies by 1e30.
-    let reach = Reach::new(&config.tree, &limits, &[1e-25, 1e-25, 1e30]);
-    let mut lost = judged(0.0, 1.6e-19, 1.6e-19);
-    assert!(!lost.is_right() && lost.is_open());
-    lost.settle(&limits, &reach);
-    assert!(lost.is_right() && lost.error <= lost.bound, "{lost:?}");
+    let operand_limits = OperandLimits::new(&config.tree, &limits, &[1e-25, 1e-25, 1e30]);
+    let mut unsettled = judged(0.0, 1.6e-19, 1.6e-19);
+    assert!(!unsettled.is_right() && unsettled.is_open());
+    unsettled.settle(&limits, &operand_limits);
+    assert!(unsettled.is_right() && unsettled.error <= unsettled.bound, "{unsettled:?}");
     let mut wrong = judged(1e-10, 1.6e-19, 1.6e-19);
-    wrong.settle(&limits, &reach);
+    wrong.settle(&limits, &operand_limits);
     assert!(!wrong.is_right() && wrong.error > wrong.bound, "{wrong:?}");
 }
 

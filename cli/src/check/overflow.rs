@@ -20,8 +20,8 @@ pub struct Overflow {
 impl Overflow {
     /// Returns the overflow, if there is one. `tally` covers all elements.
     pub fn new(config: &RunConfig, tally: &Tally, limits: &Limits) -> Option<Overflow> {
-        let is_right = tally.spilled == 0;
-        if tally.spilled + tally.overflowed == 0 || tally.lost > 0 {
+        let is_right = tally.overflowed_sums == 0;
+        if tally.overflowed_sums + tally.overflowed == 0 || tally.unexplained > 0 {
             return None;
         }
         let dtype = config.plan.dtype;
@@ -34,18 +34,18 @@ impl Overflow {
             let elements = counted(tally.overflowed as usize, "element");
             format!("{elements} of the result overflowed {dtype} and became infinite: [{place}] is {largest}")
         } else {
-            let elements = counted(tally.spilled as usize, "element");
+            let elements = counted(tally.overflowed_sums as usize, "element");
             format!(
                 "sums overflowed {dtype} on the way to {elements} of the result, which are no numbers: those of \
                  absolute products before [{place}] may be {largest}"
             )
         };
-        let way_out = way_out(config, dtype);
-        Some(Overflow { message: format!("{what}, the largest number is {:.1e}; {way_out}", limits.largest), is_right })
+        let advice = advice(config, dtype);
+        Some(Overflow { message: format!("{what}, the largest number is {:.1e}; {advice}", limits.largest), is_right })
     }
 }
 
-fn way_out(config: &RunConfig, dtype: Dtype) -> String {
+fn advice(config: &RunConfig, dtype: Dtype) -> String {
     let wider = match dtype {
         Dtype::Float32 => "float64",
         Dtype::Complex64 => "complex128",

@@ -54,7 +54,7 @@ const MAX_WAVE_ELEMENTS: usize = 1 << 10;
 
 /// The elements that are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum ComparedElements {
     All,
     /// Batches, each with indices of every label of the result.
     Batches(Vec<Vec<Indices>>),
@@ -63,7 +63,7 @@ pub enum What {
 /// How elements are compared.
 #[derive(Debug, Clone)]
 pub struct Strategy {
-    pub what: What,
+    pub elements: ComparedElements,
     pub evaluation: Evaluation,
     /// Maximum number of indices of each label in a piece, by label number.
     pub sizes: Vec<usize>,
@@ -123,12 +123,12 @@ impl<'a> Choice<'a> {
             Some(all)
                 if all.cost.products * self.flops <= MAX_COMPLETE_OPERATIONS || volume <= SAMPLE_ELEMENTS as f64 =>
             {
-                Some(self.chosen(all, What::All))
+                Some(self.chosen(all, ComparedElements::All))
             }
             _ => {
                 let best = self.sample(out, &extents)?;
                 let batches = batches(&extents, &best.grid, best.batches, self.seed);
-                Some(self.chosen(best, What::Batches(batches)))
+                Some(self.chosen(best, ComparedElements::Batches(batches)))
             }
         }
     }
@@ -174,7 +174,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    fn chosen(&self, candidate: Candidate, what: What) -> Strategy {
+    fn chosen(&self, candidate: Candidate, elements: ComparedElements) -> Strategy {
         let Candidate { evaluation, sizes, concurrent_pieces, cost, .. } = candidate;
         let out = &self.tree.nodes[self.tree.root()].labels;
         let piece: usize = out.iter().map(|label| sizes[label.0 as usize]).product();
@@ -186,7 +186,7 @@ impl<'a> Choice<'a> {
                 concurrent_pieces
             };
         Strategy {
-            what,
+            elements,
             evaluation,
             sizes,
             concurrent_pieces,
@@ -207,13 +207,13 @@ impl<'a> Choice<'a> {
     /// A strategy for the same elements along the tree; `None` if it needs too much time or memory.
     pub fn along_tree(&self, strategy: &Strategy) -> Option<Strategy> {
         let out = &self.tree.nodes[self.tree.root()].labels;
-        let (grid, batches) = match &strategy.what {
-            What::All => (self.tree.shape(out), 1),
-            What::Batches(batches) => (batches.first()?.iter().map(Indices::len).collect(), batches.len()),
+        let (grid, batches) = match &strategy.elements {
+            ComparedElements::All => (self.tree.shape(out), 1),
+            ComparedElements::Batches(batches) => (batches.first()?.iter().map(Indices::len).collect(), batches.len()),
         };
         let candidate = self.evaluated(Evaluation::AlongTree, &grid, batches, f64::INFINITY)?;
         let is_quick = candidate.cost.operations() <= MAX_SECOND_LOOK_FACTOR * MIN_SHARED_PRODUCTS;
-        is_quick.then(|| self.chosen(candidate, strategy.what.clone()))
+        is_quick.then(|| self.chosen(candidate, strategy.elements.clone()))
     }
 
     /// The candidate with the better evaluation for batches of this size.
@@ -350,12 +350,12 @@ mod tests {
         let square = |extent: usize| vec![extent; 2];
         // All elements are checked if that needs few operations.
         let all = strategy("mk,kn->mn", &[square(100), square(100)], 1e9).unwrap();
-        assert_eq!((all.what, all.evaluation), (What::All, Evaluation::Directly));
+        assert_eq!((all.elements, all.evaluation), (ComparedElements::All, Evaluation::Directly));
         // A chain whose direct sum has 100^4 products.
         let chain = strategy("ab,bc,cd->ad", &vec![square(100); 3], 1e9).unwrap();
-        assert_eq!((chain.what, chain.evaluation), (What::All, Evaluation::AlongTree));
+        assert_eq!((chain.elements, chain.evaluation), (ComparedElements::All, Evaluation::AlongTree));
         // Samples of a single product need not share work.
-        let Some(Strategy { what: What::Batches(batches), .. }) =
+        let Some(Strategy { elements: ComparedElements::Batches(batches), .. }) =
             strategy("mk,kn->mn", &[square(5000), square(5000)], 1e9)
         else {
             panic!("a sample is enough");
@@ -363,13 +363,17 @@ mod tests {
         assert!(batches.len() * batches[0].iter().map(Indices::len).product::<usize>() == SAMPLE_ELEMENTS);
         // Elements of this chain share work, because each of them needs all of the middle matrix.
         let shapes = vec![square(2000), square(2000), square(2000)];
-        let Some(Strategy { what: What::Batches(batches), .. }) = strategy("ab,bc,cd->ad", &shapes, 1e9) else {
+        let Some(Strategy { elements: ComparedElements::Batches(batches), .. }) =
+            strategy("ab,bc,cd->ad", &shapes, 1e9)
+        else {
             panic!("a sample is enough");
         };
         assert!(batches.len() < SAMPLE_ELEMENTS, "{}", batches.len());
         // Small extents allow few grids.
         let shapes = [vec![3, 3, 3, 3, 400_000], vec![400_000, 3, 3, 3]];
-        let Some(Strategy { what: What::Batches(batches), .. }) = strategy("abcdk,kefg->abcdefg", &shapes, 1e8) else {
+        let Some(Strategy { elements: ComparedElements::Batches(batches), .. }) =
+            strategy("abcdk,kefg->abcdefg", &shapes, 1e8)
+        else {
             panic!("a sample is enough");
         };
         assert!(batches.len() * batches[0].iter().map(Indices::len).product::<usize>() >= 1000);
@@ -380,7 +384,7 @@ mod tests {
         let shapes = [vec![100, 64], vec![64, 90]];
         for most in [1e6, 1e4, 1e3] {
             let strategy = strategy("mk,kn->mn", &shapes, most).unwrap();
-            assert_eq!(strategy.what, What::All, "{most}");
+            assert_eq!(strategy.elements, ComparedElements::All, "{most}");
         }
         assert!(strategy("mk,kn->mn", &shapes, 50.0).is_none());
     }

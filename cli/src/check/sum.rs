@@ -43,16 +43,16 @@ impl Tracked {
     }
 
     /// Multiplies by 2^`exponent`; the product is the reference for an element.
-    pub fn wanted(self, exponent: i32) -> Wanted {
+    pub fn reference(self, exponent: i32) -> Reference {
         let by = |number: f64| scaled(number, exponent);
         let value = Complex::new(by(self.value.re), by(self.value.im));
-        Wanted { value, magnitude: by(self.magnitude), spread: by(self.error.norm()) }
+        Reference { value, magnitude: by(self.magnitude), spread: by(self.error.norm()) }
     }
 }
 
 /// The reference for an element.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wanted {
+pub struct Reference {
     pub value: Complex<f64>,
     /// The sum of the absolute values of the operand products that contribute to the value.
     pub magnitude: f64,
@@ -60,11 +60,11 @@ pub struct Wanted {
     pub spread: f64,
 }
 
-impl Wanted {
+impl Reference {
     /// Adds the prior value of the element, which a run rounds with this relative error.
-    pub fn onto(self, prior: Complex<f64>, relative: f64) -> Wanted {
+    pub fn with_prior(self, prior: Complex<f64>, relative: f64) -> Reference {
         let size = prior.norm();
-        Wanted {
+        Reference {
             value: self.value + prior,
             magnitude: self.magnitude + size,
             spread: self.spread.hypot(relative * size),

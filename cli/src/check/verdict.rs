@@ -8,8 +8,8 @@
 
 use num_complex::Complex;
 
-use super::limits::{Limits, Reach};
-use super::sum::Wanted;
+use super::limits::{Limits, OperandLimits};
+use super::sum::Reference;
 
 /// Sum of absolute products below which some products may be too small for double precision.
 const MIN_MAGNITUDE: f64 = 1e-290;
@@ -28,9 +28,9 @@ pub struct Tally {
     pub excess: f64,
     /// Elements that are infinite or NaN although the reference is finite, where sums of the element's products may
     /// exceed the type.
-    pub spilled: u64,
+    pub overflowed_sums: u64,
     /// Elements that are infinite or NaN unlike the reference, where only sums of an earlier step may exceed the type.
-    pub lost: u64,
+    pub unexplained: u64,
     /// Elements that are infinite where the reference is a finite number beyond the type.
     pub overflowed: u64,
     /// Elements that are infinite in the reference too.
@@ -38,7 +38,8 @@ pub struct Tally {
     /// Elements that are finite although the reference is not, or is too small for double precision; and elements with
     /// infinite or NaN parts that depend on the order of the factors.
     pub unclear: u64,
-    /// The largest element or sum of absolute products among overflowed, spilled and lost elements, and its place.
+    /// The largest element or sum of absolute products among the elements counted in `overflowed`, `overflowed_sums`
+    /// and `unexplained`, and its place.
     pub largest: f64,
     pub place: Vec<usize>,
 }
@@ -52,8 +53,8 @@ impl Default for Tally {
             bound: 0.0,
             magnitude: 0.0,
             excess: 0.0,
-            spilled: 0,
-            lost: 0,
+            overflowed_sums: 0,
+            unexplained: 0,
             overflowed: 0,
             infinite: 0,
             unclear: 0,
@@ -75,8 +76,8 @@ impl Tally {
         }
         self.checked += other.checked;
         self.excess = self.excess.max(other.excess);
-        self.spilled += other.spilled;
-        self.lost += other.lost;
+        self.overflowed_sums += other.overflowed_sums;
+        self.unexplained += other.unexplained;
         self.overflowed += other.overflowed;
         self.infinite += other.infinite;
         self.unclear += other.unclear;
@@ -85,7 +86,8 @@ impl Tally {
 
     /// The tally as numbers, to send to other processes. The last `rank` numbers are the place.
     pub fn numbers(&self, rank: usize) -> Vec<f64> {
-        let counts = [self.checked, self.spilled, self.lost, self.overflowed, self.infinite, self.unclear];
+        let counts =
+            [self.checked, self.overflowed_sums, self.unexplained, self.overflowed, self.infinite, self.unclear];
         let mut numbers = vec![self.worst, self.error, self.bound, self.magnitude, self.excess, self.largest];
         numbers.extend(counts.map(|count| count as f64));
         numbers.extend((0..rank).map(|dim| self.place.get(dim).map_or(0.0, |&at| at as f64)));
@@ -103,8 +105,8 @@ impl Tally {
             excess: at(4),
             largest: at(5),
             checked: at(6) as u64,
-            spilled: at(7) as u64,
-            lost: at(8) as u64,
+            overflowed_sums: at(7) as u64,
+            unexplained: at(8) as u64,
             overflowed: at(9) as u64,
             infinite: at(10) as u64,
             unclear: at(11) as u64,
@@ -114,30 +116,30 @@ impl Tally {
 
     /// Whether the operands have to be examined.
     pub fn is_open(&self) -> bool {
-        self.lost + self.infinite + self.unclear > 0 || (self.excess > 0.0 && self.excess.is_finite())
+        self.unexplained + self.infinite + self.unclear > 0 || (self.excess > 0.0 && self.excess.is_finite())
     }
 
     /// Whether the reference may have left the range of double precision, or the operands explain the excess. Then
     /// elements have to be compared again along the tree, with scaled operands.
-    pub fn is_unclear(&self, limits: &Limits, reach: &Reach) -> bool {
-        let explained = self.excess > 0.0 && self.excess <= reach.absolute - limits.absolute;
-        self.lost + self.spilled + self.infinite + self.unclear > 0 || explained
+    pub fn is_unclear(&self, limits: &Limits, operand_limits: &OperandLimits) -> bool {
+        let explained = self.excess > 0.0 && self.excess <= operand_limits.absolute - limits.absolute;
+        self.unexplained + self.overflowed_sums + self.infinite + self.unclear > 0 || explained
     }
 
     /// Decides the open cases once the operands have been examined.
-    pub fn settle(&mut self, limits: &Limits, reach: &Reach) {
+    pub fn settle(&mut self, limits: &Limits, operand_limits: &OperandLimits) {
         // Infinities and NaN are overflows only if all operands are finite.
-        let too_large = reach.finite && reach.largest >= limits.largest;
+        let too_large = operand_limits.finite && operand_limits.largest >= limits.largest;
         if too_large {
-            if self.lost > 0 {
-                self.largest = reach.largest;
+            if self.unexplained > 0 {
+                self.largest = operand_limits.largest;
             }
-            self.spilled += self.lost;
+            self.overflowed_sums += self.unexplained;
             self.overflowed += self.infinite;
-            self.lost = 0;
+            self.unexplained = 0;
         }
         self.infinite = 0;
-        let more = reach.absolute - limits.absolute;
+        let more = operand_limits.absolute - limits.absolute;
         if self.excess <= more {
             if self.magnitude > 0.0 {
                 self.bound += more / self.magnitude;
@@ -148,12 +150,12 @@ impl Tally {
 
     /// Whether all elements are right, or infinite only because the type cannot hold them.
     pub fn is_right(&self) -> bool {
-        self.excess <= 0.0 && self.lost == 0 && self.spilled == 0
+        self.excess <= 0.0 && self.unexplained == 0 && self.overflowed_sums == 0
     }
 }
 
 /// Compares the element of the result at index `place` with the reference.
-pub fn judge(limits: &Limits, got: Complex<f64>, want: Wanted, place: &[usize]) -> Tally {
+pub fn judge(limits: &Limits, got: Complex<f64>, want: Reference, place: &[usize]) -> Tally {
     let mut tally = Tally { checked: 1, bound: limits.relative, ..Tally::default() };
     let (magnitude, bounded) = (want.magnitude.min(f64::MAX), want.magnitude.is_finite());
     let tolerance = limits.tolerance(&want);
@@ -177,20 +179,20 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Wanted, place: &[usize]) 
                 0.0
             }
             (false, false) => {
-                tally.lost = 1;
+                tally.unexplained = 1;
                 0.0
             }
             (false, true) => {
                 let beyond = want.abs() + tolerance >= limits.largest;
                 if !bounded {
                     // Other parts or products are infinite or NaN, which only the operands can explain.
-                    tally.lost = 1;
+                    tally.unexplained = 1;
                 } else if got.is_infinite() && beyond && (got > 0.0) == (want > 0.0) {
                     tally.overflowed = 1;
                 } else if magnitude * (1.0 + limits.relative) + tolerance >= limits.largest {
-                    tally.spilled = 1;
+                    tally.overflowed_sums = 1;
                 } else {
-                    tally.lost = 1;
+                    tally.unexplained = 1;
                 }
                 0.0
             }
@@ -199,11 +201,12 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Wanted, place: &[usize]) 
     if undefined && got.is_finite() {
         off[0] = f64::INFINITY;
     }
-    if tally.overflowed + tally.spilled + tally.lost > 0 {
+    if tally.overflowed + tally.overflowed_sums + tally.unexplained > 0 {
         tally.largest = if tally.overflowed > 0 { want.value.norm() } else { want.magnitude };
         tally.place = place.to_vec();
         // Each element counts once, as the worst of its parts.
-        (tally.overflowed, tally.spilled, tally.lost) = match (tally.lost, tally.spilled) {
+        (tally.overflowed, tally.overflowed_sums, tally.unexplained) = match (tally.unexplained, tally.overflowed_sums)
+        {
             (1, _) => (0, 0, 1),
             (_, 1) => (0, 1, 0),
             _ => (1, 0, 0),

@@ -138,7 +138,7 @@ impl<'a> Tiles<'a> {
     }
 
     /// The summands that a rank computes, in order.
-    fn made(&self, rank: usize) -> Vec<Summand> {
+    fn computed_summands(&self, rank: usize) -> Vec<Summand> {
         let Contraction { left, out, .. } = self.contraction;
         let summed: Vec<usize> =
             (0..left.labels.len()).filter(|&dim| !out.labels.contains(&left.labels[dim])).collect();
@@ -292,17 +292,17 @@ fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction,
 /// For each rank, the order in which summands are added. The verifier checks schedules against it.
 fn order(contraction: &Contraction, grid: &Grid, ranks: usize) -> Vec<Vec<Summand>> {
     let out = &contraction.out;
-    let made: Vec<Vec<Summand>> =
-        (0..grid.ranks()).map(|rank| Tiles::new(grid, contraction, rank).made(rank)).collect();
+    let computed: Vec<Vec<Summand>> =
+        (0..grid.ranks()).map(|rank| Tiles::new(grid, contraction, rank).computed_summands(rank)).collect();
     let summing_ranks = grid.sharing(&out.labels, 0).len();
     let sums: Vec<Vec<Sum>> = Pattern::new(Collective::ReduceScatter, grid.algorithm, summing_ranks).sums();
-    let meets = |rank: usize| {
+    let summands_of = |rank: usize| {
         let Some(group) = Group::new(grid.sharing(&out.labels, rank), rank).filter(|_| rank < grid.ranks()) else {
             return Vec::new();
         };
-        let made = |member: usize| made[group.ranks()[member]].clone();
+        let computed = |member: usize| computed[group.ranks()[member]].clone();
         let part = |part: usize| out.distribution.block(&out.shape, group.ranks()[part]);
-        collective::listed(&sums[group.me()], group.me(), made, part)
+        collective::listed(&sums[group.me()], group.me(), computed, part)
     };
-    (0..ranks).map(meets).collect()
+    (0..ranks).map(summands_of).collect()
 }

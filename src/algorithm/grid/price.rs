@@ -46,12 +46,12 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
     // Even without rounds, a product passes over out once per `DEEP_ROUND_INDICES` summed indices.
     let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
-    let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.again(more * out);
+    let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.extra_passes(more * out);
     // Ranks start with the stored part of one operand. If the other operand is shared too, receiving the first part of
     // it is exposed.
     let both = !links[0].is_empty() && !links[1].is_empty();
     let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
-    cost.hidden([compute, compute / rounds], [gather, exposed])
+    cost.partly_overlapped([compute, compute / rounds], [gather, exposed])
         + receive(out, &links[2], grid.pieces.max(1) as f64)
         + adds
 }

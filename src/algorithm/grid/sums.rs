@@ -1,9 +1,9 @@
 //! The memory for a rank's summand of its tile of out.
 //!
 //! ```text
-//! a tile of 6 rows on 3 ranks; rank 1 finally holds rows 2 and 3
-//!   apart      rows 0 to 5 in one scratch buffer; rows 2 and 3 are copied
-//!   in place   rows 2 and 3 in its block of out; rows 0 and 1, and 4 and 5, in scratch buffers
+//! a tile of 6 rows whose products are summed over 3 ranks; the block of rank 1 consists of rows 2 and 3
+//!   separate   rows 0 to 5 are summed in one scratch buffer; rows 2 and 3 are then copied to the block
+//!   in place   rows 2 and 3 are summed in the block; rows 0 and 1, and rows 4 and 5, in two scratch buffers
 //! ```
 //!
 //! In place needs less memory, but one more contraction per round for each scratch buffer. Invariant: the boxes in
@@ -15,7 +15,7 @@ use crate::distribution::{Bounds, Region, is_empty, without};
 use crate::schedule::{Accumulate, Builder, View};
 
 /// A box of a tile of out.
-struct OutPart {
+struct OutBox {
     /// The box in coordinates of the tensor.
     bounds: Bounds,
     view: View,
@@ -25,7 +25,7 @@ struct OutPart {
 /// The memory of a rank's whole tile of out.
 pub struct Sums<'a> {
     contraction: &'a Contraction,
-    places: Vec<OutPart>,
+    boxes: Vec<OutBox>,
     in_place: bool,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Sums<'a> {
     pub fn new(builder: &mut Builder, grid: &Grid, contraction: &'a Contraction, shared: bool) -> Sums<'a> {
         let (out, me) = (&contraction.out, builder.rank());
         let in_place = !shared || grid.in_place;
-        let mut places = Vec::new();
+        let mut boxes = Vec::new();
         let own = out.own(me, &[]).filter(|_| in_place).map(|view| (out.block(me), view));
         let tile = bounds(&grid.summands(&out.labels).block_or_empty(&out.shape, me));
         let others = match &own {
@@ -44,21 +44,21 @@ impl<'a> Sums<'a> {
         };
         if let Some((bounds, view)) = own {
             let first = if contraction.onto { Accumulate::Beta } else { Accumulate::Overwrite };
-            places.push(OutPart { bounds, view, first });
+            boxes.push(OutBox { bounds, view, first });
         }
         for bounds in others {
             let extents: Vec<usize> = bounds.iter().map(ExactSizeIterator::len).collect();
             let corner = extents.iter().map(|&extent| 0..extent).collect();
             let view = View { buffer: out.scratch(builder, extents), bounds: corner };
-            places.push(OutPart { bounds, view, first: Accumulate::Overwrite });
+            boxes.push(OutBox { bounds, view, first: Accumulate::Overwrite });
         }
-        Sums { contraction, places, in_place }
+        Sums { contraction, boxes, in_place }
     }
 
     /// Adds the products of one round. `operands` are the pieces of left and of right that the rank works on.
     pub fn add(&self, builder: &mut Builder, operands: [(&Region, &View); 2], round: usize) {
         let Contraction { left, right, out, .. } = self.contraction;
-        for OutPart { bounds, view, first } in self.places.iter().filter(|place| !is_empty(&place.bounds)) {
+        for OutBox { bounds, view, first } in self.boxes.iter().filter(|out_box| !is_empty(&out_box.bounds)) {
             let [l, r] = [(left, operands[0]), (right, operands[1])]
                 .map(|(tensor, (piece, view))| restricted(tensor, piece, view, out, bounds));
             contract(builder, l, r, view.clone(), if round == 0 { *first } else { Accumulate::Add });
@@ -67,11 +67,11 @@ impl<'a> Sums<'a> {
 
     /// This rank's summand of `part`, which is the part of the tile that another rank finally keeps.
     pub fn stored(&self, part: &Region) -> Option<View> {
-        self.places.iter().find_map(|OutPart { bounds: place, view, .. }| {
+        self.boxes.iter().find_map(|OutBox { bounds: stored, view, .. }| {
             let of = bounds(part);
-            let inside = of.iter().zip(place).all(|(of, place)| place.start <= of.start && of.end <= place.end);
+            let inside = of.iter().zip(stored).all(|(of, stored)| stored.start <= of.start && of.end <= stored.end);
             inside.then(|| {
-                let starts = place.iter().zip(&view.bounds).map(|(place, view)| (place.start, view.start));
+                let starts = stored.iter().zip(&view.bounds).map(|(stored, view)| (stored.start, view.start));
                 let shifted = of.iter().zip(starts).map(|(of, (from, to))| of.start - from + to..of.end - from + to);
                 View { buffer: view.buffer, bounds: shifted.collect() }
             })

@@ -194,10 +194,10 @@ impl<'a> Geometry<'a> {
 
     /// The number of elements of a chunk's tensors that the rank itself has.
     fn held(&self, rank: usize, chunk: &WorkShare) -> usize {
-        let here = |tensor: &&Tensor| {
+        let own_elements = |tensor: &&Tensor| {
             self.block(tensor, rank).map_or(0, |block| block.intersect(&chunk.region(tensor)).volume())
         };
-        self.tensors().iter().map(here).sum()
+        self.tensors().iter().map(own_elements).sum()
     }
 
     fn reordered(&self, rank: usize, list: Vec<WorkShare>, chunks: Chunks) -> Vec<WorkShare> {
@@ -207,7 +207,7 @@ impl<'a> Geometry<'a> {
         let effort = |chunk: &WorkShare| {
             let all: usize = self.tensors().iter().map(|tensor| chunk.region(tensor).volume()).sum();
             let products: u64 = chunk.0.iter().map(|(_, indices)| indices.len() as u64).product();
-            Effort { comes: (all - self.held(rank, chunk)) as u64 * chunks.balance.max(1), computes: products }
+            Effort { receive: (all - self.held(rank, chunk)) as u64 * chunks.balance.max(1), compute: products }
         };
         let efforts: Vec<Effort> = list.iter().map(effort).collect();
         chunks.order.order(&efforts).into_iter().map(|at| list[at].clone()).collect()

@@ -7,9 +7,10 @@
 //! them.
 //!
 //! ```text
-//! mk,kn->mn with 4 of each on 2 ranks; left and out cut along m, right along k at 1; out is stationary. Rank 0:
-//!   chunk k 0..1     has left [0..2, 0..1] and right [0..1, 0..4]                              out  = left right
-//!   chunk k 1..4     has left [0..2, 1..4], gets right [1..4, 0..4] from rank 1                out += left right
+//! mk,kn->mn with extents 4 on 2 ranks. m of left and out is cut evenly, k of right is cut at 1; out is stationary.
+//! Rank 0:
+//!   chunk k 0..1     stores left [0..2, 0..1] and right [0..1, 0..4]                           out  = left right
+//!   chunk k 1..4     stores left [0..2, 1..4], receives right [1..4, 0..4] from rank 1         out += left right
 //! ```
 //!
 //! | topic | file |

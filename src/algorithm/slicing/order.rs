@@ -21,23 +21,23 @@ pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, 
     };
     let own: Vec<Vec<Summand>> = (0..ranks)
         .map(|rank| {
-            let made = |maker: usize, round: usize| geometry.chunks[maker].get(round).map(&summand);
+            let computed = |maker: usize, round: usize| geometry.chunks[maker].get(round).map(&summand);
             if stationary == Stationary::Out {
-                return (0..geometry.rounds()).filter_map(|round| made(rank, round)).collect();
+                return (0..geometry.rounds()).filter_map(|round| computed(rank, round)).collect();
             }
             let out = &contraction.out;
-            let comes = |maker: usize, round: usize| {
+            let arriving_summand = |maker: usize, round: usize| {
                 // A summand is sent to one replica of each block.
-                made(maker, round).filter(|summand| !geometry.overlap(out, &summand.of, rank, maker).is_empty())
+                computed(maker, round).filter(|summand| !geometry.overlap(out, &summand.of, rank, maker).is_empty())
             };
-            let mut met = Vec::new();
+            let mut summands = Vec::new();
             for round in 0..=geometry.rounds() {
-                met.extend(comes(rank, round));
+                summands.extend(arriving_summand(rank, round));
                 // Summands of other ranks arrive one round later.
                 let arriving = (1..ranks).map(|distance| (rank + ranks - distance) % ranks);
-                met.extend(arriving.filter_map(|maker| comes(maker, round.checked_sub(1)?)));
+                summands.extend(arriving.filter_map(|maker| arriving_summand(maker, round.checked_sub(1)?)));
             }
-            met
+            summands
         })
         .collect();
     replicas::order(&contraction.out, &own, REPLICAS)

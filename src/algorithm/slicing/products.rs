@@ -18,21 +18,21 @@ const SLOTS: usize = 2;
 pub struct Products<'a> {
     geometry: &'a Geometry<'a>,
     rank: usize,
-    made: Vec<BufferId>,
+    computed: Vec<BufferId>,
     arriving: Vec<BufferId>,
 }
 
 impl<'a> Products<'a> {
     pub fn new(builder: &mut Builder, geometry: &'a Geometry<'a>) -> Products<'a> {
         let (rank, out) = (builder.rank(), &geometry.contraction.out);
-        let mut products = Products { geometry, rank, made: Vec::new(), arriving: Vec::new() };
+        let mut products = Products { geometry, rank, computed: Vec::new(), arriving: Vec::new() };
         if geometry.stationary == Stationary::Out {
             return products;
         }
         let rounds = 0..geometry.rounds();
-        let made: Vec<Region> = rounds.clone().filter_map(|round| products.sent(rank, round)).collect();
-        let extents = largest(&made);
-        products.made = (0..made.len().min(SLOTS)).map(|_| out.scratch(builder, extents.clone())).collect();
+        let computed: Vec<Region> = rounds.clone().filter_map(|round| products.sent(rank, round)).collect();
+        let extents = largest(&computed);
+        products.computed = (0..computed.len().min(SLOTS)).map(|_| out.scratch(builder, extents.clone())).collect();
         let others = (0..geometry.ranks).filter(|&other| other != rank);
         let arriving: Vec<Region> = others
             .flat_map(|other| rounds.clone().map(move |round| (other, round)))
@@ -73,7 +73,7 @@ impl<'a> Products<'a> {
             // Zeros need not be added. The other ranks skip these zeros as well, because they compute the same chunks.
             return;
         }
-        let Some(buffer) = self.slot(&self.made, round) else { return };
+        let Some(buffer) = self.slot(&self.computed, round) else { return };
         let bounds = region.extents().into_iter().map(|extent| 0..extent).collect();
         contract(builder, left, right, View { buffer, bounds }, Accumulate::Overwrite);
         self.add(builder, &region, &self.geometry.overlap(out, &region, self.rank, self.rank), buffer, sums);
@@ -90,7 +90,7 @@ impl<'a> Products<'a> {
             let (target, source) = ((me + distance) % ranks, (me + ranks - distance) % ranks);
             if let Some(region) = self.sent(me, round).filter(|_| self.makes(me, round)) {
                 let boxes = geometry.overlap(out, &region, target, me);
-                let buffer = self.slot(&self.made, round);
+                let buffer = self.slot(&self.computed, round);
                 let from = boxes.iter().filter_map(|b| Some(View { buffer: buffer?, bounds: region.locate(b)? }));
                 builder.send(target, from.collect());
             }

@@ -109,7 +109,7 @@ fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted:
     let multiply_adds = contracted.multiply_adds * c / contracted.elements[2].max(1.0);
     // Even without panels, a product passes over out once per `DEEP_ROUND_INDICES` summed indices.
     let more = (count - (multiply_adds / c.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
-    let compute = cost.product_of(count, multiply_adds, a + b + c) + cost.again(more * c);
+    let compute = cost.product_of(count, multiply_adds, a + b + c) + cost.extra_passes(more * c);
     let size = cost.dtype.size() as f64;
     let passes = |share: f64, line: usize, link: Link| {
         let bytes = share / count * size;
@@ -118,7 +118,7 @@ fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted:
     };
     let ((first, others), (first_too, others_too)) = (passes(a, columns, along_row), passes(b, rows, along_column));
     let first = first + first_too;
-    cost.hidden([compute, compute / count], [first + others + others_too, first])
+    cost.partly_overlapped([compute, compute / count], [first + others + others_too, first])
 }
 
 /// Returns two times: until the first of `count` panels has reached all ranks of a line, and from then until the last

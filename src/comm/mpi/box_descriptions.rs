@@ -27,7 +27,7 @@ const FIXED_WORDS: usize = 8;
 
 /// Encodes the locations of boxes of this process. `process` is its id.
 pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
-    let words = 1 + boxes.iter().map(|lent| FIXED_WORDS + 2 * lent.strided.extents.len()).sum::<usize>();
+    let words = 1 + boxes.iter().map(|view| FIXED_WORDS + 2 * view.strided.extents.len()).sum::<usize>();
     let mut description = Vec::with_capacity(words * size_of::<u64>());
     let mut word = |word: u64| description.extend(word.to_ne_bytes());
     word(u64::from(process));
@@ -75,9 +75,9 @@ impl Mapped {
             let extents = extents.iter().map(|extent| number(extent) as usize).collect();
             let strides = strides.iter().map(|stride| number(stride) as isize).collect();
             let strided = Strided { extents, strides };
-            let lent = ExportedView { segment, offset: offset as usize, element: element as usize, strided };
+            let view = ExportedView { segment, offset: offset as usize, element: element as usize, strided };
             let mapping = self.mapping(number(process) as u32, segment)?;
-            boxes.push(Remote::new(lent, mapping).ok_or_else(no_box)?);
+            boxes.push(Remote::new(view, mapping).ok_or_else(no_box)?);
             rest = behind;
         }
         Ok(RemoteReader::new(boxes))
@@ -103,14 +103,14 @@ impl Mapped {
     /// Unmaps segments that are not being read, least recently used first, until at most `segments` segments and
     /// `bytes` bytes are left.
     fn shrink(&mut self, segments: usize, bytes: usize) {
-        let mut held: usize = self.mappings.iter().map(|(_, mapping)| mapping.bytes()).sum();
+        let mut mapped_bytes: usize = self.mappings.iter().map(|(_, mapping)| mapping.bytes()).sum();
         for at in (0..self.mappings.len()).rev() {
-            if self.mappings.len() <= segments && held <= bytes {
+            if self.mappings.len() <= segments && mapped_bytes <= bytes {
                 return;
             }
             let mapping = &self.mappings[at].1;
             if Rc::strong_count(mapping) == 1 {
-                held -= mapping.bytes();
+                mapped_bytes -= mapping.bytes();
                 self.mappings.remove(at);
             }
         }
@@ -186,9 +186,9 @@ mod tests {
                 incoming.copy(&mut reader, bytes, StoreKind::Cached);
             }
             assert_eq!(incoming.left(), 0);
-            let mut came = vec![0; expected.len()];
-            into.read(0, &[0..1, 0..elements]).unwrap().pack(&mut came);
-            assert!(came == expected, "steps of {step} bytes");
+            let mut received = vec![0; expected.len()];
+            into.read(0, &[0..1, 0..elements]).unwrap().pack(&mut received);
+            assert!(received == expected, "steps of {step} bytes");
         }
     }
 
@@ -198,7 +198,7 @@ mod tests {
         let memory = Aligned::zeroed(BYTES, &Default::default()).unwrap();
         let good = ExportedView::sample(&memory).unwrap();
         let mut mapped = Mapped::new(2);
-        let mut left = |lent: ExportedView| mapped.read(&description(&[lent])).map_or(0, |reader| reader.left());
+        let mut left = |view: ExportedView| mapped.read(&description(&[view])).map_or(0, |reader| reader.left());
         assert_eq!(left(good.clone()), BYTES);
         for (offset, extent, stride) in [
             (1, BYTES, 1),

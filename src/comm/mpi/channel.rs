@@ -283,36 +283,36 @@ mod tests {
         };
         let total = 10 * layout.slot + 17;
         let value = |at: usize| (at % 251) as u8;
-        let (mut sent, mut came) = (0, 0);
+        let (mut sent, mut received) = (0, 0);
         for step in 0.. {
             // The two ends take turns at being the faster one.
             if step % 7 < 4 {
                 let fill = |slot: &mut [u8]| {
                     slot.iter_mut().enumerate().for_each(|(at, byte)| *byte = value(sent + at));
                 };
-                let mut went = 0;
+                let mut filled = 0;
                 if sent < total {
                     producer.fill(total, total - sent, |slot| {
                         fill(slot);
-                        went = slot.len();
+                        filled = slot.len();
                     });
                 }
-                sent += went;
+                sent += filled;
             }
             if step % 5 > 1 {
                 let taken = consumer.empty(|Filled { bytes, total: of, is_description }| {
                     assert!(of == total && !is_description);
-                    assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == value(came + at)));
+                    assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == value(received + at)));
                     // A slot that the receiver has not emptied is passed to it again.
                     if step % 3 > 0 {
-                        came += bytes.len();
+                        received += bytes.len();
                     }
                     Ok::<bool, ()>(step % 3 > 0)
                 });
                 assert!(taken.is_ok());
             }
-            assert!(sent - came <= SLOTS * layout.slot);
-            if came == total {
+            assert!(sent - received <= SLOTS * layout.slot);
+            if received == total {
                 break;
             }
         }

@@ -59,12 +59,12 @@ impl Endpoint {
         let node = Node::of(communicator, options.color)?;
         let messages = Messages::new(communicator, footprint.clone(), options.chunk)?;
         let used = |route| routes.near == route || (routes.far == route && !node.is_whole());
-        let (near, most) = (node.communicator.size(), node.most());
-        let bytes = [(Route::Shared, Shared::bytes(near)), (Route::Rma, Rma::bytes(most))];
+        let (near, max_ranks) = (node.communicator.size(), node.max_ranks_per_node());
+        let bytes = [(Route::Shared, Shared::bytes(near)), (Route::Rma, Rma::bytes(max_ranks))];
         let bytes = bytes.into_iter().filter(|(route, _)| used(*route)).map(|(_, bytes)| bytes).sum();
         communicator.agree_on_memory(check_space(node.here, bytes))?;
         let shared = used(Route::Shared).then(|| Shared::new(&node, communicator.rank())).transpose();
-        let rma = used(Route::Rma).then(|| Rma::new(communicator, most, footprint)).transpose();
+        let rma = used(Route::Rma).then(|| Rma::new(communicator, max_ranks, footprint)).transpose();
         // If a single node cannot share memory, the call fails on all ranks.
         let outcome = [shared.as_ref().err(), rma.as_ref().err()].into_iter().flatten().next();
         let outcome = outcome.map_or(Ok(()), |error| match error {

@@ -244,8 +244,9 @@ fn check(end: &Finished, transfer: &Transfer, rank: usize) -> Result<(), CommErr
         Outcome::Truncated => Err(CommError::Longer { from: peer, to: rank, expected }),
         Outcome::Arrived if *tag == piece.tag && *bytes == piece.bytes as u64 => Ok(()),
         Outcome::Arrived if tag / 2 != piece.tag / 2 => {
-            let (came, wanted) = (tag / 2, piece.tag / 2);
-            let message = format!("transfer {came} of rank {peer} came where rank {rank} expects transfer {wanted}");
+            let (received, wanted) = (tag / 2, piece.tag / 2);
+            let message =
+                format!("transfer {received} of rank {peer} came where rank {rank} expects transfer {wanted}");
             Err(CommError::Mpi { call: "MPI_Irecv", message })
         }
         Outcome::Arrived if tag % 2 == 0 => Err(CommError::Longer { from: peer, to: rank, expected }),

@@ -62,7 +62,7 @@ impl Node {
     }
 
     /// The number of ranks on the node with the most ranks.
-    pub(super) fn most(&self) -> usize {
+    pub(super) fn max_ranks_per_node(&self) -> usize {
         let mut counts = vec![0; self.nodes.len()];
         self.nodes.iter().for_each(|&node| counts[node] += 1);
         counts.into_iter().max().unwrap_or(1)

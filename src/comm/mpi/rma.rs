@@ -66,9 +66,9 @@ pub(super) struct Rma {
 #[derive(Debug)]
 enum Call {
     /// An outgoing message.
-    Tell { _note: Box<Note> },
+    SendNote { _note: Box<Note> },
     /// An awaited message from this peer.
-    Listen { peer: usize, note: Box<Note> },
+    RecvNote { peer: usize, note: Box<Note> },
     /// Incoming bytes from this peer.
     Get { peer: usize },
 }
@@ -81,7 +81,7 @@ struct Send {
     from: Outgoing,
     /// Pieces that have not been announced.
     unannounced: usize,
-    held: Vec<usize>,
+    slots: Vec<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -93,8 +93,8 @@ struct Peer {
     /// that are not posted yet.
     awaited: isize,
     /// Slots of this rank that the peer has not freed yet.
-    held: usize,
-    listening: bool,
+    unread_slots: usize,
+    awaits_note: bool,
     /// Gets in flight, in order.
     gets: VecDeque<Get>,
 }
@@ -113,28 +113,32 @@ struct Recv {
     ticket: usize,
     total: usize,
     /// Bytes requested so far, whether they have arrived or not.
-    asked: usize,
+    requested: usize,
     into: Incoming,
 }
 
 impl Rma {
-    /// Bytes that a rank exposes if nodes have up to `most` ranks.
-    pub(super) fn bytes(most: usize) -> usize {
-        SLOTS * slot(most)
+    /// Bytes that a rank exposes if nodes have up to `max_ranks` ranks.
+    pub(super) fn bytes(max_ranks: usize) -> usize {
+        SLOTS * slot(max_ranks)
     }
 
-    /// Creates an endpoint. Collective; nodes have up to `most` ranks.
+    /// Creates an endpoint. Collective; nodes have up to `max_ranks` ranks.
     ///
     /// # Errors
     /// MPI fails on any rank, most often because shared memory is short.
-    pub(super) fn new(communicator: &Communicator, most: usize, footprint: Arc<Footprint>) -> Result<Rma, CommError> {
+    pub(super) fn new(
+        communicator: &Communicator,
+        max_ranks: usize,
+        footprint: Arc<Footprint>,
+    ) -> Result<Rma, CommError> {
         let communicator = communicator.another()?;
-        let window = Window::remote(&communicator, Self::bytes(most))?;
+        let window = Window::remote(&communicator, Self::bytes(max_ranks))?;
         let peers = (0..communicator.size()).map(|_| Peer::default()).collect();
         Ok(Rma {
             communicator,
             window: Some(window),
-            slot: slot(most),
+            slot: slot(max_ranks),
             requests: Requests::default(),
             calls: HashMap::new(),
             started: 0,
@@ -150,12 +154,12 @@ impl Rma {
     /// # Errors
     /// MPI fails.
     pub(super) fn close(mut self) -> Result<(), CommError> {
-        self.say_all();
+        self.drain();
         self.window.take().map_or(Ok(()), Window::close)
     }
 
     /// Waits for the last messages to peers, which complete soon.
-    fn say_all(&mut self) {
+    fn drain(&mut self) {
         while self.is_idle() && !self.requests.is_empty() && self.poll(&mut Vec::new()).is_ok() {}
     }
 
@@ -176,32 +180,32 @@ impl Rma {
         let from = Outgoing::new(from);
         let total = from.left();
         let unannounced = pieces(total, self.slot);
-        self.sends.push_back(Send { ticket, peer, total, from, unannounced, held: Vec::new() });
-        self.tell()
+        self.sends.push_back(Send { ticket, peer, total, from, unannounced, slots: Vec::new() });
+        self.fill_slots()
     }
 
     pub(super) fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) -> Result<(), CommError> {
         let into = Incoming::new(into);
         let total = into.left();
         self.peers[peer].awaited += pieces(total, self.slot) as isize;
-        self.peers[peer].recvs.push_back(Recv { ticket, total, asked: 0, into });
+        self.peers[peer].recvs.push_back(Recv { ticket, total, requested: 0, into });
         self.get(peer)?;
-        self.listen(peer)
+        self.post_note_recv(peer)
     }
 
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
-        let mut any = self.look(done)?;
+        let mut any = self.progress(done)?;
         if any && self.is_idle() {
             // The caller stops polling after the last transfer of a run, whose last message can usually be sent
             // immediately.
-            any |= self.look(done)?;
+            any |= self.progress(done)?;
         }
-        self.tell()?;
+        self.fill_slots()?;
         Ok(any)
     }
 
     /// Processes completed requests. Returns whether there were any.
-    fn look(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
+    fn progress(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let finished = self.requests.take_finished(&self.communicator)?;
         let any = !finished.is_empty();
         for end in finished {
@@ -210,16 +214,16 @@ impl Rma {
                 return Err(CommError::Mpi { call: "MPI_Testsome", message });
             }
             match call {
-                Call::Tell { .. } => {}
-                Call::Listen { peer, note } => self.heard(peer, *note, done)?,
-                Call::Get { peer } => self.got(peer, end.piece.transfer, done)?,
+                Call::SendNote { .. } => {}
+                Call::RecvNote { peer, note } => self.handle_note(peer, *note, done)?,
+                Call::Get { peer } => self.handle_piece(peer, end.piece.transfer, done)?,
             }
         }
         Ok(any)
     }
 
     /// Fills free slots, and announces them to the receivers.
-    fn tell(&mut self) -> Result<(), CommError> {
+    fn fill_slots(&mut self) -> Result<(), CommError> {
         let (size, mut busy) = (self.slot, Vec::new());
         for at in 0..self.sends.len() {
             if self.free.is_empty() {
@@ -231,14 +235,14 @@ impl Rma {
                 continue;
             }
             let mut notes: Vec<Note> = Vec::new();
-            while send.unannounced > 0 && send.held.len() < MAX_SLOTS_PER_TRANSFER {
+            while send.unannounced > 0 && send.slots.len() < MAX_SLOTS_PER_TRANSFER {
                 let Some(slot) = self.free.pop() else { break };
                 let bytes = send.from.left().min(size);
                 // SAFETY: the slot is in this rank's segment; it is free, so no call of another rank reads it.
                 let memory = unsafe { std::slice::from_raw_parts_mut(window.own().as_ptr().add(slot * size), bytes) };
                 send.from.read(memory, StoreKind::Cached);
                 send.unannounced -= 1;
-                send.held.push(slot);
+                send.slots.push(slot);
                 notes.push([FILLED, slot as u64, bytes as u64, send.total as u64]);
             }
             if send.unannounced > 0 {
@@ -246,25 +250,25 @@ impl Rma {
             }
             if !notes.is_empty() {
                 window.sync()?;
-                self.peers[peer].held += notes.len();
-                notes.into_iter().try_for_each(|note| self.say(peer, note))?;
-                self.listen(peer)?;
+                self.peers[peer].unread_slots += notes.len();
+                notes.into_iter().try_for_each(|note| self.send_note(peer, note))?;
+                self.post_note_recv(peer)?;
             }
         }
         Ok(())
     }
 
-    fn heard(&mut self, peer: usize, note: Note, done: &mut Vec<Completion>) -> Result<(), CommError> {
-        self.peers[peer].listening = false;
+    fn handle_note(&mut self, peer: usize, note: Note, done: &mut Vec<Completion>) -> Result<(), CommError> {
+        self.peers[peer].awaits_note = false;
         let [what, slot, ..] = note;
         if what == FREE {
-            self.peers[peer].held -= 1;
+            self.peers[peer].unread_slots -= 1;
             let slot = slot as usize;
             self.free.push(slot);
-            if let Some(at) = self.sends.iter().position(|send| send.held.contains(&slot)) {
+            if let Some(at) = self.sends.iter().position(|send| send.slots.contains(&slot)) {
                 let send = &mut self.sends[at];
-                send.held.retain(|&held| held != slot);
-                if send.held.is_empty() && send.unannounced == 0 {
+                send.slots.retain(|&other| other != slot);
+                if send.slots.is_empty() && send.unannounced == 0 {
                     done.push(Completion { ticket: send.ticket, bytes: send.total as u64 });
                     self.sends.remove(at);
                 }
@@ -274,29 +278,29 @@ impl Rma {
             self.peers[peer].announcements.push_back(note);
             self.get(peer)?;
         }
-        self.listen(peer)
+        self.post_note_recv(peer)
     }
 
     /// Starts to get the pieces that a peer has announced and for which transfers have been posted.
     fn get(&mut self, peer: usize) -> Result<(), CommError> {
         let Some(window) = &self.window else { return Ok(()) };
         let theirs = &mut self.peers[peer];
-        let mut next = theirs.recvs.iter().position(|recv| !recv.is_asked());
+        let mut next = theirs.recvs.iter().position(|recv| !recv.is_requested());
         while let (Some(at), Some(&[_, slot, bytes, total])) = (next, theirs.announcements.front()) {
             theirs.announcements.pop_front();
             let recv = &mut theirs.recvs[at];
             let (bytes, expected) = (bytes as usize, recv.total as u64);
-            if total != expected || recv.total - recv.asked.min(recv.total) < bytes {
+            if total != expected || recv.total - recv.requested.min(recv.total) < bytes {
                 let to = self.communicator.rank();
                 return Err(CommError::Size { from: peer, to, sent: total, expected });
             }
-            recv.asked += bytes.max(1);
-            next = if recv.is_asked() { Some(at + 1).filter(|&at| at < theirs.recvs.len()) } else { next };
+            recv.requested += bytes.max(1);
+            next = if recv.is_requested() { Some(at + 1).filter(|&at| at < theirs.recvs.len()) } else { next };
             self.started += 1;
             let (call, buffer) = (self.started, self.pool.take(bytes)?);
             let piece = Piece { transfer: call, offset: slot as usize * self.slot, bytes, tag: 0 };
             // SAFETY: the buffer stays in place, in `gets`, until the request is complete, or is leaked; the slot has
-            // that many bytes and stays unchanged until its owner is told that it is free.
+            // that many bytes and stays unchanged until its owner is notified that it is free.
             unsafe { self.requests.get(&self.communicator, window, peer, piece, buffer.as_ptr())? };
             self.calls.insert(call, Call::Get { peer });
             theirs.gets.push_back(Get { call, slot, buffer, bytes, done: false });
@@ -304,7 +308,7 @@ impl Rma {
         Ok(())
     }
 
-    fn got(&mut self, peer: usize, call: u64, done: &mut Vec<Completion>) -> Result<(), CommError> {
+    fn handle_piece(&mut self, peer: usize, call: u64, done: &mut Vec<Completion>) -> Result<(), CommError> {
         let theirs = &mut self.peers[peer];
         let Some(get) = theirs.gets.iter_mut().find(|get| get.call == call) else { return Ok(()) };
         get.done = true;
@@ -318,46 +322,46 @@ impl Rma {
                 theirs.recvs.pop_front();
             }
         }
-        self.say(peer, [FREE, slot, 0, 0])
+        self.send_note(peer, [FREE, slot, 0, 0])
     }
 
-    fn say(&mut self, peer: usize, note: Note) -> Result<(), CommError> {
+    fn send_note(&mut self, peer: usize, note: Note) -> Result<(), CommError> {
         self.started += 1;
         let note = Box::new(note);
         let piece = Piece { transfer: self.started, offset: 0, bytes: size_of::<Note>(), tag: 0 };
         // SAFETY: the note stays in place, in `calls`, until the request is complete, or is leaked.
         unsafe { self.requests.send(&self.communicator, peer, piece, note.as_ptr().cast())? };
-        self.calls.insert(self.started, Call::Tell { _note: note });
+        self.calls.insert(self.started, Call::SendNote { _note: note });
         Ok(())
     }
 
     /// Posts a receive for the next message of a peer, if another message is expected.
-    fn listen(&mut self, peer: usize) -> Result<(), CommError> {
+    fn post_note_recv(&mut self, peer: usize) -> Result<(), CommError> {
         let theirs = &mut self.peers[peer];
-        if theirs.listening || (theirs.awaited <= 0 && theirs.held == 0) {
+        if theirs.awaits_note || (theirs.awaited <= 0 && theirs.unread_slots == 0) {
             return Ok(());
         }
-        theirs.listening = true;
+        theirs.awaits_note = true;
         self.started += 1;
         let mut note = Box::new([0; NOTE_LEN]);
         let piece = Piece { transfer: self.started, offset: 0, bytes: size_of::<Note>(), tag: 0 };
-        // SAFETY: as in `say`.
+        // SAFETY: as in `send_note`.
         unsafe { self.requests.recv(&self.communicator, peer, piece, note.as_mut_ptr().cast())? };
-        self.calls.insert(self.started, Call::Listen { peer, note });
+        self.calls.insert(self.started, Call::RecvNote { peer, note });
         Ok(())
     }
 }
 
 impl Recv {
     /// Whether all bytes have been requested. An empty transfer is one empty piece.
-    fn is_asked(&self) -> bool {
-        self.asked >= self.total.max(1)
+    fn is_requested(&self) -> bool {
+        self.requested >= self.total.max(1)
     }
 }
 
-/// Bytes of a slot if nodes have up to `most` ranks; the same on all ranks.
-fn slot(most: usize) -> usize {
-    let slot = (MAX_NODE_BYTES / (SLOTS * most.max(1))).clamp(MIN_SLOT_BYTES, MAX_SLOT_BYTES);
+/// Bytes of a slot if nodes have up to `max_ranks` ranks; the same on all ranks.
+fn slot(max_ranks: usize) -> usize {
+    let slot = (MAX_NODE_BYTES / (SLOTS * max_ranks.max(1))).clamp(MIN_SLOT_BYTES, MAX_SLOT_BYTES);
     slot - slot % MIN_SLOT_BYTES
 }
 
@@ -371,7 +375,7 @@ impl Drop for Rma {
         if is_finalized() {
             return;
         }
-        self.say_all();
+        self.drain();
         if !self.requests.is_empty() {
             std::mem::forget(std::mem::take(&mut self.calls));
             std::mem::forget(std::mem::take(&mut self.peers));
@@ -387,6 +391,6 @@ mod tests {
     #[test]
     fn windows_of_many_ranks_stay_small() {
         assert_eq!([1, 8, 9, 128, 1000].map(slot), [1 << 20, 1 << 20, 896 << 10, 64 << 10, 64 << 10]);
-        assert!([2, 9, 100, 128].into_iter().all(|most| most * Rma::bytes(most) <= MAX_NODE_BYTES));
+        assert!([2, 9, 100, 128].into_iter().all(|max_ranks| max_ranks * Rma::bytes(max_ranks) <= MAX_NODE_BYTES));
     }
 }

@@ -161,12 +161,12 @@ impl Session {
     pub(super) fn library(&self) -> String {
         let mut text = [0u8; ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize];
         let mut length = 0;
-        let asked = self.call("MPI_Get_library_version", || {
+        let result = self.call("MPI_Get_library_version", || {
             // SAFETY: `text` has the room that MPI requires, and `text` and `length` outlive the call, which is allowed
             // before MPI is initialised.
             unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length) }
         });
-        let version = asked.ok().and_then(|()| text.get(..length as usize)).map(String::from_utf8_lossy);
+        let version = result.ok().and_then(|()| text.get(..length as usize)).map(String::from_utf8_lossy);
         let version = version.unwrap_or_default();
         let known = ["Open MPI", "MPICH", "Intel(R) MPI", "MVAPICH"].into_iter().find(|name| version.starts_with(name));
         known.or(version.lines().next()).unwrap_or("another MPI").to_owned()

@@ -57,7 +57,7 @@ pub(super) struct Shared {
     /// The peers that have transfers in flight.
     active: Vec<usize>,
     /// Set if all ranks of the node can read each other's segments.
-    lends: Option<WantedSegments>,
+    readable_segments: Option<WantedSegments>,
     mapped: Mapped,
     bell: Bell,
     /// The memory that the other fields point into.
@@ -73,8 +73,8 @@ struct Peer {
     bell: Bell,
     sends: VecDeque<Send>,
     /// Sends whose boxes the peer reads in place, with the slots that describe them.
-    lent: VecDeque<(u64, Send)>,
-    /// The peer's count of progress on `lent`, as last read.
+    lent_sends: VecDeque<(u64, Send)>,
+    /// The peer's count of progress on `lent_sends`, as last read.
     copied: u64,
     recvs: VecDeque<Recv>,
     /// Whether something has changed that the peer may be waiting for.
@@ -113,13 +113,22 @@ impl Shared {
     pub(super) fn new(node: &Node, rank: usize) -> Result<Shared, CommError> {
         let communicator = &node.communicator;
         let window = Window::shared(communicator, Self::bytes(communicator.size()))?;
-        let lends = can_read(communicator)?;
+        let readable_segments = can_read(communicator)?;
         match communicator.agree_on_memory(peers(node, &window)) {
             Ok(peers) => {
                 // SAFETY: `peers` has initialised the bell, whose memory lives as long as the window.
                 let bell = unsafe { Bell::new(window.own()) };
                 let mapped = Mapped::new(communicator.size());
-                Ok(Shared { rank, process: std::process::id(), peers, active: Vec::new(), lends, mapped, bell, window })
+                Ok(Shared {
+                    rank,
+                    process: std::process::id(),
+                    peers,
+                    active: Vec::new(),
+                    readable_segments,
+                    mapped,
+                    bell,
+                    window,
+                })
             }
             Err(error) => {
                 if matches!(error, CommError::NoSharedMemory(_)) {
@@ -152,7 +161,7 @@ impl Shared {
     pub(super) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) {
         let from = Outgoing::new(from);
         let peers = &mut self.peers[peer];
-        let lend = self.lends.is_some() && from.left() >= MIN_LENT_BYTES;
+        let lend = self.readable_segments.is_some() && from.left() >= MIN_LENT_BYTES;
         let description =
             if lend { from.lend().map(|boxes| box_descriptions::write(self.process, &boxes)) } else { None };
         let description = description.filter(|description| description.len() <= peers.producer.slot_bytes());
@@ -206,19 +215,19 @@ impl Shared {
 impl Drop for Peer {
     fn drop(&mut self) {
         // The peer may still read the lent boxes.
-        std::mem::forget(std::mem::take(&mut self.lent));
+        std::mem::forget(std::mem::take(&mut self.lent_sends));
     }
 }
 
 impl Peer {
     fn is_idle(&self) -> bool {
-        self.sends.is_empty() && self.lent.is_empty() && self.recvs.is_empty()
+        self.sends.is_empty() && self.lent_sends.is_empty() && self.recvs.is_empty()
     }
 
     fn can_move(&self) -> bool {
         !self.recvs.is_empty() && self.consumer.has_bytes()
             || !self.sends.is_empty() && self.producer.has_room()
-            || self.lent.front().is_some_and(|(slot, _)| self.producer.is_emptied(*slot))
+            || self.lent_sends.front().is_some_and(|(slot, _)| self.producer.is_emptied(*slot))
     }
 
     /// Copies up to `SLOTS_PER_TURN` slots in and out, and completes lent transfers. Returns whether anything has
@@ -287,7 +296,7 @@ impl Peer {
         };
         let Some(slot) = slot else { return false };
         if send.description.is_some() {
-            self.lent.extend(self.sends.pop_front().map(|send| (slot, send)));
+            self.lent_sends.extend(self.sends.pop_front().map(|send| (slot, send)));
         } else if send.from.left() == 0 {
             done.push(Completion { ticket: send.ticket, bytes: total as u64 });
             self.sends.pop_front();
@@ -297,10 +306,10 @@ impl Peer {
 
     /// Completes a transfer whose boxes the peer has copied.
     fn complete_lent(&mut self, done: &mut Vec<Completion>) -> bool {
-        match self.lent.front() {
+        match self.lent_sends.front() {
             Some((slot, send)) if self.producer.is_emptied(*slot) => {
                 done.push(Completion { ticket: send.ticket, bytes: send.total as u64 });
-                self.lent.pop_front();
+                self.lent_sends.pop_front();
                 true
             }
             _ => false,
@@ -333,8 +342,8 @@ fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
             let bell = Bell::new(theirs);
             let producer = Producer::new(layout, window.own().add(Bell::BYTES), number);
             let consumer = Consumer::new(layout, theirs.add(Bell::BYTES), mine);
-            let (sends, lent, recvs) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-            Ok(Peer { rank, producer, consumer, bell, sends, lent, copied: 0, recvs, moved: false })
+            let (sends, lent_sends, recvs) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+            Ok(Peer { rank, producer, consumer, bell, sends, lent_sends, copied: 0, recvs, moved: false })
         }
     };
     here.map(peer).collect()
@@ -359,7 +368,7 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     let description = sample
         .as_ref()
         .and_then(ExportedView::sample)
-        .map(|lent| box_descriptions::write(process, &[lent]))
+        .map(|view| box_descriptions::write(process, &[view]))
         .unwrap_or_default();
     let all = node.all_gather_bytes(&[token.as_slice(), &description].concat())?;
     let read = |bytes: &Vec<u8>| {

@@ -77,16 +77,16 @@ fn bytes_pass_between_ends_that_sleep() {
                 let mut producer = unsafe { Producer::new(layout, segment, 0) };
                 let mut waiting: VecDeque<(Vec<u8>, usize)> = transfers().map(|bytes| (bytes, 0)).collect();
                 while let Some((bytes, done)) = waiting.front_mut() {
-                    let mut went = 0;
+                    let mut slot_bytes = 0;
                     let filled = producer.fill(bytes.len(), bytes.len() - *done, |slot| {
                         slot.copy_from_slice(&bytes[*done..*done + slot.len()]);
-                        went = slot.len();
+                        slot_bytes = slot.len();
                     });
                     if filled.is_none() {
                         Waker::default().sleep_on(sender, LONG, || producer.has_room());
                         continue;
                     }
-                    *done += went;
+                    *done += slot_bytes;
                     if *done == bytes.len() {
                         waiting.pop_front();
                     }
@@ -94,11 +94,11 @@ fn bytes_pass_between_ends_that_sleep() {
                 }
             });
             for wanted in transfers() {
-                let mut came = Vec::new();
-                while came.len() < wanted.len() {
+                let mut received = Vec::new();
+                while received.len() < wanted.len() {
                     let took = consumer.empty(|Filled { bytes, total, is_description }| {
                         assert!(total == wanted.len() && !is_description);
-                        came.extend_from_slice(bytes);
+                        received.extend_from_slice(bytes);
                         Ok::<bool, ()>(true)
                     });
                     match took {
@@ -106,7 +106,7 @@ fn bytes_pass_between_ends_that_sleep() {
                         _ => Waker::default().sleep_on(receiver, LONG, || consumer.has_bytes()),
                     }
                 }
-                assert_eq!(came, wanted);
+                assert_eq!(received, wanted);
             }
         });
     });

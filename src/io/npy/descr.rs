@@ -11,7 +11,7 @@ use crate::dtype::Dtype;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Elements {
     /// A supported type.
-    Ours(Dtype),
+    Supported(Dtype),
     /// Numbers of another type, or in the other byte order.
     Other {
         /// NumPy's name of the type.
@@ -67,7 +67,7 @@ impl Elements {
             _ => return None,
         };
         if !swapped && name == to.name() {
-            return Some(Elements::Ours(to));
+            return Some(Elements::Supported(to));
         }
         let foreign = if cfg!(target_endian = "little") { "big-endian " } else { "little-endian " };
         Some(Elements::Other { name: if swapped { format!("{foreign}{name}") } else { name }, to, loss })
@@ -117,8 +117,8 @@ fn letter_and_size(text: &str) -> Option<(char, u64)> {
 /// Parses the name of a type, such as `float64`.
 fn word(text: &str) -> Option<(char, u64)> {
     // Names of Python types. NumPy's own types of these names have an underscore at the end.
-    const PYTHONS: [&str; 5] = ["bool", "int", "str", "bytes", "object"];
-    let text = text.strip_suffix('_').filter(|name| PYTHONS.contains(name)).unwrap_or(text);
+    const PYTHON_TYPES: [&str; 5] = ["bool", "int", "str", "bytes", "object"];
+    let text = text.strip_suffix('_').filter(|name| PYTHON_TYPES.contains(name)).unwrap_or(text);
     Some(match text {
         "half" => ('f', 2),
         "single" => ('f', 4),
@@ -168,7 +168,7 @@ mod tests {
             (Dtype::Complex128, "D c16 complex cdouble complex128 <D <c16 =D =c16 |D |c16"),
         ] {
             for spelling in spellings.split(' ') {
-                assert_eq!(Elements::parse(spelling), Some(Elements::Ours(to)), "{spelling}");
+                assert_eq!(Elements::parse(spelling), Some(Elements::Supported(to)), "{spelling}");
             }
             let big = Elements::Other { name: format!("big-endian {to}"), to, loss: None };
             let swapped = spellings.split(' ').filter_map(|spelling| spelling.strip_prefix('<'));

@@ -219,7 +219,7 @@ fn accept(path: &Path, descr: &Literal) -> Result<Dtype, NpyError> {
     };
     let shown = text.escape_debug();
     match Elements::parse(text) {
-        Some(Elements::Ours(dtype)) => Ok(dtype),
+        Some(Elements::Supported(dtype)) => Ok(dtype),
         Some(Elements::Other { name, to, loss }) => {
             let (saved, found) = (unused(path, to.name()).into(), name.into());
             Err(NpyError::Convert { path: path.to_path_buf(), found, to, saved, loss })

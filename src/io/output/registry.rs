@@ -57,7 +57,7 @@ pub struct Removed(MutexGuard<'static, Vec<PathBuf>>);
 
 impl Removed {
     /// Removes the files again, because another process may have created an announced file meanwhile.
-    pub fn again(&self) {
+    pub fn remove_again(&self) {
         remove_all(&self.0);
     }
 }
@@ -72,7 +72,7 @@ impl Removed {
 /// ```
 pub fn remove_temporaries() -> Removed {
     let removed = Removed(lock());
-    removed.again();
+    removed.remove_again();
     removed
 }
 
@@ -80,11 +80,11 @@ pub fn remove_temporaries() -> Removed {
 /// thread may hold it and never continue. In these cases, the files are not removed. Allocates memory for long paths
 /// only, and never releases the lock to waiting threads.
 pub fn try_remove_temporaries() {
-    std::mem::forget(tried(&FILES).map(Removed));
+    std::mem::forget(try_lock_and_remove(&FILES).map(Removed));
 }
 
 /// Takes the lock and removes the files of the list; `None` if the lock is not released in time.
-fn tried(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec<PathBuf>>> {
+fn try_lock_and_remove(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec<PathBuf>>> {
     for _ in 0..MAX_ATTEMPTS {
         match files.try_lock() {
             Ok(files) => {
@@ -119,8 +119,8 @@ mod tests {
         fs::write(&path, "").unwrap();
         let files = Mutex::new(vec![path.clone()]);
         let held = files.lock().unwrap();
-        assert!(tried(&files).is_none() && path.exists());
+        assert!(try_lock_and_remove(&files).is_none() && path.exists());
         drop(held);
-        assert!(tried(&files).is_some() && !path.exists());
+        assert!(try_lock_and_remove(&files).is_some() && !path.exists());
     }
 }

@@ -78,7 +78,7 @@ impl<T: Element> Batch<T> {
                     rows: row.len * T::PARTS,
                     left_padded: false,
                     streams: false,
-                    asks_for_out: false,
+                    prefetches_out: false,
                     next: std::ptr::null(),
                     ahead: 0,
                     alpha: arguments.alpha.parts(),

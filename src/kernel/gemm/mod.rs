@@ -48,15 +48,15 @@ pub(super) unsafe fn run<T: Element>(
     let shares = plan.grid.shares();
     let each: usize = plan.share_elements().iter().sum();
     let (workspace, partials) = workspace.split_at_mut(shares * each);
-    let deep = Deep { plan, isa, family, arguments, partials: Mut(partials.as_mut_ptr()) };
+    let depth_sum = DepthSum { plan, isa, family, arguments, partials: Mut(partials.as_mut_ptr()) };
     // SAFETY: guaranteed by the caller; the workspace is large enough for all partial sums.
-    unsafe { deep.run(0..plan.depth.boxes(), 0, workspace) };
+    unsafe { depth_sum.run(0..plan.depth.boxes(), 0, workspace) };
 }
 
 /// A sum over depth boxes, which are ranges of the summed dimensions. The list of boxes is halved recursively until few
 /// boxes are left, which are added one after the other. Rounding errors therefore grow with the logarithm of the number
 /// of boxes (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
-struct Deep<'a, T: Element> {
+struct DepthSum<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
     family: KernelFamily,
@@ -64,7 +64,7 @@ struct Deep<'a, T: Element> {
     partials: Mut<T>,
 }
 
-impl<T: Element> Deep<'_, T> {
+impl<T: Element> DepthSum<'_, T> {
     /// A pointer to the element of a partial sum that corresponds to the first element of out.
     fn partial(&self, number: usize) -> *mut T {
         self.partials.at((number * self.plan.partial_elements() + self.plan.partial.first) as isize)
@@ -82,9 +82,9 @@ impl<T: Element> Deep<'_, T> {
     /// # Safety
     /// As for [`run`], with depth boxes and a level of the plan.
     unsafe fn run(&self, depth: Range<usize>, level: usize, workspace: &mut [T]) {
-        if depth.len() <= self.plan.leaf {
+        if depth.len() <= self.plan.leaf_boxes {
             // SAFETY: guaranteed by the caller.
-            return unsafe { self.leaf(&depth, level, workspace) };
+            return unsafe { self.run_leaf(&depth, level, workspace) };
         }
         let middle = depth.start + depth.len().div_ceil(2);
         // SAFETY: guaranteed by the caller; the plan has one level for each halving of the depth.
@@ -96,9 +96,9 @@ impl<T: Element> Deep<'_, T> {
     }
 
     /// # Safety
-    /// As for [`Deep::run`].
-    unsafe fn leaf(&self, depth: &Range<usize>, level: usize, workspace: &mut [T]) {
-        let Deep { plan, isa, family, arguments, .. } = *self;
+    /// As for [`DepthSum::run`].
+    unsafe fn run_leaf(&self, depth: &Range<usize>, level: usize, workspace: &mut [T]) {
+        let DepthSum { plan, isa, family, arguments, .. } = *self;
         let (out, beta) = self.target(level);
         let target = Mut(out);
         let share = |number: usize, workspace: &mut [T]| {

@@ -47,10 +47,10 @@ pub(super) struct GemmShare<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
     arguments: Arguments<T>,
-    /// Parts of the workspace: packed rows, packed columns, copy of out, register tile.
-    parts: [*mut T; 4],
+    /// Buffers in the workspace: packed rows, packed columns, copy of out, register tile.
+    buffers: [*mut T; 4],
     /// The box whose rows are packed at the moment: batch, depth box, row box.
-    held: Option<[usize; 3]>,
+    packed_rows: Option<[usize; 3]>,
     multiply: Multiply<T>,
     /// Whether stores to out bypass the caches.
     streams: bool,
@@ -67,10 +67,10 @@ impl<'a, T: Element> GemmShare<'a, T> {
         workspace: &'a mut [T],
     ) -> Self {
         let mut rest = workspace;
-        let parts = plan.share_elements().map(|elements| {
-            let (part, tail) = std::mem::take(&mut rest).split_at_mut(elements);
+        let buffers = plan.share_elements().map(|elements| {
+            let (buffer, tail) = std::mem::take(&mut rest).split_at_mut(elements);
             rest = tail;
-            part.as_mut_ptr()
+            buffer.as_mut_ptr()
         });
         let packed = plan.access[1] != Access::InPlace;
         let multiply = Multiply::new(isa, family, packed, [plan.vectors, plan.columns]);
@@ -78,7 +78,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         let columns = columns.map(|lead| std::array::from_fn(|i| (i * lead) as isize));
         let aligned = (arguments.out.at(0) as usize).is_multiple_of(CACHE_LINE);
         let streams = plan.streams && family == KernelFamily::Own && arguments.beta == T::ZERO && aligned;
-        GemmShare { plan, isa, arguments, parts, held: None, multiply, streams, columns }
+        GemmShare { plan, isa, arguments, buffers, packed_rows: None, multiply, streams, columns }
     }
 
     /// # Safety
@@ -162,17 +162,17 @@ impl<'a, T: Element> GemmShare<'a, T> {
     }
 
     /// # Safety
-    /// The boxes are boxes of the plan, `start` is the offset of a batch, and `names` identifies these boxes and no
+    /// The boxes are boxes of the plan, `start` is the offset of a batch, and `box_id` identifies these boxes and no
     /// others.
-    unsafe fn rows(&mut self, start: isize, rows: BoxAt, depth: BoxAt, slabs: usize, names: [usize; 3]) -> Panels<T> {
+    unsafe fn rows(&mut self, start: isize, rows: BoxAt, depth: BoxAt, slabs: usize, box_id: [usize; 3]) -> Panels<T> {
         let from = self.arguments.operands[0].at(start + rows.start[0] + depth.start[0]);
         if self.plan.access[0] == Access::InPlace {
             return self.in_place(0, from, rows.table, depth.table);
         }
-        if self.held == Some(names) {
+        if self.packed_rows == Some(box_id) {
             return self.panels(0, depth.table.len());
         }
-        self.held = Some(names);
+        self.packed_rows = Some(box_id);
         // SAFETY: guaranteed by the caller.
         unsafe { self.pack(0, from, rows.table, depth.table, slabs) }
     }
@@ -187,7 +187,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
     fn panels(&self, operand: usize, depth: usize) -> Panels<T> {
         let panel = if operand == 0 { self.plan.panel_rows() } else { self.plan.columns };
         let slab = self.plan.panels_elements(operand) as isize;
-        Panels { start: self.parts[operand], panel: panel * depth, step: panel as isize, across: 1, slab }
+        Panels { start: self.buffers[operand], panel: panel * depth, step: panel as isize, across: 1, slab }
     }
 
     /// # Safety
@@ -202,7 +202,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             depth,
             operand,
             panel: panels.step as usize,
-            to: self.parts[operand],
+            to: self.buffers[operand],
             slabs,
             slab_stride: self.plan.slab.dim.strides[operand],
             slab_panels: panels.slab as usize,
@@ -228,7 +228,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         slabs: usize,
     ) {
         let plan = self.plan;
-        let buffer = self.parts[2];
+        let buffer = self.buffers[2];
         let shapes = boxes.map(|at| at.shape);
         // SAFETY: guaranteed by the caller; the buffer is large enough for the longest box of each slab.
         unsafe {
@@ -273,7 +273,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             ahead: if in_place { PREFETCH_STEPS * left.step * parts } else { 0 },
             left_padded: !in_place,
             streams: self.streams,
-            asks_for_out: true,
+            prefetches_out: true,
             alpha: self.arguments.alpha.parts(),
             beta: beta.parts(),
         };
@@ -336,7 +336,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
                 if buffered {
                     self.multiply.tile(&call, col.len, plan.buffer_rows());
                 } else if group.layout != RowLayout::Dense || !self.multiply.direct(&call, col.len) {
-                    let tile = self.parts[3];
+                    let tile = self.buffers[3];
                     let panel_rows = plan.panel_rows();
                     (call.out, call.columns) = (tile.cast(), self.columns[0].as_ptr());
                     call.beta = T::ZERO.parts();

@@ -33,8 +33,8 @@ fn shares(line: &Line) -> bool {
 
 /// Whether the sum of an element of out is added in several parts.
 pub(super) fn revisits(line: &Line, dtype: Dtype) -> bool {
-    let most = if shares(line) { tile_terms(dtype) } else { TERMS };
-    !(line.sum.is_empty() && line.terms.extent <= most && line.terms.extent.is_power_of_two())
+    let max_terms = if shares(line) { tile_terms(dtype) } else { TERMS };
+    !(line.sum.is_empty() && line.terms.extent <= max_terms && line.terms.extent.is_power_of_two())
 }
 
 /// # Safety
@@ -138,7 +138,7 @@ impl<T> Block<'_, T> {
     {
         let line = self.line;
         let tiled = !EACH && !STREAMS && self.rows >= 4 && shares(line);
-        let most = if tiled { tile_terms(T::DTYPE) } else { TERMS };
+        let max_terms = if tiled { tile_terms(T::DTYPE) } else { TERMS };
         let mut first = true;
         loop {
             let mut term = 0;
@@ -148,14 +148,14 @@ impl<T> Block<'_, T> {
                 let from = [0, 1].map(|t| sum.at()[t] + term as isize * line.terms.strides[t]);
                 // SAFETY: guaranteed by the caller; at least this many terms are left.
                 unsafe {
-                    match left.min(most) {
+                    match left.min(max_terms) {
                         8.. => self.terms::<S, 8, EACH, STREAMS>(visit, from, tiled),
                         4.. => self.terms::<S, 4, EACH, STREAMS>(visit, from, tiled),
                         2.. => self.terms::<S, 2, EACH, STREAMS>(visit, from, tiled),
                         _ => self.terms::<S, 1, EACH, STREAMS>(visit, from, tiled),
                     }
                 }
-                term += match left.min(most) {
+                term += match left.min(max_terms) {
                     8.. => 8,
                     4.. => 4,
                     2.. => 2,

@@ -238,7 +238,7 @@ unsafe fn add<T: Element>(partials: &Partials, results: &[T], factors: Factors<T
         }
         // SAFETY: guaranteed by the caller.
         unsafe { visit.one(out.wrapping_offset(partials.start + to), sum) };
-        if !walk.next(&partials.kept) {
+        if !walk.next(&partials.out_loops) {
             return;
         }
     }

@@ -69,11 +69,11 @@ unsafe fn tiles<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, start: 
 unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: [[usize; 2]; 3], start: [isize; 4]) {
     let mut blocked = task.nest.blocked;
     // The tile's loops over out, with strides in the buffer and in out.
-    let mut kept = [Dim { extent: 1, strides: [0; 2] }; 3];
+    let mut out_loops = [Dim { extent: 1, strides: [0; 2] }; 3];
     let (mut elements, mut at, mut to) = (1, 0, start[2]);
-    for ((dim, [from, end]), kept) in blocked.iter_mut().zip(ranges).zip(&mut kept).rev() {
+    for ((dim, [from, end]), out_loop) in blocked.iter_mut().zip(ranges).zip(&mut out_loops).rev() {
         if dim.strides[3] == 0 {
-            *kept = Dim { extent: end - from, strides: [elements as isize, dim.strides[2]] };
+            *out_loop = Dim { extent: end - from, strides: [elements as isize, dim.strides[2]] };
             to += from as isize * dim.strides[2];
             dim.strides[2] = elements as isize;
             at -= from as isize * dim.strides[2];
@@ -91,7 +91,7 @@ unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: 
         loop {
             let [from, along] = walk.at();
             visit.one(task.out.wrapping_offset(to + along), *buffer.offset(from));
-            if !walk.next(&kept) {
+            if !walk.next(&out_loops) {
                 return;
             }
         }

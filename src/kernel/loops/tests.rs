@@ -163,9 +163,9 @@ impl Case {
 }
 
 /// A random extent at or near the sizes of vectors and tiles.
-fn extent(rng: &mut Rng, most: usize) -> usize {
+fn extent(rng: &mut Rng, max_extent: usize) -> usize {
     let near = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 33, 64, 65, 130];
-    near[rng.below(near.len())].min(most.max(1))
+    near[rng.below(near.len())].min(max_extent.max(1))
 }
 
 fn random_nests<T: Element>(seed: u64) {

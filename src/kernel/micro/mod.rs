@@ -21,7 +21,7 @@ use self::tile_sums::{Store, Sum, TileDestination, TileSums};
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use super::simd::{Avx2, Avx512};
-use super::simd::{Generic, Real, Simd, prefetch as ask};
+use super::simd::{Generic, Real, Simd, prefetch};
 use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 
 /// The arguments of a micro-kernel that all tiles of a call have in common. The offsets of each tile are in its
@@ -53,7 +53,7 @@ pub struct Call<R> {
     /// fence after the call.
     pub streams: bool,
     /// Whether to prefetch out before the sum; for the products of a batch, this costs more than it saves.
-    pub asks_for_out: bool,
+    pub prefetches_out: bool,
     /// The address from which about one cache line per step is prefetched: the part of right that the next call reads,
     /// or the next product in a batch.
     pub next: *const R,
@@ -69,9 +69,9 @@ impl<R: Real> Call<R> {
     fn store(&self) -> Option<Store> {
         let [alpha, beta] = [self.alpha[0], self.beta[0]];
         match (alpha == R::ONE, beta == R::ZERO) {
-            (true, true) if self.streams => Some(Store::Past),
-            (true, true) => Some(Store::Over),
-            (true, false) if beta == R::ONE => Some(Store::Onto),
+            (true, true) if self.streams => Some(Store::Stream),
+            (true, true) => Some(Store::Overwrite),
+            (true, false) if beta == R::ONE => Some(Store::Add),
             _ => None,
         }
     }
@@ -139,7 +139,7 @@ fn advanced<R>([c0, c3, c6, c9, c12, c15]: Columns<R>, step: isize) -> Columns<R
 }
 
 /// The remaining work on a tile.
-enum Rest {
+enum RemainingWork {
     Nothing,
     /// The sums are computed, but must still be scaled, merged or masked.
     Write,
@@ -156,18 +156,25 @@ enum Rest {
 /// # Safety
 /// As for [`Call`]; the instructions of `S` are available; sums may be written to `sums`.
 #[inline(always)]
-unsafe fn quick<S: TileSums<R>, R: Real, const V: usize, const N: usize, const PARTS: usize, const PACKED: bool>(
+unsafe fn compute_specialised<
+    S: TileSums<R>,
+    R: Real,
+    const V: usize,
+    const N: usize,
+    const PARTS: usize,
+    const PACKED: bool,
+>(
     call: &Call<R>,
     tile_offset: &TileOffsets,
     at: usize,
     store: Option<Store>,
     sums: *mut R,
-) -> Rest {
+) -> RemainingWork {
     const { assert!(N * PARTS <= MAX_SUMS) };
-    prefetch::<R, V, N>(call, tile_offset, PARTS as isize);
+    prefetch_out::<R, V, N>(call, tile_offset, PARTS as isize);
     let whole = call.rows == V * S::LANES;
     if !whole && !call.left_padded {
-        return Rest::All;
+        return RemainingWork::All;
     }
     let store = if whole { store } else { None };
     let place = match store {
@@ -179,15 +186,15 @@ unsafe fn quick<S: TileSums<R>, R: Real, const V: usize, const N: usize, const P
         None => {
             let columns = const { &columns_of(V * S::LANES) };
             let vectors = [1, 2].map(|vector| (vector * S::LANES) as isize);
-            TileDestination { out: sums, columns: columns.as_ptr(), vectors, store: Store::Over }
+            TileDestination { out: sums, columns: columns.as_ptr(), vectors, store: Store::Overwrite }
         }
     };
     let column = if PACKED { PARTS as isize } else { call.right_column };
     // SAFETY: vectors are full, or they may be read in full and are written to `sums`, which is large enough.
     match unsafe { S::sums::<V, N, PARTS>(&sum(call, tile_offset, at, column), &place) } {
-        false => Rest::All,
-        true if store.is_some() => Rest::Nothing,
-        true => Rest::Write,
+        false => RemainingWork::All,
+        true if store.is_some() => RemainingWork::Nothing,
+        true => RemainingWork::Write,
     }
 }
 
@@ -223,15 +230,15 @@ const fn columns_of(reals: usize) -> [isize; MAX_SUMS] {
 
 /// Prefetches the tile of out, which is needed after the sum.
 #[inline(always)]
-fn prefetch<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: &TileOffsets, parts: isize) {
-    if call.streams || !call.asks_for_out {
+fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: &TileOffsets, parts: isize) {
+    if call.streams || !call.prefetches_out {
         return;
     }
     let out = call.out.wrapping_offset(tile_offset.out);
     for n in 0..N {
         // SAFETY: there is an offset for every column.
         let to = out.wrapping_offset(parts * unsafe { *call.columns.add(n) });
-        (0..V).for_each(|v| ask(to.wrapping_offset(tile_offset.vectors[v])));
+        (0..V).for_each(|v| prefetch(to.wrapping_offset(tile_offset.vectors[v])));
     }
 }
 
@@ -272,7 +279,7 @@ macro_rules! kernels {
             /// As for [`Call`]; the instructions are available; sums are passed if they were computed.
             $(#[$feature])?
             #[inline(never)]
-            unsafe fn rest<R: Real, const V: usize, const N: usize, const P: bool>(
+            unsafe fn finish<R: Real, const V: usize, const N: usize, const P: bool>(
                 call: &Call<R>,
                 tile_offset: &TileOffsets,
                 at: usize,
@@ -296,10 +303,14 @@ macro_rules! kernels {
                 // SAFETY: guaranteed by the caller.
                 unsafe {
                     let room = sums.as_mut_ptr().cast();
-                    match quick::<$isa, R, V, N, { $parts::PARTS }, P>(call, tile_offset, at, store, room) {
-                        Rest::Nothing => (),
-                        Rest::Write => rest::<R, V, N, P>(call, tile_offset, at, Some(sums.assume_init_ref())),
-                        Rest::All => rest::<R, V, N, P>(call, tile_offset, at, None),
+                    let remaining =
+                        compute_specialised::<$isa, R, V, N, { $parts::PARTS }, P>(call, tile_offset, at, store, room);
+                    match remaining {
+                        RemainingWork::Nothing => (),
+                        RemainingWork::Write => {
+                            finish::<R, V, N, P>(call, tile_offset, at, Some(sums.assume_init_ref()))
+                        }
+                        RemainingWork::All => finish::<R, V, N, P>(call, tile_offset, at, None),
                     }
                 }
             }

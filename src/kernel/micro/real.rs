@@ -2,7 +2,7 @@
 //! products, each of a column of left and a row of right, are added to the tile one after the other.
 
 use super::super::simd::{Real, Simd};
-use super::{CACHE_LINE, Call, Columns, advanced, ask, columns};
+use super::{CACHE_LINE, Call, Columns, advanced, columns, prefetch};
 use crate::local_plan::TileOffsets;
 
 /// Repeats a block for every column as straight-line code: the compiler does not unroll a loop of 16 iterations, and an
@@ -50,13 +50,13 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
         if readable == S::LANES {
             for _ in 0..call.depth / 2 {
                 for _ in 0..2 {
-                    ask(next);
+                    prefetch(next);
                     next = next.wrapping_add(CACHE_LINE / size_of::<R>());
                 }
                 if ahead != 0 {
                     for v in 0..V {
-                        ask(left.wrapping_offset(ahead).wrapping_add(v * S::LANES));
-                        ask(left.wrapping_offset(ahead + call.left_step).wrapping_add(v * S::LANES));
+                        prefetch(left.wrapping_offset(ahead).wrapping_add(v * S::LANES));
+                        prefetch(left.wrapping_offset(ahead + call.left_step).wrapping_add(v * S::LANES));
                     }
                 }
                 step::<S, R, V, N>(&mut sums, left, S::LANES, &right, column);

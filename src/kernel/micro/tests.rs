@@ -111,7 +111,7 @@ fn check<T: Element>(case: Case) {
         rows: rows * T::PARTS,
         left_padded: false,
         streams: factors.stream(),
-        asks_for_out: true,
+        prefetches_out: true,
         next: left.as_ptr().cast(),
         ahead: if depth % 2 == 0 { 0 } else { 3 * left_step * parts },
         alpha: alpha.parts(),

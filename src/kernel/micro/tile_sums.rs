@@ -53,7 +53,7 @@ pub struct Sum<R> {
 ///
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that there is an offset for every column, and that every vector of the
-/// tile may be written in full. With [`Store::Onto`], the destination is initialised.
+/// tile may be written in full. With [`Store::Add`], the destination is initialised.
 pub struct TileDestination<R> {
     pub out: *mut R,
     pub columns: *const isize,
@@ -66,9 +66,9 @@ pub struct TileDestination<R> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Store {
-    Over = 0,
+    Overwrite = 0,
     /// With stores that bypass the caches; vectors are aligned to their size.
-    Past = 1,
+    Stream = 1,
     /// Added to the old values of out.
-    Onto = 2,
+    Add = 2,
 }

@@ -196,7 +196,7 @@ macro_rules! steps {
             "mov {b0}, [{place}+{vectors}+8]",
             concat!("lea {ahead}, [{n}+", size!($t), "*{ahead}]"),
             concat!("lea {b0}, [{n}+", size!($t), "*{b0}]"),
-            "cmp byte ptr [{place}+{store}], {past}",
+            "cmp byte ptr [{place}+{store}], {stream}",
             "jb 8f",
             "je 7f",
             $(add!($t $column),)*
@@ -218,7 +218,7 @@ macro_rules! steps {
             columns = const offset_of!(TileDestination<$real>, columns),
             vectors = const offset_of!(TileDestination<$real>, vectors),
             store = const offset_of!(TileDestination<$real>, store),
-            past = const Store::Past as u8,
+            stream = const Store::Stream as u8,
             $($operand)*
             out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
             $($(out($sum) _,)*)*

@@ -10,19 +10,25 @@ use crate::local_plan::{CACHE_LINE, CopyKind};
 /// # Safety
 /// As for [`super::permute`], with one thread's share.
 pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
-    let parts = share.parts();
-    let (past_caches, spread) = match share.plan.body() {
-        CopyKind::Lines { past_caches } => (past_caches, false),
-        body => (false, body == CopyKind::Spread),
+    let reals_per_unit = share.reals_per_unit();
+    let (streams, spread) = match share.plan.kind() {
+        CopyKind::Lines { streams } => (streams, false),
+        kind => (false, kind == CopyKind::Spread),
     };
-    let [from, to] = share.plan.blocks().rows.loops[0].strides.map(|stride| stride * parts as isize);
+    let [from, to] = share.plan.blocks().rows.loops[0].strides.map(|stride| stride * reals_per_unit as isize);
     walk::blocks(share.plan, share.share, |offset, [cols, rows]| {
-        let tensors = share.tensors.at(offset.map(|o| o * parts as isize));
-        let lines = Lines { tensors, from, to: Starts::Every(to), count: cols * parts, rows, past_caches, merge };
+        let tensors = share.tensors.at(offset.map(|o| o * reals_per_unit as isize));
+        let lines = Lines { tensors, from, to: Starts::Every(to), count: cols * reals_per_unit, rows, streams, merge };
         // SAFETY: the instruction set is available; the lines are a block of the caller's share.
-        unsafe { if spread { R::dispatch(share.isa, Spread { lines, parts }) } else { R::dispatch(share.isa, lines) } }
+        unsafe {
+            if spread {
+                R::dispatch(share.isa, Spread { lines, reals_per_unit })
+            } else {
+                R::dispatch(share.isa, lines)
+            }
+        }
     });
-    if past_caches {
+    if streams {
         fence();
     }
 }
@@ -44,7 +50,7 @@ pub(super) struct Lines<'a, R, M> {
     pub rows: usize,
     /// Whether stores bypass the caches. Has an effect only if the merge never reads the destination (`PUTS`). A fence
     /// must follow.
-    pub past_caches: bool,
+    pub streams: bool,
     pub merge: M,
 }
 
@@ -60,7 +66,7 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Lines<'_, R, M> {
         unsafe {
             for row in 0..self.rows {
                 let Tensors { from, to } = self.row(row);
-                if self.past_caches && M::PUTS {
+                if self.streams && M::PUTS {
                     line::<S, R, M, true>(from, to, self.count, self.merge);
                 } else {
                     line::<S, R, M, false>(from, to, self.count, self.merge);
@@ -81,10 +87,10 @@ impl<R: Copy, M> Lines<'_, R, M> {
     }
 }
 
-/// Lines that are each filled with one element of `parts` reals.
+/// Lines that are each filled with one element of `reals_per_unit` reals.
 struct Spread<'a, R, M> {
     lines: Lines<'a, R, M>,
-    parts: usize,
+    reals_per_unit: usize,
 }
 
 impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
@@ -97,11 +103,11 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
         let Lines { count, merge, .. } = self.lines;
         for row in 0..self.lines.rows {
             let Tensors { from, to } = self.lines.row(row);
-            // SAFETY: guaranteed by the caller. A vector has at most 16 lanes, and at least `parts` lanes.
+            // SAFETY: guaranteed by the caller. A vector has at most 16 lanes, and at least `reals_per_unit` lanes.
             unsafe {
                 let mut lanes = [R::ZERO; 16];
                 for (lane, real) in lanes.iter_mut().enumerate().take(S::LANES) {
-                    *real = *from.add(lane % self.parts);
+                    *real = *from.add(lane % self.reals_per_unit);
                 }
                 let value = S::load(lanes.as_ptr());
                 let mut i = 0;
@@ -117,18 +123,23 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
     }
 }
 
-/// Merges `count` reals that are contiguous in both tensors. With `PAST`, stores bypass the caches: this requires a
+/// Merges `count` reals that are contiguous in both tensors. With `STREAM`, stores bypass the caches: this requires a
 /// merge with `PUTS`, and a fence must follow.
 ///
 /// # Safety
 /// The instructions are available. The source may be read, the destination may be accessed as `merge` requires, and
 /// source and destination do not overlap.
 #[inline(always)]
-unsafe fn line<S: Simd<R>, R: Real, M: Merge<R>, const PAST: bool>(from: *const R, to: *mut R, count: usize, merge: M) {
+unsafe fn line<S: Simd<R>, R: Real, M: Merge<R>, const STREAM: bool>(
+    from: *const R,
+    to: *mut R,
+    count: usize,
+    merge: M,
+) {
     let mut i = 0;
     // SAFETY: guaranteed by the caller for indices below count.
     unsafe {
-        if PAST {
+        if STREAM {
             let head = (to.align_offset(CACHE_LINE)).min(count);
             while i < head {
                 let some = S::LANES.min(head - i);

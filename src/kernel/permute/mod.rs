@@ -53,7 +53,7 @@ pub(super) unsafe fn permute<T: Element>(plan: &Permute, isa: Isa, from: *const 
     // elements.
     let run = |share: usize| unsafe {
         let share = PermuteShare { plan, share, isa, tensors: Tensors { from: from.at(0), to: to.at(0) } };
-        if plan.body() == CopyKind::Elements { elements::share(share, factors) } else { share.run(factors) }
+        if plan.kind() == CopyKind::Elements { elements::share(share, factors) } else { share.run(factors) }
     };
     match plan.shares() {
         0 => {}
@@ -131,7 +131,7 @@ impl<R: Real> PermuteShare<'_, R> {
     unsafe fn merge<M: Merge<R>>(self, merge: M) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            match self.plan.body() {
+            match self.plan.kind() {
                 CopyKind::Tiles { .. } => tiles::share(self, merge),
                 _ => lines::share(self, merge),
             }
@@ -139,7 +139,7 @@ impl<R: Real> PermuteShare<'_, R> {
     }
 
     /// The number of reals that the plan moves as one unit: the reals of one element, or of several adjacent elements.
-    fn parts(&self) -> usize {
+    fn reals_per_unit(&self) -> usize {
         self.plan.element_bytes() * self.plan.widened() / size_of::<R>()
     }
 }

@@ -23,7 +23,7 @@ struct Buffer(MaybeUninit<[u8; BUFFER_BYTES]>);
 /// # Safety
 /// As for [`super::permute`], with one thread's share.
 pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
-    let buffered = share.plan.body() == CopyKind::Tiles { buffered: true };
+    let buffered = share.plan.kind() == CopyKind::Tiles { buffered: true };
     // SAFETY: guaranteed by the caller.
     unsafe { if buffered || !M::PUTS { through_buffer(share, merge, buffered) } else { direct(share) } }
 }
@@ -32,9 +32,9 @@ pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: 
 /// As for [`share`], with a merge that only copies.
 unsafe fn direct<R: Real>(share: PermuteShare<R>) {
     let words = Words::new(&share);
-    let cols_to: [isize; MAX_BLOCK_SIDE] = walk::offsets(&share.plan.blocks().cols, 1, words.parts);
+    let cols_to: [isize; MAX_BLOCK_SIDE] = walk::offsets(&share.plan.blocks().cols, 1, words.words_per_unit);
     walk::blocks(share.plan, share.share, |offset, [cols, rows]| {
-        let at = share.tensors.at(offset.map(|o| o * share.parts() as isize));
+        let at = share.tensors.at(offset.map(|o| o * share.reals_per_unit() as isize));
         // SAFETY: the block belongs to the caller's share.
         unsafe { words.transpose(at.from.cast(), at.to.cast(), Starts::At(&cols_to), Size { rows, cols }) };
     });
@@ -42,24 +42,25 @@ unsafe fn direct<R: Real>(share: PermuteShare<R>) {
 
 /// # Safety
 /// As for [`share`].
-unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M, past_caches: bool) {
-    let parts = share.parts();
+unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M, streams: bool) {
+    let reals_per_unit = share.reals_per_unit();
     let (cols, rows) = (&share.plan.blocks().cols, &share.plan.blocks().rows);
-    let words = Words { ahead: past_caches, ..Words::new(&share) };
-    let cols_to: [isize; MAX_BLOCK_SIDE] = walk::offsets(cols, 1, parts);
-    let lead = (rows.inner * rows.block() * parts * size_of::<R>()).next_multiple_of(64) + COLUMN_PADDING_BYTES;
+    let words = Words { ahead: streams, ..Words::new(&share) };
+    let cols_to: [isize; MAX_BLOCK_SIDE] = walk::offsets(cols, 1, reals_per_unit);
+    let lead =
+        (rows.inner * rows.block() * reals_per_unit * size_of::<R>()).next_multiple_of(64) + COLUMN_PADDING_BYTES;
     assert!(cols.inner * cols.block() * lead <= BUFFER_BYTES, "a block larger than the buffer");
     let mut buffer = Buffer(MaybeUninit::uninit());
     let buffer = buffer.0.as_mut_ptr().cast::<u8>();
     walk::blocks(share.plan, share.share, |offset, [cols, rows]| {
-        let at = share.tensors.at(offset.map(|o| o * parts as isize));
+        let at = share.tensors.at(offset.map(|o| o * reals_per_unit as isize));
         let lines = Lines {
             tensors: Tensors { from: buffer.cast::<R>().cast_const(), to: at.to },
             from: (lead / size_of::<R>()) as isize,
             to: Starts::At(&cols_to),
-            count: rows * parts,
+            count: rows * reals_per_unit,
             rows: cols,
-            past_caches,
+            streams,
             merge,
         };
         // SAFETY: the instruction set is available. The block belongs to the caller's share and fits into the buffer,
@@ -69,7 +70,7 @@ unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M,
             R::dispatch(share.isa, lines);
         }
     });
-    if past_caches {
+    if streams {
         fence();
     }
 }
@@ -79,7 +80,7 @@ unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M,
 struct Words {
     isa: crate::local_plan::Isa,
     /// The number of words per element.
-    parts: usize,
+    words_per_unit: usize,
     rows_from: [isize; MAX_BLOCK_SIDE],
     /// Whether to prefetch the next rows of the source.
     ahead: bool,
@@ -87,18 +88,18 @@ struct Words {
 
 impl Words {
     fn new<R: Real>(share: &PermuteShare<R>) -> Words {
-        let parts = share.parts() * size_of::<R>() / 4;
-        let rows_from = walk::offsets(&share.plan.blocks().rows, 0, parts);
-        Words { isa: share.isa, parts, rows_from, ahead: false }
+        let words_per_unit = share.reals_per_unit() * size_of::<R>() / 4;
+        let rows_from = walk::offsets(&share.plan.blocks().rows, 0, words_per_unit);
+        Words { isa: share.isa, words_per_unit, rows_from, ahead: false }
     }
 
     /// # Safety
     /// The instruction set is available; the elements of a block may be read and written.
     unsafe fn transpose(&self, from: *const f32, to: *mut f32, cols_to: Starts, size: Size) {
-        let Words { isa, parts, ref rows_from, ahead } = *self;
+        let Words { isa, words_per_unit, ref rows_from, ahead } = *self;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            match parts {
+            match words_per_unit {
                 1 => f32::dispatch(isa, Block::<1> { from, rows_from, to, cols_to, size, ahead }),
                 2 => f32::dispatch(isa, Block::<2> { from, rows_from, to, cols_to, size, ahead }),
                 _ => f32::dispatch(isa, Block::<4> { from, rows_from, to, cols_to, size, ahead }),

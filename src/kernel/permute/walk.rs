@@ -35,14 +35,14 @@ pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize;
     }
 }
 
-/// Returns the offsets in one tensor of the columns or rows of a block, times `parts`, with the innermost loop first. A
+/// Returns the offsets in one tensor of the columns or rows of a block, times `scale`, with the innermost loop first. A
 /// block has at most `LEN` columns or rows.
 #[inline(always)]
-pub(super) fn offsets<const LEN: usize>(side: &Side, tensor: usize, parts: usize) -> [isize; LEN] {
+pub(super) fn offsets<const LEN: usize>(side: &Side, tensor: usize, scale: usize) -> [isize; LEN] {
     let mut table = [0; LEN];
     let mut count = 1;
     for dim in side.loops.iter() {
-        let stride = dim.strides[tensor] * parts as isize;
+        let stride = dim.strides[tensor] * scale as isize;
         for at in count..(count * dim.extent).min(LEN) {
             table[at] = table[at - count] + stride;
         }

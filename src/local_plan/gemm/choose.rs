@@ -57,7 +57,7 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
         columns_inside: candidate.columns_inside,
         grid,
         partial,
-        leaf: 0,
+        leaf_boxes: 0,
         levels: 0,
         merge: None,
         unpack: Vec::new(),
@@ -67,7 +67,8 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
     };
     plan.plan_tiles(dtype);
     plan.plan_unpack(dtype.size());
-    (plan.leaf, plan.levels) = partial.halves(plan.depth.boxes(), grid.parts[3], operand_elements(dims), dtype, target);
+    (plan.leaf_boxes, plan.levels) =
+        partial.halves(plan.depth.boxes(), grid.parts[3], operand_elements(dims), dtype, target);
     plan.plan_merge(dims, dtype.size(), target.threads);
     (price, plan)
 }

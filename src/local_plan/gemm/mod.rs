@@ -100,7 +100,7 @@ pub struct GemmPlan {
     pub partial: Partial,
     /// Maximum number of depth boxes that are added to out one after the other. A longer list of boxes is halved
     /// recursively, `levels` times, and the second half of each level has a partial sum of its own.
-    pub leaf: usize,
+    pub leaf_boxes: usize,
     pub levels: usize,
     /// The operation that adds a partial sum to out. Present if threads share the depth or the depth is halved.
     pub merge: Option<Permute>,

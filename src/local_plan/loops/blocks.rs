@@ -125,10 +125,10 @@ pub(super) fn step(elements: usize) -> usize {
 }
 
 /// Replaces the stride in out by the dense stride `elements`. Returns the loop with both strides.
-pub(super) fn kept(dim: &mut Dim<3>, elements: usize) -> Dim<2> {
-    let kept = Dim { extent: dim.extent, strides: [elements as isize, dim.strides[OUT]] };
+pub(super) fn make_dense(dim: &mut Dim<3>, elements: usize) -> Dim<2> {
+    let out_loop = Dim { extent: dim.extent, strides: [elements as isize, dim.strides[OUT]] };
     dim.strides[OUT] = elements as isize;
-    kept
+    out_loop
 }
 
 #[cfg(test)]

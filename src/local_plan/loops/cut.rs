@@ -56,10 +56,10 @@ pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut
         all.max_by_key(|(even, _)| (even * 10.0) as usize)
     };
     let terms = loops.iter().filter(|l| l.sum).fold(1usize, |all, l| all.saturating_mul(l.dim.extent));
-    let kept = pick(false);
-    let even = kept.as_ref().map_or(0.0, |(even, _)| *even);
+    let out_cut = pick(false);
+    let even = out_cut.as_ref().map_or(0.0, |(even, _)| *even);
     let sum = pick(true).filter(|(sum, cut)| {
         even < MIN_BUSY_FRACTION && *sum > even && terms / cut.parts >= MIN_MULTIPLY_ADDS_PER_PARTIAL
     });
-    sum.or(kept).map(|(_, cut)| cut).filter(|cut| cut.parts > 1)
+    sum.or(out_cut).map(|(_, cut)| cut).filter(|cut| cut.parts > 1)
 }

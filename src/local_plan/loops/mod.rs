@@ -61,7 +61,7 @@ pub struct ThreadShare {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partials {
     /// Loops over out, with their strides in a partial result and in out. Partial results are dense.
-    pub kept: Vec<Dim<2>>,
+    pub out_loops: Vec<Dim<2>>,
     /// The offset in out at which the loops start.
     pub start: isize,
     /// The distance from one share's partial result to the next, in elements.
@@ -165,13 +165,13 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> Loop
 /// Replaces the strides of out by those of a dense partial result. `start` is the offset in out.
 fn dense(loops: &mut [Loop], start: isize) -> Partials {
     let mut elements = 1;
-    let mut kept = Vec::new();
+    let mut out_loops = Vec::new();
     for l in loops.iter_mut().rev().filter(|l| !l.sum) {
-        kept.push(blocks::kept(&mut l.dim, elements));
+        out_loops.push(blocks::make_dense(&mut l.dim, elements));
         elements *= l.dim.extent;
     }
-    kept.reverse();
-    Partials { kept: fold(kept), start, step: blocks::step(elements) }
+    out_loops.reverse();
+    Partials { out_loops: fold(out_loops), start, step: blocks::step(elements) }
 }
 
 impl LoopPlan {

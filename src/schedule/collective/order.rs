@@ -23,8 +23,8 @@ impl Pattern {
     ///
     /// ```
     /// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
-    /// let own = |way| {
-    ///     let sums = Pattern::new(Collective::ReduceScatter, way, 4).sums();
+    /// let own = |algorithm| {
+    ///     let sums = Pattern::new(Collective::ReduceScatter, algorithm, 4).sums();
     ///     sums[1].iter().find(|sum| sum.part == 1).map(|sum| sum.members.clone())
     /// };
     /// assert_eq!(own(CollectiveAlgorithm::Direct), Some(vec![1, 0, 3, 2]));
@@ -35,31 +35,31 @@ impl Pattern {
         if !self.reduces() {
             return vec![Vec::new(); self.members()];
         }
-        let mut held: Vec<BTreeMap<usize, Vec<usize>>> =
+        let mut sums_of_member: Vec<BTreeMap<usize, Vec<usize>>> =
             (0..self.members()).map(|member| BTreeMap::from([(member, vec![member])])).collect();
         for message in self.messages().filter(|message| message.reduce) {
             for part in message.parts.iter() {
-                let more = held[message.from].get(&part).cloned().unwrap_or_else(|| vec![message.from]);
-                held[message.to].entry(part).or_insert_with(|| vec![message.to]).extend(more);
+                let more = sums_of_member[message.from].get(&part).cloned().unwrap_or_else(|| vec![message.from]);
+                sums_of_member[message.to].entry(part).or_insert_with(|| vec![message.to]).extend(more);
             }
         }
         let sums = |sums: BTreeMap<usize, Vec<usize>>| sums.into_iter().map(|(part, members)| Sum { part, members });
-        held.into_iter().map(|held| sums(held).collect()).collect()
+        sums_of_member.into_iter().map(|sums_of_member| sums(sums_of_member).collect()).collect()
     }
 }
 
 /// One member's list of summands for the verifier: its own summands, then the summands of other members in the order in
-/// which this member adds them. `made` returns a member's own summands, `part` the elements of a part.
+/// which this member adds them. `computed` returns a member's own summands, `part` the elements of a part.
 pub fn listed(
     sums: &[Sum],
     me: usize,
-    made: impl Fn(usize) -> Vec<Summand>,
+    computed: impl Fn(usize) -> Vec<Summand>,
     part: impl Fn(usize) -> Option<Region>,
 ) -> Vec<Summand> {
-    let mut list = made(me);
+    let mut list = computed(me);
     for sum in sums {
         let Some(region) = part(sum.part) else { continue };
-        let others = sum.members.iter().filter(|&&member| member != me).flat_map(|&member| made(member));
+        let others = sum.members.iter().filter(|&&member| member != me).flat_map(|&member| computed(member));
         list.extend(others.map(|summand| Summand { of: summand.of.intersect(&region), ..summand }));
     }
     list

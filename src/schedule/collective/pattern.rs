@@ -13,7 +13,7 @@ use super::{Collective, CollectiveAlgorithm};
 ///
 /// ```
 /// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
-/// // Four members exchange what they have: first 0 with 2 and 1 with 3, then twice as much with their neighbours.
+/// // Recursive doubling: members 0 and 2, and 1 and 3, exchange one part; then neighbours exchange two parts.
 /// let pattern = Pattern::new(Collective::AllGather, CollectiveAlgorithm::Tree, 4);
 /// let to = |round| pattern.step(2, round).sent.map(|m| (m.to, m.parts.iter().collect::<Vec<_>>()));
 /// assert_eq!((to(0), to(2)), (Some((0, vec![2])), Some((3, vec![0, 2]))));

@@ -35,10 +35,10 @@ fn is_due(collective: Collective, member: usize, part: usize) -> bool {
 fn simulate(collective: Collective, algorithm: CollectiveAlgorithm, members: usize) {
     let what = format!("{collective:?} {algorithm:?} of {members}");
     let pattern = Pattern::new(collective, algorithm, members);
-    let mut held = at_first(collective, members);
+    let mut contents = at_first(collective, members);
     let all: Vec<usize> = (0..members).collect();
     for round in 0..pattern.rounds() {
-        let before = held.clone();
+        let before = contents.clone();
         for message in pattern.round(round) {
             let Message { from, to, parts, reduce } = message;
             assert!(from != to && to < members && parts.count > 0, "{what}: {message:?}");
@@ -47,10 +47,10 @@ fn simulate(collective: Collective, algorithm: CollectiveAlgorithm, members: usi
                 // Messages of one round must not depend on each other, so they send data of earlier rounds.
                 let sent = before[from][part].clone();
                 let sent = sent.unwrap_or_else(|| panic!("{what}: {from} does not have {part} in round {round}"));
-                let here = &mut held[to][part];
+                let here = &mut contents[to][part];
                 if reduce {
-                    held[from][part] = None;
-                    let here = held[to][part].as_mut();
+                    contents[from][part] = None;
+                    let here = contents[to][part].as_mut();
                     here.unwrap_or_else(|| panic!("{what}: {to} has given {part} away")).extend(sent);
                 } else {
                     assert!(collective == Collective::AllReduce && sent.len() == members || sent.len() == 1, "{what}");
@@ -66,7 +66,7 @@ fn simulate(collective: Collective, algorithm: CollectiveAlgorithm, members: usi
         }
     }
     let sums = pattern.sums();
-    for (member, parts) in held.into_iter().enumerate() {
+    for (member, parts) in contents.into_iter().enumerate() {
         for (part, here) in parts.into_iter().enumerate().filter(|(part, _)| is_due(collective, member, *part)) {
             let Some(mut here) = here else { panic!("{what}: {member} does not get {part}") };
             if !pattern.reduces() {

@@ -87,25 +87,26 @@ impl RankCone {
         let mut kept: Vec<Task> = Vec::new();
         let mut places: Vec<Option<usize>> = Vec::with_capacity(tasks.len());
         let mut befores: Vec<[Option<usize>; 3]> = Vec::with_capacity(tasks.len());
-        let mut lasts: [Option<TaskId>; 3] = [None; 3];
+        let mut last_tasks: [Option<TaskId>; 3] = [None; 3];
         for (id, task) in tasks.iter().enumerate() {
             let lane = task.action.lane() as usize;
             let mut before = [None; 3];
-            for &earlier in task.after.iter().chain(&lasts[lane]) {
+            for &earlier in task.after.iter().chain(&last_tasks[lane]) {
                 match places[earlier] {
                     Some(place) => {
-                        let hand = &mut before[tasks[earlier].action.lane() as usize];
-                        *hand = (*hand).max(Some(place));
+                        let last_place = &mut before[tasks[earlier].action.lane() as usize];
+                        *last_place = (*last_place).max(Some(place));
                     }
-                    None => {
-                        before.iter_mut().zip(befores[earlier]).for_each(|(hand, other)| *hand = (*hand).max(other))
-                    }
+                    None => before
+                        .iter_mut()
+                        .zip(befores[earlier])
+                        .for_each(|(last_place, other)| *last_place = (*last_place).max(other)),
                 }
             }
             let keeps = keep(id, task);
             places.push(keeps.then_some(kept.len()));
             befores.push(before);
-            lasts[lane] = Some(id);
+            last_tasks[lane] = Some(id);
             if keeps {
                 kept.push(Task { after: before.into_iter().flatten().collect(), ..task.clone() });
             }

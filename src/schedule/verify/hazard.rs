@@ -15,13 +15,13 @@ pub fn check(schedule: &Schedule, spec: &Spec) -> Result<(), VerifyError> {
     for (id, _) in schedule.buffers.iter().enumerate() {
         buffer(schedule, spec, id).map_err(|fault| at(None, fault))?;
     }
-    if !schedule.sections_are_sound() {
+    if !schedule.sections_are_valid() {
         return Err(at(None, Fault::Section));
     }
     if let Some(task) = schedule.outlasts() {
         return Err(at(Some(task), Fault::Outlasts));
     }
-    lasting(schedule, spec).map_err(|fault| at(None, fault))?;
+    check_reuse_scopes(schedule, spec).map_err(|fault| at(None, fault))?;
     let mut sharing = Sharing::new(schedule).map_err(|fault| at(None, fault))?;
     let mut clocks: Vec<Clock> = Vec::with_capacity(schedule.tasks.len());
     let mut places: Vec<usize> = Vec::with_capacity(schedule.tasks.len());
@@ -39,9 +39,9 @@ pub fn check(schedule: &Schedule, spec: &Spec) -> Result<(), VerifyError> {
                 return Err(at(Some(id), Fault::Edge(earlier)));
             }
             let done = clocks[earlier];
-            clock.iter_mut().zip(done).for_each(|(hand, done)| *hand = (*hand).max(done));
-            let hand = &mut clock[schedule.tasks[earlier].action.lane() as usize];
-            *hand = (*hand).max(places[earlier] + 1);
+            clock.iter_mut().zip(done).for_each(|(lane_clock, done)| *lane_clock = (*lane_clock).max(done));
+            let lane_clock = &mut clock[schedule.tasks[earlier].action.lane() as usize];
+            *lane_clock = (*lane_clock).max(places[earlier] + 1);
         }
         places.push(lanes[lane].0);
         clocks.push(clock);
@@ -68,7 +68,7 @@ pub fn check(schedule: &Schedule, spec: &Spec) -> Result<(), VerifyError> {
 
 /// Checks that no tensor stays valid for longer than its inputs, and that tensors scaled by alpha stay valid for one
 /// slice only.
-fn lasting(schedule: &Schedule, spec: &Spec) -> Result<(), Fault> {
+fn check_reuse_scopes(schedule: &Schedule, spec: &Spec) -> Result<(), Fault> {
     for (id, value) in spec.values.iter().enumerate() {
         let longest = match value.origin {
             Origin::Operand(_) => continue,

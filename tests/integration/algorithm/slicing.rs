@@ -74,8 +74,8 @@ fn half_of_the_memory_is_enough() {
             let want = world.compile::<f64>(&whole).unwrap().run(&borrowed).unwrap();
             let mut program = world.compile::<f64>(&sliced).unwrap();
             assert_eq!(program.run(&borrowed).unwrap(), want, "{what}");
-            let most = |ranks: &[Measured]| ranks.iter().map(|rank| rank.peak_bytes).max().unwrap();
-            assert_eq!(most(&program.measured().unwrap()), peak(&sliced), "{what}");
+            let max_peak = |ranks: &[Measured]| ranks.iter().map(|rank| rank.peak_bytes).max().unwrap();
+            assert_eq!(max_peak(&program.measured().unwrap()), peak(&sliced), "{what}");
             // Dense blocks may need less packing memory than blocks that are read in place from whole tensors.
             let block_of = |index: usize| {
                 let value = sliced.operand(index);
@@ -88,7 +88,7 @@ fn half_of_the_memory_is_enough() {
             let mut compiled = world.compile::<f64>(&sliced).unwrap();
             compiled.run_dist(1.0, &blocks.iter().collect::<Vec<_>>(), 0.0, &mut result).unwrap();
             assert_eq!(result.gather(&world).unwrap(), want, "{what}");
-            let measured = most(&compiled.measured().unwrap());
+            let measured = max_peak(&compiled.measured().unwrap());
             assert!(measured <= peak(&sliced) && (ranks > 1 || measured == peak(&sliced)), "{what}");
             // A second run accumulates onto the result of the first.
             let mut out = want.clone();

@@ -2,10 +2,10 @@
 
 use einsum_dist::{Dtype, io::npy::create, io::npy::write_block};
 
-use crate::command::{Folder, Ran, program, ran};
+use crate::command::{Folder, RunOutput, output_of, program};
 
-fn run(folder: &Folder, arguments: &[&str]) -> Ran {
-    ran(&mut program(folder, arguments))
+fn run(folder: &Folder, arguments: &[&str]) -> RunOutput {
+    output_of(&mut program(folder, arguments))
 }
 
 fn doubles(folder: &Folder, name: &str, shape: &[usize], values: &[f64]) {
@@ -24,7 +24,7 @@ fn long_sums_are_exact() {
     folder.npy("tenths.npy", &[3_000_000], &vec![0.1; 3_000_000]);
     folder.npy("rows.npy", &[2, 1_500_000], &vec![0.1; 3_000_000]);
     folder.npy("columns.npy", &[1_500_000, 2], &vec![0.1; 3_000_000]);
-    for (expression, files, most) in [
+    for (expression, files, max_error) in [
         ("i->", &["tenths.npy"][..], 2e-6),
         ("i,i->", &["tenths.npy", "tenths.npy"], 2e-6),
         ("ij->i", &["rows.npy"], 2e-6),
@@ -33,9 +33,9 @@ fn long_sums_are_exact() {
         ("ik,jk->ij", &["rows.npy", "rows.npy"], 1e-5),
     ] {
         let arguments = [&[expression][..], files, &["-t2", "--check", "--json", "-o", "out.npy"]].concat();
-        let report = run(&folder, &arguments).well().json();
+        let report = run(&folder, &arguments).succeeded().json();
         assert_eq!(report["check"]["ok"], true, "{expression}: {report}");
-        assert!(report["check"]["max_error"].as_f64().unwrap() < most, "{expression}: {}", report["check"]);
+        assert!(report["check"]["max_error"].as_f64().unwrap() < max_error, "{expression}: {}", report["check"]);
         assert!(report["check"]["bound"].as_f64().unwrap() < 7e-5, "{expression}: {}", report["check"]);
     }
 }
@@ -57,7 +57,7 @@ fn underflow_is_within_the_bound() {
         ("[mk,kl->ml],ln->mn", &["tiny.npy", "tiny.npy", "large.npy"]),
     ] {
         let arguments = [&[expression][..], files, &["-t1", "--check", "--json", "-o", "out.npy"]].concat();
-        let report = run(&folder, &arguments).well().json();
+        let report = run(&folder, &arguments).succeeded().json();
         assert_eq!(report["check"]["ok"], true, "{expression} {files:?}: {report}");
         let number = |name: &str| report["check"][name].as_f64().unwrap();
         assert!(number("max_error") <= number("bound"), "{}", report["check"]);
@@ -71,7 +71,7 @@ fn overflow_is_named() {
     folder.npy("huge.npy", &[2, 2], &[-1e10, 1.0, -1e10, 1.0]);
     folder.npy("small.npy", &[2, 2], &[1e-30; 4]);
     let arguments = ["mk,kn->mn", "large.npy", "huge.npy", "-t1", "--check", "-o", "out.npy"];
-    let right = run(&folder, &arguments).well();
+    let right = run(&folder, &arguments).succeeded();
     assert_eq!(folder.read::<f32>("out.npy"), [f32::NEG_INFINITY, 2e30, -2e10, 2.0]);
     for says in ["warning: ", "[0, 0] is 2.0e40", "float64", "1 element"] {
         assert!(right.err.contains(says), "{says}: {}", right.err);
@@ -90,7 +90,7 @@ fn overflow_is_named() {
     // In double precision nothing overflows, so no warning is printed.
     doubles(&folder, "large64.npy", &[2, 2], &[1e30, 1e30, 1.0, 1.0]);
     let wider = ["mk,kn->mn", "large64.npy", "huge.npy", "-t1", "--check", "-o", "out.npy"];
-    assert!(run(&folder, &wider).well().err.is_empty());
+    assert!(run(&folder, &wider).succeeded().err.is_empty());
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn operands_that_are_no_numbers_are_followed() {
     let folder = Folder::new("no-numbers");
     folder.npy("a.npy", &[3, 2], &[f32::NAN, 1.0, f32::INFINITY, 1.0, 2.0, 3.0]);
     folder.npy("b.npy", &[2, 2], &[1.0, -1.0, 2.0, 5.0]);
-    let ran = run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-t1", "--check", "--json", "-o", "out.npy"]).well();
+    let ran = run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-t1", "--check", "--json", "-o", "out.npy"]).succeeded();
     assert!(ran.err.is_empty(), "{}", ran.err);
     assert_eq!(ran.json()["check"]["ok"], true);
     assert_eq!(ran.json()["output"]["norm"], serde_json::Value::Null);
@@ -113,13 +113,13 @@ fn norms_of_any_scale() {
     for scale in [1e160, 1e-170, 1.0] {
         doubles(&folder, "x.npy", &[2, 2], &[3.0 * scale, 4.0 * scale, 0.0, 12.0 * scale]);
         for ranks in ["1", "2"] {
-            let report = run(&folder, &["ij->ji", "x.npy", "-n", ranks, "-t1", "--json"]).well().json();
+            let report = run(&folder, &["ij->ji", "x.npy", "-n", ranks, "-t1", "--json"]).succeeded().json();
             let norm = report["output"]["norm"].as_f64().unwrap() / scale;
             assert!((norm - 13.0).abs() < 1e-13, "{scale} on {ranks}: {norm}");
         }
     }
     doubles(&folder, "x.npy", &[2], &[f64::INFINITY, 1.0]);
-    let report = run(&folder, &["i->i", "x.npy", "-t1", "--json"]).well().json();
+    let report = run(&folder, &["i->i", "x.npy", "-t1", "--json"]).succeeded().json();
     assert_eq!(report["output"]["norm"], serde_json::Value::Null);
 }
 
@@ -146,11 +146,11 @@ fn double_precision_is_not_its_own_limit() {
         );
     }
     doubles(&folder, "cancel.npy", &[4], &[1e308, 1e308, -1e308, -1e308]);
-    run(&folder, &["k->", "cancel.npy", "-t1", "--check"]).well();
+    run(&folder, &["k->", "cancel.npy", "-t1", "--check"]).succeeded();
     // `a` is summed first, so infinity is not subtracted from infinity.
     folder.npy("left.npy", &[2, 3], &[2.0, 2.0, 2.0, -1.0, -1.0, -1.0]);
     folder.npy("right.npy", &[3, 1], &[f32::INFINITY, 1.0, 1.0]);
-    run(&folder, &["ab,bc->c", "left.npy", "right.npy", "-t1", "--check"]).well();
+    run(&folder, &["ab,bc->c", "left.npy", "right.npy", "-t1", "--check"]).succeeded();
 }
 
 /// With little memory the check adds pieces. Its own rounding errors must not appear as errors of the result.
@@ -159,6 +159,6 @@ fn pieces_of_double_precision_are_as_good() {
     let folder = Folder::new("double-pieces");
     doubles(&folder, "tenths.npy", &[1_000_000], &vec![0.1; 1_000_000]);
     let arguments = ["k,k->", "tenths.npy", "tenths.npy", "-t1", "--check", "--memory-limit", "16003000", "--json"];
-    let report = run(&folder, &arguments).well().json();
+    let report = run(&folder, &arguments).succeeded().json();
     assert!(report["check"]["max_error"].as_f64().unwrap() < 1e-14, "{}", report["check"]);
 }

@@ -4,10 +4,10 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::command::{Folder, PRODUCT, Ran, TOO_LITTLE, executable, product, program, ran};
+use crate::command::{Folder, PRODUCT, RunOutput, TOO_LITTLE, executable, output_of, product, program};
 
 /// Runs the program with a limit on its address space, in units of 1024 bytes.
-fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> Ran {
+fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> RunOutput {
     let mut shell = Command::new("timeout");
     shell.args(["60", "sh", "-c", &format!("ulimit -v {kilobytes}; exec \"$@\""), "sh", executable()]).args(arguments);
     // The same environment variables as for other runs.
@@ -17,12 +17,12 @@ fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> Ran {
             None => shell.env_remove(name),
         };
     }
-    ran(shell.current_dir(folder.path()))
+    output_of(shell.current_dir(folder.path()))
 }
 
 /// Requires that the run succeeded, or ended with one message that names bytes or threads.
 #[track_caller]
-fn is_clean(ended: &Ran, what: &str) {
+fn check_ended_cleanly(ended: &RunOutput, what: &str) {
     let errors = ended.err.lines().filter(|line| line.starts_with("error")).count();
     match ended.code {
         Some(0) => assert_eq!(errors, 0, "{what}: {}", ended.err),
@@ -58,7 +58,7 @@ fn sweep(limits: impl Iterator<Item = u64> + Clone) {
         for limit in limits.clone() {
             let arguments = [*arguments, &["-t1"]].concat();
             let ended = limited(&folder, limit, &arguments);
-            is_clean(&ended, &format!("ulimit -v {limit}, {arguments:?}"));
+            check_ended_cleanly(&ended, &format!("ulimit -v {limit}, {arguments:?}"));
             let left = folder.files().into_iter().filter(|name| name.ends_with(".partial"));
             assert_eq!(left.count(), 0, "ulimit -v {limit}, {arguments:?}");
         }
@@ -95,7 +95,7 @@ fn threads_that_cannot_be_had_are_an_error() {
         let ended = limited(&folder, 300_000, &[&["mk,kn->mn", "-s", "64"][..], &arguments].concat());
         assert_eq!(ended.code, Some(1), "{arguments:?}: {}", ended.err);
         assert!(ended.err.contains("threads"), "{arguments:?}: {}", ended.err);
-        is_clean(&ended, &format!("{arguments:?}"));
+        check_ended_cleanly(&ended, &format!("{arguments:?}"));
     }
 }
 
@@ -105,14 +105,14 @@ fn a_check_takes_no_more_than_the_limit_leaves() {
     product(&folder);
     for limit in [TOO_LITTLE, "60kB", "1MB"] {
         let ended =
-            ran(&mut program(&folder, &[&PRODUCT[..], &["--check", "--json", "--memory-limit", limit]].concat()));
-        let report = ended.well().json();
+            output_of(&mut program(&folder, &[&PRODUCT[..], &["--check", "--json", "--memory-limit", limit]].concat()));
+        let report = ended.succeeded().json();
         assert_eq!((&report["check"]["ok"], &report["check"]["checked"]), (&true.into(), &19_200.into()), "{limit}");
         let peak = &report["peak_bytes"];
         assert_eq!(peak["planned"], peak["measured"], "{limit}");
     }
     // The operands alone need 17,920 bytes.
-    let ended = ran(&mut program(&folder, &[&PRODUCT[..], &["--check", "--memory-limit", "17950"]].concat()));
+    let ended = output_of(&mut program(&folder, &[&PRODUCT[..], &["--check", "--memory-limit", "17950"]].concat()));
     ended.refused(" bytes, ");
 }
 
@@ -125,7 +125,8 @@ fn checks_of_networks_take_no_time() {
         ("[ab,bc->ac],[cd,de->ce]->ae", "400"),
         ("ab,bc,cd,de,ef->", "120"),
     ] {
-        let ended = ran(&mut program(&folder, &[expression, "-s", sizes, "--check", "--json", "-t1"])).well();
+        let ended =
+            output_of(&mut program(&folder, &[expression, "-s", sizes, "--check", "--json", "-t1"])).succeeded();
         assert_eq!(ended.json()["check"]["ok"], true, "{expression}");
         assert!(ended.took < Duration::from_secs(30), "{expression}: {:?}", ended.took);
     }

@@ -18,11 +18,11 @@ use einsum_dist::kernel::{available, has_xsmm, widest};
 use einsum_dist::local_plan::Isa;
 use einsum_dist::plan::AlgorithmName;
 
-use crate::command::{Folder, PRODUCT, REFUSED, Ran, TOO_LITTLE, files, in_parts, product, program, ran};
+use crate::command::{Folder, PRODUCT, REFUSED, RunOutput, TOO_LITTLE, files, in_parts, output_of, product, program};
 use crate::timeline::arrows::arrows;
 
-fn run(folder: &Folder, arguments: &[&str]) -> Ran {
-    ran(&mut program(folder, arguments))
+fn run(folder: &Folder, arguments: &[&str]) -> RunOutput {
+    output_of(&mut program(folder, arguments))
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn every_form_of_expression_runs_and_checks() {
             for dtype in ["f32", "c128"] {
                 let size = if expression == "->" { "1" } else { "5" };
                 let arguments = ["--check", "--json", "-t1", "-s", size, "-n", ranks, "--dtype", dtype, expression];
-                let report = run(&folder, &arguments).well().json();
+                let report = run(&folder, &arguments).succeeded().json();
                 assert_eq!(report["check"]["ok"], true, "{expression}: {report}");
                 assert!(report["check"]["checked"].as_u64() > Some(0));
             }
@@ -58,7 +58,7 @@ fn every_form_of_expression_runs_and_checks() {
 fn the_summary() {
     let folder = Folder::new("summary");
     files(&folder);
-    let text = run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-t", "1", "--check", "-o", "c.npy"]).well().out;
+    let text = run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-t", "1", "--check", "-o", "c.npy"]).succeeded().out;
     let steady: Vec<&str> =
         text.lines().filter(|line| !["time", "rate", "kernel"].iter().any(|name| line.starts_with(name))).collect();
     assert_eq!(
@@ -76,12 +76,12 @@ fn the_summary() {
     );
     assert!(text.contains(&format!("\nkernel      {}\n", widest().name())), "{text}");
     assert_eq!(folder.read::<f32>("c.npy"), [3.0, 3.0, 3.0, 3.0, 7.5, 7.5, 7.5, 7.5]);
-    assert_eq!(run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-q"]).well().out, "");
+    assert_eq!(run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-q"]).succeeded().out, "");
 }
 
 #[test]
 fn nothing_but_an_expression_is_enough() {
-    let report = run(&Folder::new("default"), &["mk,kn->mn", "--json", "--explain"]).well().json();
+    let report = run(&Folder::new("default"), &["mk,kn->mn", "--json", "--explain"]).succeeded().json();
     assert_eq!(report["dims"], serde_json::json!({"m": 1024, "k": 1024, "n": 1024}));
 }
 
@@ -93,11 +93,11 @@ fn sizes_and_sources_of_the_expression() {
         (["mk,kn->mn", "-s", "m=2,k=3,n=4"], "m=2 k=3 n=4"),
         (["[10,9],[9,2]->[10,2]", "--size", "3,4,5"], "10=5 9=4 2=3"),
     ] {
-        let out = run(&folder, &arguments).well().out;
+        let out = run(&folder, &arguments).succeeded().out;
         assert!(out.contains(&format!("extents     {dims}\n")), "{out}");
     }
     folder.write("e.txt", "\u{feff}mk,kn->mn\n".as_bytes());
-    assert!(run(&folder, &["@e.txt", "-s2"]).well().out.starts_with("expression  mk,kn->mn\n"));
+    assert!(run(&folder, &["@e.txt", "-s2"]).succeeded().out.starts_with("expression  mk,kn->mn\n"));
     let mut child = program(&folder, &["-", "-s2"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"mk,kn->mn").unwrap();
     let out = child.wait_with_output().unwrap();
@@ -107,7 +107,8 @@ fn sizes_and_sources_of_the_expression() {
 #[test]
 fn the_json_object_has_the_keys_of_its_schema() {
     let folder = Folder::new("json");
-    let report = run(&folder, &["mk,kn->mn", "-s8", "-n2", "-t1", "--algorithm", "ring-k", "--json"]).well().json();
+    let report =
+        run(&folder, &["mk,kn->mn", "-s8", "-n2", "-t1", "--algorithm", "ring-k", "--json"]).succeeded().json();
     let keys = |value: &serde_json::Value| {
         let mut keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
         keys.sort();
@@ -135,7 +136,7 @@ fn the_json_object_has_the_keys_of_its_schema() {
     assert_eq!(bytes["planned"], bytes["measured"]);
     assert!(report["output"]["norm"].as_f64().unwrap() > 0.0);
 
-    let plan = run(&folder, &["mk,kn->mn", "-s8", "-n2", "-t1", "--explain", "--json"]).well().json();
+    let plan = run(&folder, &["mk,kn->mn", "-s8", "-n2", "-t1", "--explain", "--json"]).succeeded().json();
     assert_eq!(keys(&plan), keys(&report));
     for measured in ["check", "compile_seconds", "gflops", "plan_seconds", "seconds"] {
         assert!(plan[measured].is_null(), "{measured}");
@@ -146,13 +147,13 @@ fn the_json_object_has_the_keys_of_its_schema() {
 #[test]
 fn explaining_touches_nothing_and_takes_any_number_of_ranks() {
     let folder = Folder::new("explain");
-    let out = run(&folder, &["mk,kn->mn", "--explain", "-n", "7", "-t1", "-o", "c.npy"]).well().out;
+    let out = run(&folder, &["mk,kn->mn", "--explain", "-n", "7", "-t1", "-o", "c.npy"]).succeeded().out;
     assert!(out.starts_with("plan      mk,kn->mn\n"), "{out}");
     assert!(
         out.contains("\nverified: every element of the result, the transfers and the memory of 7 ranks, completely\n"),
         "{out}"
     );
-    let out = run(&folder, &["mk,kn->mn", "--explain", "-n", "600", "-s600", "-t1"]).well().out;
+    let out = run(&folder, &["mk,kn->mn", "--explain", "-n", "600", "-s600", "-t1"]).succeeded().out;
     assert!(out.contains("\nverified: by symmetry classes: one rank of each of "), "{out}");
     assert_eq!(folder.files(), [""; 0]);
 }
@@ -160,11 +161,11 @@ fn explaining_touches_nothing_and_takes_any_number_of_ranks() {
 #[test]
 fn what_is_played_can_be_drawn() {
     let folder = Folder::new("timeline");
-    let played = |file: &str| {
+    let simulate_to = |file: &str| {
         let product = ["mk,kn->mn", "-s", "600", "-n5", "-t1", "--algorithm", "ring-mn"];
         run(&folder, &[&product[..], &["--simulate", "--timeline", file]].concat())
     };
-    assert!(played("t.svg").well().out.contains("\nsimulated "));
+    assert!(simulate_to("t.svg").succeeded().out.contains("\nsimulated "));
     let svg = std::fs::read_to_string(folder.path().join("t.svg")).unwrap();
     assert!(
         svg.starts_with("<svg")
@@ -174,15 +175,15 @@ fn what_is_played_can_be_drawn() {
         "{svg}"
     );
     let turns = ["mk,kn->mn", "-s600", "-n5", "-t1", "--algorithm", "ring-mn", "--simulate", "--no-overlap"];
-    assert!(run(&folder, &turns).well().out.contains(", computing during 0 % of the time of receiving\n"));
-    played("none/t.svg").refused("none/t.svg: the directory none does not exist");
+    assert!(run(&folder, &turns).succeeded().out.contains(", computing during 0 % of the time of receiving\n"));
+    simulate_to("none/t.svg").refused("none/t.svg: the directory none does not exist");
     run(&folder, &["mk,kn->mn", "--explain", "--timeline", "u.svg"]).refused("--simulate");
     run(&folder, &["mk,kn->mn", "-s2000", "-n2000", "--simulate", "--timeline", "u.svg"])
         .refused("--timeline draws 1024 ranks");
     run(&folder, &["mk,kn->mn", "-s2000", "-n2000", "--simulate", "--trace", "u.json"])
         .refused("--trace shows 1024 ranks");
     assert_eq!(folder.files(), ["t.svg"]);
-    run(&folder, &["mk,kn->mn", "-s600", "-n5", "-t1", "--simulate", "--json", "--trace", "t.json"]).well();
+    run(&folder, &["mk,kn->mn", "-s600", "-n5", "-t1", "--simulate", "--json", "--trace", "t.json"]).succeeded();
     arrows(&std::fs::read_to_string(folder.path().join("t.json")).unwrap(), 5, 0.0);
 }
 
@@ -192,7 +193,7 @@ fn runs_are_traced_and_drawn() {
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     let shown = ["-t2", "--trace", "t.json", "--timeline", "t.svg"];
     let ring = ["mk,kn->mn", "-s60", "-n4", "--algorithm", "ring-mn", "--repeat", "2", "--warmup", "1"];
-    let out = run(&folder, &[&ring[..], &shown].concat()).well().out;
+    let out = run(&folder, &[&ring[..], &shown].concat()).succeeded().out;
     assert!(arrows(&read("t.json"), 4, 0.0) >= 12);
     let svg = read("t.svg");
     assert!(svg.contains("mk,kn-&gt;mn on 4 ranks: ") && svg.contains(" predicted") && svg.contains("rank 3"), "{svg}");
@@ -204,15 +205,15 @@ fn runs_are_traced_and_drawn() {
     assert!(out.contains("\nsteps       mk,kn->mn  ring-mn, cut along m  ") && out.contains("s predicted\n"), "{out}");
     assert!(out.contains("\nlast run    all of steps, received, "), "{out}");
     // Predicted times are printed for runs with overlap only.
-    let out = run(&folder, &[&ring[..5], &shown, &["--no-overlap"]].concat()).well().out;
+    let out = run(&folder, &[&ring[..5], &shown, &["--no-overlap"]].concat()).succeeded().out;
     assert!(!out.contains("predicted") && !read("t.svg").contains("predicted"), "{out}");
     assert!(out.contains(", 0 % of the transfer time hidden, 0 % simulated\n") && !out.contains("last run"), "{out}");
     // Traces of a single rank, and of a run whose result leaves in parts.
-    run(&folder, &[&["iij->j", "-s9", "-q"][..], &shown].concat()).well();
+    run(&folder, &[&["iij->j", "-s9", "-q"][..], &shown].concat()).succeeded();
     assert_eq!((arrows(&read("t.json"), 1, 0.0), read("t.svg").contains("rank 0")), (0, true));
     product(&folder);
     let parts = [&PRODUCT[..], &["--memory-limit", TOO_LITTLE, "--json"], &shown].concat();
-    let report = run(&folder, &parts).well().json();
+    let report = run(&folder, &parts).succeeded().json();
     assert!(read("t.svg").contains(&format!(" on 1 rank, {} slices: ", report["slices"])), "{}", read("t.svg"));
     assert_eq!(folder.files(), ["left.npy", "right.npy", "t.json", "t.svg"]);
 }
@@ -235,16 +236,17 @@ fn what_cannot_be_traced_is_found_before_the_run() {
 fn files_are_promoted_and_ranks_agree() {
     let folder = Folder::new("files");
     files(&folder);
-    run(&folder, &["i,j->ij", "-s", "i=3,j=4", "--dtype", "c64", "-o", "z.npy"]).well();
-    let mixed = run(&folder, &["mk,kn->mn", "a.npy", "z.npy", "--check", "--json", "-n", "2", "-o", "m.npy"]).well();
+    run(&folder, &["i,j->ij", "-s", "i=3,j=4", "--dtype", "c64", "-o", "z.npy"]).succeeded();
+    let mixed =
+        run(&folder, &["mk,kn->mn", "a.npy", "z.npy", "--check", "--json", "-n", "2", "-o", "m.npy"]).succeeded();
     assert_eq!(mixed.json()["dtype"], "complex64");
     assert_eq!(mixed.json()["check"]["ok"], true);
-    run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-o", "one.npy"]).well();
-    run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-n", "2", "--algorithm", "ring-k", "-o", "two.npy"]).well();
+    run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-o", "one.npy"]).succeeded();
+    run(&folder, &["mk,kn->mn", "a.npy", "b.npy", "-n", "2", "--algorithm", "ring-k", "-o", "two.npy"]).succeeded();
     assert_eq!(folder.read::<f32>("one.npy"), folder.read::<f32>("two.npy"));
     let onto =
         ["mk,kn->mn", "a.npy", "b.npy", "--accumulate", "one.npy", "--repeat", "3", "--check", "-o", "twice.npy"];
-    run(&folder, &onto).well();
+    run(&folder, &onto).succeeded();
     let twice: Vec<f32> = folder.read::<f32>("one.npy").into_iter().map(|x| 2.0 * x).collect();
     assert_eq!(folder.read::<f32>("twice.npy"), twice);
 }
@@ -261,7 +263,7 @@ fn the_ways_to_run() {
         &["--forbid-redistribution", "--verbose"],
     ] {
         let arguments = [&["mk,kn->mn", "-s40", "-n3", "-t1", "--check"], flags].concat();
-        assert!(run(&folder, &arguments).well().out.contains("\ncheck       ok: 1600 elements"));
+        assert!(run(&folder, &arguments).succeeded().out.contains("\ncheck       ok: 1600 elements"));
     }
 }
 
@@ -269,27 +271,27 @@ fn the_ways_to_run() {
 fn a_result_that_does_not_fit_leaves_in_parts() {
     let folder = Folder::new("parts");
     product(&folder);
-    run(&folder, &[&PRODUCT[..], &["-t1", "-o", "whole.npy"]].concat()).well();
+    run(&folder, &[&PRODUCT[..], &["-t1", "-o", "whole.npy"]].concat()).succeeded();
     let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     let onto = [&PRODUCT[..], &["-t1", "--accumulate", "whole.npy", "-o", "twice.npy"]].concat();
-    let norm = run(&folder, &[&onto[..], &["--json"]].concat()).well().json()["output"]["norm"].clone();
+    let norm = run(&folder, &[&onto[..], &["--json"]].concat()).succeeded().json()["output"]["norm"].clone();
     for ranks in ["1", "2", "3"] {
         let limited = [&PRODUCT[..], &["-t1", "-n", ranks, "--memory-limit", TOO_LITTLE, "--check", "--json"]].concat();
-        in_parts(&run(&folder, &[&limited[..], &["-o", "parts.npy"]].concat()).well().json());
+        in_parts(&run(&folder, &[&limited[..], &["-o", "parts.npy"]].concat()).succeeded().json());
         assert!(bytes("parts.npy") == bytes("whole.npy"), "{ranks} ranks");
         // Every run accumulates onto the contents of the file; the last run replaces the file.
         folder.write("onto.npy", &bytes("whole.npy"));
         let flags = ["--accumulate", "onto.npy", "-o", "onto.npy", "--warmup", "1", "--repeat", "2"];
-        let report = run(&folder, &[&limited[..], &flags].concat()).well().json();
+        let report = run(&folder, &[&limited[..], &flags].concat()).succeeded().json();
         in_parts(&report);
         assert_eq!((&report["output"]["norm"], report["seconds"]["runs"].as_u64()), (&norm, Some(2)));
         assert!(bytes("onto.npy") == bytes("twice.npy"), "{ranks} ranks");
     }
     let limited = [&PRODUCT[..], &["-t1", "--memory-limit", TOO_LITTLE]].concat();
-    let explained = run(&folder, &[&limited[..], &["--explain"]].concat()).well().out;
+    let explained = run(&folder, &[&limited[..], &["--explain"]].concat()).succeeded().out;
     let leaves = explained.lines().find(|line| line.starts_with("result    leaves in ")).unwrap();
     let parts: usize = leaves.split(' ').find_map(|word| word.parse().ok()).unwrap();
-    let text = run(&folder, &limited).well().out;
+    let text = run(&folder, &limited).succeeded().out;
     let output = text.lines().find(|line| line.starts_with("output      120 x 160, norm ")).unwrap();
     assert!(output.ends_with(&format!(", left in {parts} parts")), "{output}");
     let files = ["left.npy", "onto.npy", "parts.npy", "right.npy", "twice.npy", "whole.npy"];
@@ -327,11 +329,11 @@ fn every_kernel_runs_and_is_named_or_is_refused() {
                 assert_eq!(ended.json()["error"]["kind"], "kernel");
                 continue;
             };
-            let report = ended.well().json();
+            let report = ended.succeeded().json();
             assert_eq!(report["kernel"], named);
             assert_eq!(report["check"]["ok"], true, "{kernel}");
             fingerprints.push(report["plan_fingerprint"].as_str().unwrap().to_owned());
-            let explained = run(&folder, &[&arguments[..], &["--explain"]].concat()).well().json();
+            let explained = run(&folder, &[&arguments[..], &["--explain"]].concat()).succeeded().json();
             assert_eq!(explained["kernel"], named);
         }
     }
@@ -339,7 +341,7 @@ fn every_kernel_runs_and_is_named_or_is_refused() {
     fingerprints.sort();
     fingerprints.dedup();
     assert_eq!(fingerprints.len(), count, "the choice is part of the plan");
-    let text = run(&folder, &["mk,kn->mn", "-s9", "-t1", "--kernel", "reference", "--explain"]).well().out;
+    let text = run(&folder, &["mk,kn->mn", "-s9", "-t1", "--kernel", "reference", "--explain"]).succeeded().out;
     assert!(text.contains("\nfor       float32, 1 rank, 1 worker, kernel reference\n"), "{text}");
     assert!(text.contains("\nkernel    reference on this machine\n"), "{text}");
 }
@@ -418,7 +420,7 @@ fn a_panicking_rank_ends_the_run() {
         ("communication@0", format!("error: rank 0 on {host}, communication")),
     ] {
         let arguments = ["mk,kn->mn", "-s8", "-n2", "-t1", "--algorithm", "ring-k", "-o", "c.npy"];
-        let ended = ran(program(&folder, &arguments).env("EINSUM_DIST_INJECT", place));
+        let ended = output_of(program(&folder, &arguments).env("EINSUM_DIST_INJECT", place));
         assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
         assert!(ended.err.contains(&says), "{}", ended.err);
         assert_eq!(folder.files(), [""; 0]);
@@ -431,13 +433,13 @@ fn without_mpi_one_process_speaks_for_all_of_mpirun() {
     let folder = Folder::new("mpirun");
     let under = |rank: &str| {
         let arguments = ["mk,kn->mn", "-s4", "-o", "c.npy"];
-        ran(program(&folder, &arguments).env("PMI_RANK", rank).env("PMI_SIZE", "2"))
+        output_of(program(&folder, &arguments).env("PMI_RANK", rank).env("PMI_SIZE", "2"))
     };
     under("0").refused("started by MPICH's mpirun, but built without MPI");
     let other = under("1");
     assert_eq!((other.code, other.out.as_str(), other.err.as_str()), (Some(2), "", ""));
     assert_eq!(folder.files(), [""; 0]);
-    let version = ran(program(&folder, &["--version"]).env("PMI_RANK", "0").env("PMI_SIZE", "2")).well();
+    let version = output_of(program(&folder, &["--version"]).env("PMI_RANK", "0").env("PMI_SIZE", "2")).succeeded();
     assert_eq!(version.out, format!("einsum-dist {}\n", env!("CARGO_PKG_VERSION")));
 }
 
@@ -481,14 +483,14 @@ fn texts_that_are_read_have_a_limit() {
 #[test]
 fn help_and_completions() {
     let folder = Folder::new("help");
-    let help = run(&folder, &["--help"]).well().out;
+    let help = run(&folder, &["--help"]).succeeded().out;
     assert!(help.contains("--memory-limit <BYTES>"));
     let refused = run(&folder, &["mk,kn->mn", "--algorithm", "magic"]).err;
     for algorithm in AlgorithmName::ALL.map(AlgorithmName::name) {
         assert!(help.contains(&format!("\n{algorithm} ")) && refused.contains(algorithm), "{algorithm}");
     }
-    assert!(run(&folder, &["--completions", "bash"]).well().out.contains("einsum-dist"));
-    let page = run(&folder, &["--man-page"]).well().out;
+    assert!(run(&folder, &["--completions", "bash"]).succeeded().out.contains("einsum-dist"));
+    let page = run(&folder, &["--man-page"]).succeeded().out;
     assert!(page.contains(".TH einsum-dist 1") && page.contains("memory\\-limit"), "{page}");
 }
 
@@ -497,7 +499,7 @@ fn a_summary_of_many_steps_is_short() {
     let folder = Folder::new("many");
     let names: Vec<String> = (0..200).map(|at| format!("[a{at},a{}]", at + 1)).collect();
     let text = format!("{}->[a0,a200]", names.join(","));
-    let ran = run(&folder, &[&text, "-s2,a100=50", "-t1", "--check"]).well().out;
+    let ran = run(&folder, &[&text, "-s2,a100=50", "-t1", "--check"]).succeeded().out;
     let steps: Vec<&str> = ran.lines().skip_while(|line| !line.starts_with("steps")).collect();
     assert!(ran.lines().count() < 40 && ran.lines().all(|line| line.chars().count() < 500), "{ran}");
     assert_eq!(steps[24], "            and 175 smaller steps (--explain and --json have all)");
@@ -509,7 +511,7 @@ fn a_summary_of_many_steps_is_short() {
 fn a_step_of_many_labels_is_shortened() {
     let folder = Folder::new("long");
     let labels = (0..400).map(|at| format!("a{at}")).collect::<Vec<_>>().join(",");
-    let ran = run(&folder, &[&format!("[{labels}],[k]->[{labels},k]"), "-s1", "-t1"]).well().out;
+    let ran = run(&folder, &[&format!("[{labels}],[k]->[{labels},k]"), "-s1", "-t1"]).succeeded().out;
     assert!(ran.contains("steps") && ran.lines().all(|line| line.chars().count() < 500), "{ran}");
 }
 
@@ -518,7 +520,7 @@ fn a_step_of_many_labels_is_shortened() {
 fn a_forced_algorithm_under_a_limit() {
     let folder = Folder::new("forced");
     let forced = ["[aj,jbc->abc],cd->abd", "-sa=8,j=4,b=64,c=64,d=4", "-n2", "-t1", "--algorithm=ring-mn", "--check"];
-    let ran = run(&folder, &[&forced[..], &["--memory-limit=160kB"]].concat()).well().out;
+    let ran = run(&folder, &[&forced[..], &["--memory-limit=160kB"]].concat()).succeeded().out;
     assert!(ran.contains("check       ok"), "{ran}");
 }
 
@@ -551,7 +553,7 @@ fn the_commands_of_the_data_work() {
     for line in commands {
         let mut shell = std::process::Command::new("sh");
         let shell = shell.args(["-c", line]).env("PATH", &path).current_dir(folder.path());
-        let ran = ran(shell).well();
+        let ran = output_of(shell).succeeded();
         assert!(line.contains("--check") == ran.out.contains("check       ok: "), "{line}\n{}", ran.out);
     }
 }

@@ -5,19 +5,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::command::{Folder, Ran, program, ran};
+use crate::command::{Folder, RunOutput, output_of, program};
 
 /// Length of an extremely long value.
 const LONG: usize = 100_000;
 
 /// Runs the product of two matrices with additional arguments.
-fn run(folder: &Folder, arguments: &[&OsStr]) -> Ran {
-    ran(program(folder, &["mk,kn->mn", "-s8"]).args(arguments))
+fn run(folder: &Folder, arguments: &[&OsStr]) -> RunOutput {
+    output_of(program(folder, &["mk,kn->mn", "-s8"]).args(arguments))
 }
 
 /// Requires that the program ended quickly, with a single message of a few lines that contains all texts of `says`.
 #[track_caller]
-fn refused(ended: &Ran, case: &str, says: &[&str]) {
+fn refused(ended: &RunOutput, case: &str, says: &[&str]) {
     assert_eq!(ended.code, Some(2), "{case}: {} {}", ended.out, ended.err);
     assert_eq!(ended.err.matches("error: ").count(), 1, "{case}: {}", ended.err);
     assert!(ended.err.len() < 5000 && ended.err.starts_with("error: "), "{case}: {} bytes", ended.err.len());
@@ -29,7 +29,7 @@ fn refused(ended: &Ran, case: &str, says: &[&str]) {
 
 /// All flags of the help text that take a value, with the names of their values.
 fn flags(folder: &Folder) -> Vec<(String, String)> {
-    let help = ran(&mut program(folder, &["--help"])).well().out;
+    let help = output_of(&mut program(folder, &["--help"])).succeeded().out;
     let long = |line: &str| {
         let (flag, rest) = line[line.find("--")?..].split_once(" <")?;
         Some((flag.to_owned(), rest.split_once('>')?.0.to_owned()))
@@ -121,7 +121,7 @@ fn every_flag_refuses_values_that_cannot_be_meant() {
         };
         // `--completions` is used without an expression.
         let ended = if *flag == "--completions" {
-            ran(program(&folder, &[]).arg(flag).arg(value))
+            output_of(program(&folder, &[]).arg(flag).arg(value))
         } else {
             let more: Vec<&OsStr> = more.iter().map(OsStr::new).collect();
             run(&folder, &[&[OsStr::new(flag), value][..], &more].concat())
@@ -205,10 +205,10 @@ fn grids_are_counted_before_they_are_used() {
         ["m:cyclic(18446744073709551615,4)", "m:cyclic(9223372036854775808,2)", "m:at(0,5,18446744073709551615)"]
     {
         let given = ["-n4", "-t1", "--check", "--json", "--distribution", spec].map(OsStr::new);
-        assert_eq!(run(&folder, &given).well().json()["check"]["ok"], true, "{spec}");
+        assert_eq!(run(&folder, &given).succeeded().json()["check"]["ok"], true, "{spec}");
     }
     let long = ["--size", "m=1099511627776,k=1,n=1", "-n2", "-t1", "--explain", "--distribution", "m:cyclic(1,2);*;*"];
-    let ended = ran(&mut program(&folder, &[&["mk,kn->mn"][..], &long].concat()));
+    let ended = output_of(&mut program(&folder, &[&["mk,kn->mn"][..], &long].concat()));
     refused(&ended, "cyclic", &["blocks of rank 0 would be 549755813888 separate pieces, 1048576 at most"]);
 }
 
@@ -253,7 +253,7 @@ fn machines_are_within_reason() {
         ("EINSUM_DIST_INJECT", "worker@7", "there is no rank 7 of 1 rank"),
         ("EINSUM_DIST_INJECT", "silence18446744073709551615@0", "no fault `silence18446744073709551615`"),
     ] {
-        let ended = ran(program(&folder, &["mk,kn->mn", "-s8"]).env(variable, value));
+        let ended = output_of(program(&folder, &["mk,kn->mn", "-s8"]).env(variable, value));
         refused(&ended, value, &[variable, says]);
     }
 }

@@ -3,13 +3,13 @@
 //! `EINSUM_DIST_TOPOLOGY` splits the cores of this host into domains, so that threads are actually pinned. Tests that
 //! need two cores return early if this process has only one.
 
-use crate::command::{Folder, Ran, executable, program, ran};
+use crate::command::{Folder, RunOutput, executable, output_of, program};
 use einsum_dist::api::host;
 use serde_json::{Value, json};
 
 /// Runs the program with `topology` in place of the topology of this host.
-fn on(topology: &str, folder: &Folder, arguments: &[&str]) -> Ran {
-    ran(program(folder, arguments).env("EINSUM_DIST_TOPOLOGY", topology))
+fn on(topology: &str, folder: &Folder, arguments: &[&str]) -> RunOutput {
+    output_of(program(folder, arguments).env("EINSUM_DIST_TOPOLOGY", topology))
 }
 
 /// Whether this process may use the processing units 0 and 1, from which the topologies below form domains.
@@ -23,7 +23,7 @@ fn two_units() -> Option<[usize; 2]> {
 }
 
 /// Runs the program on the first two units only. Each unit is a domain that has the number of the unit.
-fn on_two(folder: &Folder, arguments: &[&str]) -> Ran {
+fn on_two(folder: &Folder, arguments: &[&str]) -> RunOutput {
     let [first, second] = two_units().unwrap();
     let here = program(folder, arguments);
     let mut bound = std::process::Command::new("taskset");
@@ -34,7 +34,7 @@ fn on_two(folder: &Folder, arguments: &[&str]) -> Ran {
             None => bound.env_remove(name),
         };
     }
-    ran(bound.env("EINSUM_DIST_TOPOLOGY", domains_of_one_core()))
+    output_of(bound.env("EINSUM_DIST_TOPOLOGY", domains_of_one_core()))
 }
 
 /// A topology of one-core domains, one for each processing unit of this host.
@@ -52,25 +52,25 @@ fn a_domain_has_a_rank_by_default() {
     let asked = ["mk,kn->mn", "-s64", "--json", "--check"];
     if two_cores() {
         let cores = host::cpus();
-        let report = on(&domains_of_one_core(), &folder, &asked).well().json();
+        let report = on(&domains_of_one_core(), &folder, &asked).succeeded().json();
         assert_eq!((report["ranks"].as_u64(), report["workers"].as_u64()), (Some(cores.len() as u64), Some(1)));
         assert_eq!(of_ranks(&report, "cpus"), cores.iter().map(|core| json!([core])).collect::<Vec<_>>());
         assert_eq!(of_ranks(&report, "numa"), cores.iter().map(|core| json!(core)).collect::<Vec<_>>());
         assert_eq!(report["check"]["ok"], true);
         // The default number of ranks never causes an error, even with more ranks than elements.
-        on(&domains_of_one_core(), &folder, &["i,i->", "-s1", "--check"]).well();
+        on(&domains_of_one_core(), &folder, &["i,i->", "-s1", "--check"]).succeeded();
         on(&domains_of_one_core(), &folder, &["i,i->", "-s1", "-n2", "--strict-ranks"])
             .refused("2 ranks are more than the 1 element");
         let strict = ["i,i->", "-s1", "--strict-ranks"];
-        on(&domains_of_one_core(), &folder, &strict).well();
+        on(&domains_of_one_core(), &folder, &strict).succeeded();
     }
     let one = format!("numa:1 core:{}", host::cpus().iter().max().map_or(1, |last| last + 1));
-    let report = on(&one, &folder, &asked).well().json();
+    let report = on(&one, &folder, &asked).succeeded().json();
     assert_eq!((report["ranks"].as_u64(), &of_ranks(&report, "numa")[..]), (Some(1), &[json!(0)][..]));
     assert_eq!(of_ranks(&report, "cpus"), [json!(host::cpus())]);
     // One rank with two workers uses the cores of two domains.
     let Some([first, second]) = two_units() else { return };
-    let report = on_two(&folder, &["mk,kn->mn", "-s64", "--json", "-n1"]).well().json();
+    let report = on_two(&folder, &["mk,kn->mn", "-s64", "--json", "-n1"]).succeeded().json();
     assert_eq!((report["workers"].as_u64(), of_ranks(&report, "numa")), (Some(2), vec![Value::Null]));
     assert_eq!(of_ranks(&report, "cpus"), [json!([first, second])]);
 }
@@ -80,7 +80,8 @@ fn a_domain_has_a_rank_by_default() {
 fn ranks_of_this_host_say_where_they_are() {
     let folder = Folder::new("placement-here");
     let topology = host::allowed().unwrap();
-    let here = |arguments: &[&str]| ran(program(&folder, arguments).env_remove("EINSUM_DIST_TOPOLOGY")).well();
+    let here =
+        |arguments: &[&str]| output_of(program(&folder, arguments).env_remove("EINSUM_DIST_TOPOLOGY")).succeeded();
     let report = here(&["mk,kn->mn", "-s64", "-t1", "--json"]).json();
     assert_eq!(report["ranks"].as_u64(), Some(topology.ranks() as u64));
     let numbers: Vec<Value> = topology.domains.iter().map(|domain| json!(domain.number)).collect();
@@ -97,7 +98,7 @@ fn ranks_of_this_host_say_where_they_are() {
 fn more_ranks_than_cores_share_them() {
     let folder = Folder::new("placement-crowded");
     let Some([first, second]) = two_units() else { return };
-    let ran = on_two(&folder, &["mk,kn->mn", "-s64", "-n3", "-t1", "-v", "--check", "--json"]).well();
+    let ran = on_two(&folder, &["mk,kn->mn", "-s64", "-n3", "-t1", "-v", "--check", "--json"]).succeeded();
     let crowded = |rank: usize| format!("rank {rank}: NUMA domain {first}, all threads on {first}\n          ");
     let printed = format!("placement {}{}rank 2: NUMA domain {second}, workers on {second}\n", crowded(0), crowded(1));
     assert!(ran.err.contains(&printed), "{}", ran.err);
@@ -111,7 +112,7 @@ fn a_topology_that_is_none() {
     on("cores:4", &folder, &["mk,kn->mn", "-s4"]).refused(says);
     folder.write("machine.toml", b"topology = 'core:0'");
     let arguments = ["mk,kn->mn", "-s4", "--explain", "--machine", "machine.toml"];
-    ran(&mut program(&folder, &arguments)).refused("`core:0` needs a number above 0 behind the colon");
+    output_of(&mut program(&folder, &arguments)).refused("`core:0` needs a number above 0 behind the colon");
 }
 
 /// For machines from files, the topology determines the numbers of ranks and workers that no flag sets.
@@ -121,7 +122,7 @@ fn a_topology_says_how_many_ranks_and_workers() {
     let counts = |text: &str, flags: &[&str]| {
         folder.write("machine.toml", text.as_bytes());
         let arguments = [&["mk,kn->mn", "-s64", "--explain", "--json", "--machine", "machine.toml"], flags].concat();
-        let report = ran(&mut program(&folder, &arguments)).well().json();
+        let report = output_of(&mut program(&folder, &arguments)).succeeded().json();
         (report["ranks"].as_u64().unwrap(), report["workers"].as_u64().unwrap())
     };
     let grace = "topology = 'pack:2 numa:1 core:72 pu:1'";
@@ -133,7 +134,7 @@ fn a_topology_says_how_many_ranks_and_workers() {
     assert_eq!(counts(&format!("workers = 72\n{grace}"), &[]), (2, 72));
     let explained = |flags: &[&str]| {
         let arguments = [&["mk,kn->mn", "-s256", "--explain", "--machine", "machine.toml"], flags].concat();
-        ran(&mut program(&folder, &arguments)).well().out
+        output_of(&mut program(&folder, &arguments)).succeeded().out
     };
     let crowded = explained(&[]);
     assert!(!crowded.contains("warning"), "{crowded}");
@@ -158,7 +159,7 @@ fn the_documentation_shows_what_is_printed() {
         let bin = std::path::Path::new(executable()).parent().unwrap().display();
         shell.args(["-c", &format!("einsum-dist {command}")]).current_dir(folder.path());
         shell.env("PATH", format!("{bin}:{}", std::env::var("PATH").unwrap()));
-        let out = ran(&mut shell).well().out;
+        let out = output_of(&mut shell).succeeded().out;
         let [printed, out] = [printed.split("```").next().unwrap(), &out].map(|text| text.lines().filter(of_any_host));
         let [printed, out] = [printed, out].map(|lines| lines.collect::<Vec<_>>().join("\n"));
         assert_eq!(out, printed, "einsum-dist {command}");

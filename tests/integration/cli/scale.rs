@@ -28,7 +28,7 @@ fn ten_thousand_nested_brackets_are_planned() {
     let folder = Folder::new("nested");
     for (name, tree) in [("left", left(10_000)), ("right", right(10_000))] {
         folder.write(name, tree.as_bytes());
-        let text = run(&folder, &[&format!("@{name}"), "-s2", "-n1", "--explain"]).well().out;
+        let text = run(&folder, &[&format!("@{name}"), "-s2", "-n1", "--explain"]).succeeded().out;
         assert!(text.contains("scaling   3 dimensions in one step at most, 10002 at once"), "{name}");
         assert!(text.contains("completely"), "{name}");
     }
@@ -40,7 +40,7 @@ fn hundreds_of_nested_steps_run_on_several_ranks() {
     let folder = Folder::new("chain");
     folder.write("tree", right(300).as_bytes());
     for flags in [&["-s2"][..], &["-s4", "--algorithm", "ring-k"], &["-s4", "--memory-limit", "1MiB", "--no-overlap"]] {
-        let report = run(&folder, &[&["@tree", "-n3", "-t1", "--check", "--json"], flags].concat()).well().json();
+        let report = run(&folder, &[&["@tree", "-n3", "-t1", "--check", "--json"], flags].concat()).succeeded().json();
         let [nodes, dims] = [&report["nodes"], &report["dims"]];
         assert_eq!(
             (report["check"]["ok"].as_bool(), dims.as_object().map(serde_json::Map::len)),
@@ -49,7 +49,7 @@ fn hundreds_of_nested_steps_run_on_several_ranks() {
         let contractions = nodes.as_array().unwrap().iter().filter(|node| node["op"] == "contract").count();
         assert_eq!(contractions, 300, "{flags:?}");
     }
-    let text = run(&folder, &["@tree", "-s8", "-n64", "--simulate"]).well().out;
+    let text = run(&folder, &["@tree", "-s8", "-n64", "--simulate"]).succeeded().out;
     assert!(text.contains("completely") && text.contains("simulated "), "{text}");
 }
 
@@ -59,7 +59,7 @@ fn hundreds_of_nested_steps_run_on_several_ranks() {
 fn dimensions_of_one_letter_have_short_names() {
     let folder = Folder::new("letters");
     folder.write("tree", same_letters(2000).as_bytes());
-    let report = run(&folder, &["@tree", "-s2", "-n1", "--explain", "--json"]).well().json();
+    let report = run(&folder, &["@tree", "-s2", "-n1", "--explain", "--json"]).succeeded().json();
     let dims = report["dims"].as_object().unwrap();
     assert_eq!(dims.len(), 2002);
     assert!(dims.keys().all(|name| name.len() <= 6), "{:?}", dims.keys().max_by_key(|name| name.len()));

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::command::{Folder, Ran, alone, executable, launcher, program, ran};
+use crate::command::{Folder, RunOutput, alone, executable, launcher, output_of, program};
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -16,20 +16,20 @@ const TRANSPORTS: [&str; 3] = ["shared", "message", "rma"];
 
 /// Requires that the run failed, and that the folder contains `files` only.
 #[track_caller]
-fn failed(ended: &Ran, folder: &Folder, files: &[&str]) {
+fn failed(ended: &RunOutput, folder: &Folder, files: &[&str]) {
     assert!(ended.code != Some(0), "{}\n{}", ended.out, ended.err);
     assert!(ended.took < SOON, "{:?}: {}", ended.took, ended.err);
     assert_eq!(folder.files(), files, "{}", ended.err);
 }
 
 #[track_caller]
-fn says(ended: &Ran, who: &str, what: &str) {
+fn says(ended: &RunOutput, who: &str, what: &str) {
     let found = ended.err.lines().any(|line| line.contains(who) && line.contains(what));
     assert!(found, "no line with `{who}` and `{what}`:\n{}", ended.err);
 }
 
 /// Returns whether a temporary output file existed at some time during a run, and the run's output.
-fn watched(command: &mut Command, folder: &Folder) -> (bool, Ran) {
+fn watched(command: &mut Command, folder: &Folder) -> (bool, RunOutput) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
@@ -40,7 +40,7 @@ fn watched(command: &mut Command, folder: &Folder) -> (bool, Ran) {
             }
             seen
         });
-        let ended = ran(command);
+        let ended = output_of(command);
         over.store(true, Ordering::Relaxed);
         (watcher.join().unwrap(), ended)
     })
@@ -66,7 +66,7 @@ fn faults_of_a_rank_in_this_process() {
         ("silence4@1:1", "error: rank ", ", communication, task ", "no answer from rank 1 for 1 s"),
     ] {
         let arguments = [&RING[..], &["-n3", "--timeout", "1"]].concat();
-        let ended = ran(program(&folder, &arguments).env("EINSUM_DIST_INJECT", fault));
+        let ended = output_of(program(&folder, &arguments).env("EINSUM_DIST_INJECT", fault));
         failed(&ended, &folder, &[]);
         assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
         says(&ended, who, place);
@@ -124,7 +124,7 @@ fn a_process_that_is_killed_or_stopped_ends_all() {
         );
         let run = ["mk,kn->mn", "-s200", "-t1", "--algorithm", "ring-mn", "--repeat", "10000000", "-oc.npy"];
         command.args(["-n", "3", "sh", "-c", &after, "sh", executable()]).args(run);
-        let ended = ran(command.args(["--timeout", "1", "--transport", transport]));
+        let ended = output_of(command.args(["--timeout", "1", "--transport", transport]));
         failed(&ended, &folder, &[]);
         assert!(ended.took > Duration::from_secs(2), "over before the signal: {}", ended.err);
         if signal == "STOP" {
@@ -150,7 +150,7 @@ fn a_full_disk_leaves_no_part_of_a_file() {
         alone(&mut shell, &folder);
         shell
     };
-    if ran(&mut mounted("true")).code != Some(0) {
+    if output_of(&mut mounted("true")).code != Some(0) {
         eprintln!("skipped: no file system can be mounted here");
         return;
     }
@@ -160,7 +160,7 @@ fn a_full_disk_leaves_no_part_of_a_file() {
         std::env::var("EINSUM_DIST_MPIRUN").ok().map(|run| format!("{run} -n 3 \"$@\"")),
     ];
     for launcher in launchers.into_iter().flatten() {
-        let ended = ran(mounted(&launcher).args([executable(), "mk,kn->mn", "-s300", "-t1", "-osmall/c.npy"]));
+        let ended = output_of(mounted(&launcher).args([executable(), "mk,kn->mn", "-s300", "-t1", "-osmall/c.npy"]));
         std::fs::remove_dir(folder.path().join("small")).unwrap();
         failed(&ended, &folder, &[]);
         assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
@@ -189,7 +189,7 @@ fn a_trace_that_cannot_be_written_leaves_the_result() {
                 "-t1",
             ]);
             limited.current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
-            let ended = ran(limited.args([flag, file, how]));
+            let ended = output_of(limited.args([flag, file, how]));
             failed(&ended, &folder, &[]);
             assert_eq!(ended.code, Some(1), "{}", ended.err);
             assert!(ended.err.ends_with(&format!("error: {file}: cannot write: File too large\n")), "{}", ended.err);
@@ -215,14 +215,14 @@ fn little_memory_to_share_is_an_error_of_all_or_none() {
         alone(&mut shell, &folder);
         shell
     };
-    if ran(&mut mounted("true")).code != Some(0) {
+    if output_of(&mut mounted("true")).code != Some(0) {
         eprintln!("skipped: no file system can be mounted here");
         return;
     }
     for (transport, code) in [("auto", 0), ("message", 0), ("shared", 1), ("rma", 1)] {
         let mut command = mounted(&format!("{run} -n 4 \"$@\""));
         command.arg(executable()).args(["mk,kn->mn", "-s64", "-t1", "--timeout", "5", "--transport", transport]);
-        let ended = ran(&mut command);
+        let ended = output_of(&mut command);
         assert_eq!(ended.code.map(|code| code.min(1)), Some(code), "{transport}: {}", ended.err);
         assert!(ended.took < SOON, "{transport}: {:?}", ended.took);
         if code != 0 {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::command::{Folder, executable, files, launcher, listening, ran};
+use crate::command::{Folder, executable, files, launcher, listening, output_of};
 
 /// The command of the tests with in-process ranks.
 const RING: [&str; 9] =
@@ -14,9 +14,9 @@ const RING: [&str; 9] =
 
 /// Polls until the condition is true.
 #[track_caller]
-fn soon(mut so: impl FnMut() -> bool, what: &str) {
+fn wait_until(mut condition: impl FnMut() -> bool, what: &str) {
     let started = Instant::now();
-    while !so() {
+    while !condition() {
         assert!(started.elapsed() < Duration::from_secs(20), "{what}");
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -48,7 +48,7 @@ fn signals_to_mpirun_or_to_a_rank_leave_nothing() {
         let Some(mut command) = launcher(&folder) else { return };
         command.env("EINSUM_DIST_INJECT", "silence20@1:1").args(["-n", "3", executable()]).args(RING);
         let mut child = listening(&command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        soon(|| folder.files().len() > 1, "nothing is written");
+        wait_until(|| folder.files().len() > 1, "nothing is written");
         let to = match rank {
             None => Pid::from_child(&child),
             Some(rank) => Pid::from_raw(ranks(child.id())[rank]).unwrap(),
@@ -57,7 +57,7 @@ fn signals_to_mpirun_or_to_a_rank_leave_nothing() {
         // The exit code is that of the launcher; MPICH's is 0 after SIGINT.
         child.wait().unwrap();
         // A launcher may end before the last rank.
-        soon(|| folder.files() == ["c.npy"], &format!("{signal:?} to {rank:?} leaves {:?}", folder.files()));
+        wait_until(|| folder.files() == ["c.npy"], &format!("{signal:?} to {rank:?} leaves {:?}", folder.files()));
         assert_eq!(std::fs::read(folder.path().join("c.npy")).unwrap(), b"old");
     }
 }
@@ -74,7 +74,8 @@ fn paths_are_refused_once() {
         (&["--timeline", "/dev/null"], "/dev/null: is not a regular file"),
     ] {
         let Some(mut command) = launcher(&folder) else { return };
-        let ended = ran(command.args(["-n", "2", executable(), "mk,kn->mn", "a.npy", "b.npy", "-t1"]).args(arguments));
+        let ended =
+            output_of(command.args(["-n", "2", executable(), "mk,kn->mn", "a.npy", "b.npy", "-t1"]).args(arguments));
         ended.refused(says);
     }
     assert_eq!(folder.files(), before);

@@ -11,23 +11,25 @@ mod values;
 use std::time::Duration;
 
 use crate::command::{
-    Folder, PRODUCT, REFUSED, Ran, TOO_LITTLE, executable, files, in_parts, launcher, product, program, ran,
+    Folder, PRODUCT, REFUSED, RunOutput, TOO_LITTLE, executable, files, in_parts, launcher, output_of, product, program,
 };
 use crate::timeline::arrows::arrows;
 
-fn run(folder: &Folder, ranks: &str, arguments: &[&str]) -> Option<Ran> {
+fn run(folder: &Folder, ranks: &str, arguments: &[&str]) -> Option<RunOutput> {
     let mut command = launcher(folder)?;
-    Some(ran(command.args(["-n", ranks, executable()]).args(arguments)))
+    Some(output_of(command.args(["-n", ranks, executable()]).args(arguments)))
 }
 
 /// Runs two ranks with different arguments.
-fn run_each(folder: &Folder, first: &[&str], second: &[&str]) -> Option<Ran> {
+fn run_each(folder: &Folder, first: &[&str], second: &[&str]) -> Option<RunOutput> {
     let mut command = launcher(folder)?;
-    Some(ran(command.args(["-n", "1", executable()]).args(first).args([":", "-n", "1", executable()]).args(second)))
+    Some(output_of(
+        command.args(["-n", "1", executable()]).args(first).args([":", "-n", "1", executable()]).args(second),
+    ))
 }
 
 #[track_caller]
-fn refused(ended: &Ran, says: &str) {
+fn refused(ended: &RunOutput, says: &str) {
     assert_eq!(ended.code, Some(2), "{}\n{}", ended.out, ended.err);
     assert_eq!(ended.out, "");
     assert!(ended.err.contains(says), "{}", ended.err);
@@ -39,13 +41,13 @@ fn refused(ended: &Ran, says: &str) {
 #[test]
 fn ranks_of_a_host_have_cores_of_their_own() {
     let folder = Folder::new("mpi-cores");
-    let cores = |ran: Ran| -> Vec<Vec<serde_json::Value>> {
-        let report = ran.well().json();
+    let cores = |ran: RunOutput| -> Vec<Vec<serde_json::Value>> {
+        let report = ran.succeeded().json();
         report["per_rank"].as_array().unwrap().iter().map(|rank| rank["cpus"].as_array().unwrap().clone()).collect()
     };
     let asked = ["mk,kn->mn", "-s64", "-t1", "--json"];
-    let all = cores(ran(&mut program(&folder, &asked))).concat();
-    let threads = ran(&mut program(&folder, &[&asked[..], &["-n2"]].concat()));
+    let all = cores(output_of(&mut program(&folder, &asked))).concat();
+    let threads = output_of(&mut program(&folder, &[&asked[..], &["-n2"]].concat()));
     for shared in [Some(threads), run(&folder, "2", &asked)].into_iter().flatten().map(cores) {
         let apart = shared[0].iter().all(|core| !shared[1].contains(core));
         assert!(apart || all.len() < 2, "{all:?}: {shared:?}");
@@ -60,7 +62,7 @@ fn masks_that_starve_workers_are_said() {
         let mut command = launcher(&folder)?;
         let command =
             command.env("EINSUM_DIST_TOPOLOGY", topology).args(["-n", "2", executable(), "mk,kn->mn", "-s64"]);
-        Some(ran(command.args(flags)).well().err)
+        Some(output_of(command.args(flags)).succeeded().err)
     };
     // This host has fewer cores than that topology.
     let Some(printed) = warned("pack:2 numa:1 core:4096", &[]) else { return };
@@ -84,11 +86,11 @@ fn measured_rates_are_those_of_one_rank() {
     let Some(mut command) = launcher(&folder) else { return };
     command.env_remove("EINSUM_DIST_RATES").env("EINSUM_DIST_CACHE", folder.path());
     command.args(["-n", "3", executable(), "mk,kn->mn", "-s200", "-t1", "--json"]);
-    let first = ran(&mut command).well().json();
+    let first = output_of(&mut command).succeeded().json();
     // Two files: the fastest transport, and its measured rates.
     let remembered = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(remembered, 2);
-    let again = ran(&mut command).well().json();
+    let again = output_of(&mut command).succeeded().json();
     assert_eq!(first["plan_fingerprint"], again["plan_fingerprint"]);
     assert_eq!(first["transport"], again["transport"]);
 }
@@ -106,7 +108,7 @@ fn results_are_those_of_ranks_in_one_process() {
             let common = [&[expression, "-s33", "-t1", "--check", "--json"], flags].concat();
             let by = ["--transport", transport, "-o", "mpi.npy"];
             let Some(mpi) = run(&folder, ranks, &[&common[..], &by].concat()) else { return };
-            let mpi = mpi.well().json();
+            let mpi = mpi.succeeded().json();
             assert_eq!(mpi["check"]["ok"], true);
             let used = match transport {
                 "auto" if ranks == "1" => "message",
@@ -115,7 +117,7 @@ fn results_are_those_of_ranks_in_one_process() {
             };
             assert_eq!((mpi["ranks"].as_u64(), &mpi["transport"]), (ranks.parse().ok(), &used.into()));
             let alone = [&common[..], &["-n", ranks, "-o", "alone.npy"]].concat();
-            let alone = ran(&mut program(&folder, &alone)).well().json();
+            let alone = output_of(&mut program(&folder, &alone)).succeeded().json();
             assert_eq!(mpi["plan_fingerprint"], alone["plan_fingerprint"]);
             let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
             assert!(bytes("mpi.npy") == bytes("alone.npy"), "{expression} on {ranks} ranks");
@@ -127,16 +129,16 @@ fn results_are_those_of_ranks_in_one_process() {
 fn parts_of_a_result_go_to_one_file() {
     let folder = Folder::new("mpi-parts");
     product(&folder);
-    ran(&mut program(&folder, &[&PRODUCT[..], &["-t1", "-o", "whole.npy"]].concat())).well();
+    output_of(&mut program(&folder, &[&PRODUCT[..], &["-t1", "-o", "whole.npy"]].concat())).succeeded();
     let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     let onto = ["-t1", "--accumulate", "whole.npy", "-o", "twice.npy"];
-    ran(&mut program(&folder, &[&PRODUCT[..], &onto].concat())).well();
+    output_of(&mut program(&folder, &[&PRODUCT[..], &onto].concat())).succeeded();
     for ranks in ["1", "2", "3"] {
         let limited = [&PRODUCT[..], &["-t1", "--memory-limit", TOO_LITTLE, "--check", "--json"]].concat();
         for (flags, wanted) in [(&["--repeat", "2"][..], "whole.npy"), (&["--accumulate", "whole.npy"], "twice.npy")] {
             let arguments = [&limited[..], flags, &["-o", "parts.npy"]].concat();
             let Some(report) = run(&folder, ranks, &arguments) else { return };
-            in_parts(&report.well().json());
+            in_parts(&report.succeeded().json());
             assert!(bytes("parts.npy") == bytes(wanted), "{ranks} ranks");
         }
     }
@@ -150,7 +152,7 @@ fn runs_are_traced_by_rank_0() {
     let product = ["mk,kn->mn", "-s90", "-t1", "--algorithm", "ring-mn", "--repeat", "3"];
     let shown = ["--trace", "t.json", "--timeline", "t.svg"];
     let Some(ended) = run(&folder, "3", &[&product[..], &shown].concat()) else { return };
-    assert!(ended.well().out.contains(" between nodes, all ranks together\n"));
+    assert!(ended.succeeded().out.contains(" between nodes, all ranks together\n"));
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(arrows(&read("t.json"), 3, 5.0) >= 6);
     assert!(read("t.svg").contains("mk,kn-&gt;mn on 3 ranks: ") && read("t.svg").contains("rank 2"));
@@ -207,7 +209,7 @@ fn a_panic_on_one_rank_ends_all() {
         let Some(mut command) = launcher(&folder) else { return };
         let (task, rank) = place.split_once('@').unwrap();
         let arguments = ["-n", "2", executable(), "mk,kn->mn", "-s64", "-t1", "--algorithm", "ring-k", "-o", "c.npy"];
-        let ended = ran(command.env("EINSUM_DIST_INJECT", place).args(arguments));
+        let ended = output_of(command.env("EINSUM_DIST_INJECT", place).args(arguments));
         assert!(ended.code != Some(0), "{}", ended.out);
         assert!(ended.took < Duration::from_secs(5), "{:?}", ended.took);
         let (who, says) = (
@@ -226,7 +228,7 @@ fn a_panic_on_one_rank_ends_all() {
 fn help_is_printed_once() {
     let folder = Folder::new("mpi-help");
     let Some(help) = run(&folder, "2", &["--help"]) else { return };
-    assert_eq!(help.well().out.matches("Usage:").count(), 1);
+    assert_eq!(help.succeeded().out.matches("Usage:").count(), 1);
 }
 
 #[test]
@@ -235,6 +237,6 @@ fn the_expression_may_come_from_standard_input() {
     folder.write("e.txt", b"mk,kn->mn");
     let Some(mut command) = launcher(&folder) else { return };
     let input = std::fs::File::open(folder.path().join("e.txt")).unwrap();
-    let ended = ran(command.args(["-n", "2", executable(), "-", "-s8", "--check"]).stdin(input)).well();
+    let ended = output_of(command.args(["-n", "2", executable(), "-", "-s8", "--check"]).stdin(input)).succeeded();
     assert!(ended.out.contains("check       ok"), "{}", ended.out);
 }

@@ -1,6 +1,6 @@
 //! Searches under mpirun: all ranks use the same path, and one rank prints why the search ended.
 
-use crate::command::{Folder, executable, launcher, ran};
+use crate::command::{Folder, executable, launcher, output_of};
 
 #[test]
 fn ranks_agree_on_a_path_that_ran_out_of_time() {
@@ -8,7 +8,7 @@ fn ranks_agree_on_a_path_that_ran_out_of_time() {
     let Some(mut command) = launcher(&folder) else { return };
     folder.write("network.txt", crate::networks::network(14, &crate::networks::complete(14)).as_bytes());
     let flags = ["@network.txt", "-s", "1", "-t1", "--json", "--path", "optimal", "--path-time", "0.001"];
-    let ended = ran(command.args(["-n", "2", executable()]).args(flags)).well();
+    let ended = output_of(command.args(["-n", "2", executable()]).args(flags)).succeeded();
     assert!(ended.err.matches("not proved optimal").count() <= 1, "{}", ended.err);
     assert_eq!(ended.json()["path"].as_array().map(Vec::len), Some(13));
 }

@@ -1,13 +1,13 @@
 //! MPI ranks without work are idle, rank 0 prints their number, and all processes have the same exit code.
 
 use super::{refused, run};
-use crate::cases::{SMALL, idle};
+use crate::cases::{TINY_CASES, idle};
 use crate::command::Folder;
 
 #[test]
 fn processes_without_work_are_idle() {
     let folder = Folder::new("values-mpi");
-    for (at, expression) in SMALL.into_iter().enumerate() {
+    for (at, expression) in TINY_CASES.into_iter().enumerate() {
         let (ranks, transport) = ([2, 3, 7][at % 3], ["shared", "message", "rma"][at / 3 % 3]);
         let flags = ["-t1", "--check", "--json", "-o", "out.npy", "--transport", transport];
         let Some(ended) = run(&folder, &ranks.to_string(), &[expression, &flags].concat()) else { return };

@@ -268,17 +268,17 @@ fn messages() {
     let full = file(1, "<f8", false, &[3, 4], &[0; 96]);
     check(&full[..full.len() - 1], "is truncated: 224 bytes expected, 223 found");
     check(&full[..128], "is truncated: 224 bytes expected, 128 found");
-    let most = u64::MAX as usize;
+    let max = u64::MAX as usize;
     check(
-        &file(1, "<f4", false, &[most, 2], &[]),
+        &file(1, "<f4", false, &[max, 2], &[]),
         "an array of shape (18446744073709551615, 2) is larger than a file can be",
     );
     check(
-        &file(1, "<f4", false, &[0, most, most], &[]),
+        &file(1, "<f4", false, &[0, max, max], &[]),
         "an array of shape (0, 18446744073709551615, 18446744073709551615) is larger than a file can be",
     );
     check(
-        &file(1, "<f4", false, &[most / 2], &[]),
+        &file(1, "<f4", false, &[max / 2], &[]),
         "float32 of shape (9223372036854775807,) is larger than a file can be",
     );
 

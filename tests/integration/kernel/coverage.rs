@@ -81,8 +81,9 @@ impl Coverage {
 
     /// # Panics
     /// If a path was taken fewer than `least` times.
-    pub fn demand(&self, ways: &[&str], least: usize) {
-        let rare: Vec<_> = ways.iter().filter(|way| self.of(way) < least).map(|way| (way, self.of(way))).collect();
+    pub fn demand(&self, paths: &[&str], least: usize) {
+        let rare: Vec<_> =
+            paths.iter().filter(|path| self.of(path) < least).map(|path| (path, self.of(path))).collect();
         assert!(rare.is_empty(), "not covered {least} times: {rare:?}\nof: {self}");
     }
 }

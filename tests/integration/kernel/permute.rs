@@ -10,8 +10,8 @@ use num_complex::Complex;
 /// Extents near the lengths of vectors, cache lines and blocks.
 const EXTENTS: [usize; 16] = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 33, 64, 65, 130, 300];
 
-fn extents(rng: &mut Rng, rank: usize, most: usize) -> Vec<usize> {
-    let mut room = most;
+fn extents(rng: &mut Rng, rank: usize, max_elements: usize) -> Vec<usize> {
+    let mut room = max_elements;
     (0..rank)
         .map(|_| {
             let fitting: Vec<usize> = EXTENTS.into_iter().filter(|&e| e <= room).collect();
@@ -36,8 +36,8 @@ fn random<T: Element>(isa: Isa, threads: usize, seed: u64, rounds: usize) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     for round in 0..rounds {
         let rank = rng.below(9);
-        let most = if round % 8 == 0 { 1 << 18 } else { 1 << 13 };
-        let extents = extents(&mut rng, rank, most);
+        let max_elements = if round % 8 == 0 { 1 << 18 } else { 1 << 13 };
+        let extents = extents(&mut rng, rank, max_elements);
         let labels: Vec<Label> = (0..rank as u32).map(Label).collect();
         let mut kept = labels.clone();
         if round % 3 == 0 {

@@ -52,9 +52,9 @@ fn large_cases_on_threads() {
     for threads in [1, 2, 3] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let mut turned = ArrayD::from_elem(IxDyn(&[80, 70, 90]), f64::NAN);
-            unary((&[i, j, k], input.view()), (&[k, i, j], turned.view_mut()));
-            assert_eq!(turned, input.view().permuted_axes(IxDyn(&[2, 0, 1])));
+            let mut transposed = ArrayD::from_elem(IxDyn(&[80, 70, 90]), f64::NAN);
+            unary((&[i, j, k], input.view()), (&[k, i, j], transposed.view_mut()));
+            assert_eq!(transposed, input.view().permuted_axes(IxDyn(&[2, 0, 1])));
             let mut rows = ArrayD::from_elem(IxDyn(&[80, 70]), f64::NAN);
             unary((&[i, j, k], input.view()), (&[k, i], rows.view_mut()));
             assert_eq!(rows, input.sum_axis(ndarray::Axis(1)).reversed_axes());

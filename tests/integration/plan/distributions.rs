@@ -16,7 +16,7 @@ const CASES: [usize; 2] = [1000, 4000];
 
 /// Counts the elements that ranks must receive, from sets of indices per dimension and from the distributions of
 /// tensors. It uses nothing of the plan except the choice of the stationary tensor.
-struct Counted<'a> {
+struct TransferCount<'a> {
     case: &'a Case,
     ranks: usize,
     distributions: [&'a Distribution; 3],
@@ -26,14 +26,14 @@ struct Counted<'a> {
 /// For each label, whether each index belongs to the set.
 type Sets = Vec<Vec<bool>>;
 
-impl<'a> Counted<'a> {
-    fn new(case: &'a Case, plan: &'a Plan) -> Counted<'a> {
+impl<'a> TransferCount<'a> {
+    fn new(case: &'a Case, plan: &'a Plan) -> TransferCount<'a> {
         let Source::Contract { algorithm: Algorithm::Slicing(Slicing { stationary, .. }), .. } = plan.output().source
         else {
             panic!("one contraction by slicing")
         };
         let distributions = [plan.operand(0), plan.operand(1), plan.output()].map(|value| &value.distribution);
-        Counted { case, ranks: plan.ranks(), distributions, stationary }
+        TransferCount { case, ranks: plan.ranks(), distributions, stationary }
     }
 
     fn labels(&self, tensor: usize) -> &[usize] {
@@ -136,16 +136,16 @@ fn tensors_that_lie_anyhow() {
     for number in 0..CASES[0] {
         let case = Case::random(&mut rng);
         let ranks = 1 + rng.below(12);
-        let fixed = case.anyhow(&mut rng, ranks);
+        let fixed = case.random_distributions(&mut rng, ranks);
         let accumulate = rng.below(3) == 0;
         let plan = case.plan_fixed(ranks, AlgorithmName::Slicing, &fixed, false).expect("slicing always applies");
         assert_distributions(&plan, &fixed);
         let world = World::in_process(ranks);
         case.check(&world, &plan, number as u64, accumulate);
-        let counted = Counted::new(&case, &plan);
+        let count = TransferCount::new(&case, &plan);
         for rank in 0..ranks {
             let planned = plan.schedule(rank).bytes_received();
-            assert_eq!(planned, counted.received(rank) * plan.dtype.size() as u64, "rank {rank}: {}", plan.explain());
+            assert_eq!(planned, count.received(rank) * plan.dtype.size() as u64, "rank {rank}: {}", plan.explain());
         }
         filled += usize::from(!case.is_empty());
         moved += usize::from((0..ranks).any(|rank| plan.schedule(rank).bytes_received() > 0));
@@ -169,7 +169,7 @@ fn every_algorithm_from_anywhere_to_anywhere() {
         let case = Case::random(&mut rng);
         // Square numbers are more frequent, because `cannon` applies to square numbers of ranks only.
         let ranks = if rng.below(4) == 0 { [1, 4, 9][rng.below(3)] } else { 1 + rng.below(12) };
-        let fixed = case.anyhow(&mut rng, ranks);
+        let fixed = case.random_distributions(&mut rng, ranks);
         let accumulate = rng.below(3) == 0;
         // The plan accumulates or overwrites. If it overwrites and the run accumulates, the run compiles another plan.
         let planned = accumulate && rng.below(2) == 0;

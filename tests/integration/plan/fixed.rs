@@ -391,9 +391,9 @@ fn tensors_go_from_any_distribution_to_any_other() {
         assert_eq!(rooted.gather(&world).unwrap(), whole, "{what}, from the root");
         // Elements that a rank already stores are not transferred.
         let plan = Plan::redistribution(&shape, Dtype::Float64, &from, &to, ranks);
-        let most: u64 = (0..ranks).map(|rank| to.block_or_empty(&shape, rank).volume() as u64).sum();
+        let elements: u64 = (0..ranks).map(|rank| to.block_or_empty(&shape, rank).volume() as u64).sum();
         let sent: u64 = (0..ranks).map(|rank| plan.schedule(rank).bytes_received()).sum();
-        assert!(sent <= 8 * most * from.summands() as u64, "{what}");
+        assert!(sent <= 8 * elements * from.summands() as u64, "{what}");
         if from == to && from.summands() == 1 {
             assert_eq!(sent, 0, "{what}");
         }
@@ -405,13 +405,13 @@ fn operands_may_be_any_view() {
     let (a, b) = (random::<f32>(&[12, 10], 19, 0), random::<f32>(&[9, 14], 19, 1));
     let column = random::<f32>(&[1, 7], 19, 2);
     let backwards = a.slice(ndarray::s![..;-1, ..;2]).into_dyn();
-    let turned = b.slice(ndarray::s![1..6, ..;-2]).reversed_axes().into_dyn();
+    let transposed = b.slice(ndarray::s![1..6, ..;-2]).reversed_axes().into_dyn();
     let repeated = column.broadcast([5, 7]).unwrap().into_dyn();
     for (expression, left, right) in [
-        ("ik,nk->in", &backwards, &turned),
+        ("ik,nk->in", &backwards, &transposed),
         ("ik,kn->in", &backwards, &repeated),
-        ("nk,kn->n", &turned, &repeated),
-        ("nk,kn->nk", &turned, &repeated),
+        ("nk,kn->n", &transposed, &repeated),
+        ("nk,kn->nk", &transposed, &repeated),
     ] {
         let out = einsum(expression, &[left, right]).unwrap();
         check(expression, &[left.view(), right.view()], &out, "views");

@@ -8,10 +8,10 @@ use einsum_dist::{Dtype, Machine, Plan, PlanOptions, Problem};
 use ndarray::ArrayD;
 
 /// A chain of matrices, contracted as a balanced binary tree: its expression and the shapes of its operands.
-fn balanced(rng: &mut Rng, depth: u32, most: usize) -> (String, Vec<Vec<usize>>) {
+fn balanced(rng: &mut Rng, depth: u32, max_extent: usize) -> (String, Vec<Vec<usize>>) {
     let matrices = 1usize << depth;
     let names: Vec<char> = ('a'..='z').take(matrices + 1).collect();
-    let extents: Vec<usize> = names.iter().map(|_| most / 5 + rng.below(most)).collect();
+    let extents: Vec<usize> = names.iter().map(|_| max_extent / 5 + rng.below(max_extent)).collect();
     let shapes = (0..matrices).map(|at| vec![extents[at], extents[at + 1]]).collect();
     // The product of the matrices from `start` to `end`.
     fn term(names: &[char], start: usize, end: usize) -> String {
@@ -51,7 +51,7 @@ fn small_subtrees_have_ranks_of_their_own() {
         grouped += usize::from(!groups(&plan).is_empty());
         let operands: Vec<ArrayD<f64>> = shapes.iter().zip(0..).map(|(shape, at)| random(shape, 9, at)).collect();
         let (got, want) = (run(&plan, &operands), run(&self::plan(&expression, &shapes, 1), &operands));
-        let largest = want.iter().fold(1.0f64, |most, x| most.max(x.abs()));
+        let largest = want.iter().fold(1.0f64, |largest, x| largest.max(x.abs()));
         assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-11 * largest), "{}", plan.explain());
     }
     println!("{grouped} of 80 with groups");

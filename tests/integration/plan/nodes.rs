@@ -49,8 +49,8 @@ fn grids_keep_heavy_traffic_inside_nodes() {
         let [aware, blind] = plans.each_ref().map(crossing);
         assert!(aware <= blind, "{m} {n} {k}: {aware} bytes between nodes, {blind} where all links are alike");
         fewer += usize::from(aware < blind);
-        let played = plans.map(|plan| Plan { machine: two.clone(), ..plan }.simulate().unwrap().seconds);
-        assert!(played[0] <= played[1] * 1.001, "{played:?}");
+        let simulated = plans.map(|plan| Plan { machine: two.clone(), ..plan }.simulate().unwrap().seconds);
+        assert!(simulated[0] <= simulated[1] * 1.001, "{simulated:?}");
     }
     assert!(fewer > 0);
 }

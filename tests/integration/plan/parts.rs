@@ -20,10 +20,10 @@ impl Network {
     /// 1 to 4 operands of 1 to 3 labels each; the output has some of these labels.
     fn random(rng: &mut Rng) -> Network {
         let extents: Vec<usize> = (0..3 + rng.below(3)).map(|_| 1 + rng.below(12)).collect();
-        let mut term = |most: usize| {
+        let mut term = |max_labels: usize| {
             let mut labels: Vec<usize> = (0..extents.len()).collect();
             rng.shuffle(&mut labels);
-            labels.truncate(1 + rng.below(most));
+            labels.truncate(1 + rng.below(max_labels));
             labels
         };
         let operands: Vec<Vec<usize>> = (0..1 + term(4).len() % 4).map(|_| term(3)).collect();
@@ -71,7 +71,7 @@ fn whole_numbers<T: Element>(shape: &[usize], seed: usize) -> ArrayD<T> {
     ArrayD::from_shape_vec(IxDyn(shape), elements).unwrap()
 }
 
-fn lying<T: Element>(world: &World, array: &ArrayD<T>, distribution: &Distribution) -> DistTensor<T> {
+fn distributed<T: Element>(world: &World, array: &ArrayD<T>, distribution: &Distribution) -> DistTensor<T> {
     let mut tensor = DistTensor::zeros(world, array.shape(), distribution);
     tensor.assign(array.view());
     tensor
@@ -116,7 +116,7 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
     let borrowed: Vec<&dyn Operand<T>> = operands.iter().map(|operand| operand as _).collect();
     let prior = whole_numbers::<T>(&alone.output_shape(), 9);
     let world = World::in_process(sliced.ranks());
-    let tensor_of = |(at, array)| lying(&world, array, &sliced.operand(at).distribution);
+    let tensor_of = |(at, array)| distributed(&world, array, &sliced.operand(at).distribution);
     let tensors: Vec<DistTensor<T>> = operands.iter().enumerate().map(tensor_of).collect();
     let tensors: Vec<&DistTensor<T>> = tensors.iter().collect();
     let distribution = &sliced.output().distribution;
@@ -133,7 +133,7 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
         let mut got = ArrayD::from_elem(want.shape(), T::from_f64(f64::NAN, 0.0));
         // With beta 0 the part is not read, so it may contain NaN.
         let nothing = ArrayD::from_elem(sliced.part_shape(), T::from_f64(f64::NAN, f64::NAN));
-        let mut part = lying(&world, &nothing, distribution);
+        let mut part = distributed(&world, &nothing, distribution);
         for number in 0..count {
             let number = if backwards { count - 1 - number } else { number };
             let bounds = sliced.part_bounds(number);
@@ -147,8 +147,8 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
         // If the plan overwrites and the run accumulates, the run uses another plan, with other memory and transfers.
         if beta == T::ZERO || sliced.accumulate {
             let measured = program.measured().unwrap();
-            let most = measured.iter().map(|rank| rank.peak_bytes).max().unwrap();
-            assert_eq!(most, peak(sliced), "{what}");
+            let max_peak = measured.iter().map(|rank| rank.peak_bytes).max().unwrap();
+            assert_eq!(max_peak, peak(sliced), "{what}");
             if !backwards {
                 for (measured, planned) in measured.iter().zip(sliced.report(None).per_rank) {
                     assert_eq!(measured.received.iter().sum::<u64>(), planned.bytes_received.planned, "{what}");
@@ -159,12 +159,12 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
         let mut out = prior.clone();
         program.run_into(alpha, &borrowed, beta, &mut out).unwrap();
         assert_eq!(out, want, "{what}");
-        let mut out = lying(&world, &prior, distribution);
+        let mut out = distributed(&world, &prior, distribution);
         program.run_dist(alpha, &tensors, beta, &mut out).unwrap();
         assert_eq!(out.gather(&world).unwrap(), want, "{what}");
         if !sliced.accumulate && beta == T::ZERO {
-            let most = program.measured().unwrap().iter().map(|rank| rank.peak_bytes).max().unwrap();
-            assert!(most > peak(sliced) || count == 1, "{what}");
+            let max_peak = program.measured().unwrap().iter().map(|rank| rank.peak_bytes).max().unwrap();
+            assert!(max_peak > peak(sliced) || count == 1, "{what}");
         }
     }
 }
@@ -289,7 +289,7 @@ fn parts_are_what_the_plan_says() {
 
     let world = World::single();
     let [left, right] =
-        [0, 1].map(|at| lying(&world, &whole_numbers(&network.shapes[at], at), &Distribution::single()));
+        [0, 1].map(|at| distributed(&world, &whole_numbers(&network.shapes[at], at), &Distribution::single()));
     let mut program = world.compile::<f64>(&plan).unwrap();
     let mut part = DistTensor::zeros(&world, &[20, 30], &Distribution::single());
     let error = program.run_part(0, 1.0, &[&left, &right], 0.0, &mut part).unwrap_err().to_string();
@@ -350,7 +350,7 @@ fn files_are_written_and_read_in_parts() {
         rng.shuffle(&mut parts);
         for bounds in &parts {
             let part = within(&mut whole.clone(), bounds).to_owned();
-            output.write(&lying(&world, &part, &distribution), &corner(bounds)).unwrap();
+            output.write(&distributed(&world, &part, &distribution), &corner(bounds)).unwrap();
         }
         output.commit().unwrap();
         let read = DistTensor::<f64>::from_npy(&world, &path, &distribution).unwrap();

@@ -71,7 +71,7 @@ fn batches_through_groups_of_ranks() {
         // Extents are so small that the kernels add in the same order for all batch sizes.
         let alone = self::plan(&expression, &shapes, 1, PipelineChoice::Off);
         let want = run(&alone, &operands);
-        let largest = want.iter().fold(1.0f64, |most, x| most.max(x.abs()));
+        let largest = want.iter().fold(1.0f64, |largest, x| largest.max(x.abs()));
         assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-12 * largest), "{}", plan.explain());
     }
     assert!(wide > 10, "{wide}");

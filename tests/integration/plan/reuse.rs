@@ -62,7 +62,7 @@ fn computed(program: &Program<f64>) -> bool {
 
 #[test]
 fn subtrees_of_constant_operands_are_computed_once() {
-    let mut most = 0;
+    let mut max_kept = 0;
     for (expression, shapes) in CASES {
         for ranks in [1, 2, 3] {
             for subset in 0..1usize << shapes.len() {
@@ -72,7 +72,7 @@ fn subtrees_of_constant_operands_are_computed_once() {
                 let planned = plan(expression, &operands, ranks, options().constant(constant.clone()));
                 let plan = planned.unwrap_or_else(|error| panic!("{what}: {error}"));
                 plan.verify().unwrap_or_else(|error| panic!("{what}: {error}"));
-                most = most.max(kept(&plan));
+                max_kept = max_kept.max(kept(&plan));
                 let mut program = World::in_process(ranks).compile::<f64>(&plan).unwrap();
                 assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands), "{what}");
                 let measured = program.measured().unwrap().iter().map(|rank| rank.peak_bytes).max();
@@ -103,7 +103,7 @@ fn subtrees_of_constant_operands_are_computed_once() {
             }
         }
     }
-    assert!(most >= 3, "a subtree of several steps is kept");
+    assert!(max_kept >= 3, "a subtree of several steps is kept");
 }
 
 /// Rings on several ranks. Later runs omit the steps of kept values, so transfers may still be in flight for which an

@@ -77,16 +77,16 @@ fn every_algorithm_is_traced_as_it_is_played_and_as_it_runs() {
             let options = PlanOptions::default().algorithm(algorithm);
             let plan = plan("cmk,ckn->mcn", &shapes, &Machine::new(ranks, 2), options.idle(true));
             let (all, transfers) = tasks(&plan);
-            let played = plan.simulate().unwrap();
+            let simulated = plan.simulate().unwrap();
             let mut program = World::in_process(ranks).compile::<f64>(&plan).unwrap();
             assert_eq!(program.timeline().unwrap(), None);
-            let ran = run(&mut program, &shapes);
-            for timeline in [&played, &ran] {
+            let executed = run(&mut program, &shapes);
+            for timeline in [&simulated, &executed] {
                 sound(timeline);
                 assert_eq!((timeline.spans.len(), timeline.slices), (all, 1), "{} on {ranks}", algorithm.name());
                 assert_eq!(arrows(&timeline.trace(), ranks, 0.0), transfers, "{} on {ranks}", algorithm.name());
             }
-            assert_eq!((played.hosts.len(), ran.hosts.len(), ran.clock_error), (0, ranks, 0.0));
+            assert_eq!((simulated.hosts.len(), executed.hosts.len(), executed.clock_error), (0, ranks, 0.0));
         }
     }
 }

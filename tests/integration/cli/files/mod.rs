@@ -11,16 +11,16 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::command::{Folder, Ran, files, program, ran};
+use crate::command::{Folder, RunOutput, files, output_of, program};
 
-fn run(folder: &Folder, arguments: &[&str]) -> Ran {
-    ran(&mut program(folder, arguments))
+fn run(folder: &Folder, arguments: &[&str]) -> RunOutput {
+    output_of(&mut program(folder, arguments))
 }
 
 /// A product of the files of [`files`].
 const PRODUCT: [&str; 4] = ["mk,kn->mn", "a.npy", "b.npy", "-t1"];
 
-fn product(folder: &Folder, arguments: &[&str]) -> Ran {
+fn product(folder: &Folder, arguments: &[&str]) -> RunOutput {
     run(folder, &[&PRODUCT[..], arguments].concat())
 }
 
@@ -29,7 +29,7 @@ fn mode_and_owner_of_what_is_replaced_stay() {
     let folder = Folder::new("mode");
     files(&folder);
     let shown = ["-o", "c.npy", "--trace", "t.json", "--timeline", "t.svg"];
-    product(&folder, &shown).well();
+    product(&folder, &shown).succeeded();
     let new = fs::metadata(folder.path().join("c.npy")).unwrap().mode() & 0o777;
     let written = ["c.npy", "t.json", "t.svg"].map(|name| folder.path().join(name));
     for mode in [0o600, 0o664, 0o751] {
@@ -38,7 +38,7 @@ fn mode_and_owner_of_what_is_replaced_stay() {
         }
         // Only root may change the owner.
         let given = written.iter().all(|path| chown(path, Some(1234), Some(2345)).is_ok());
-        let err = product(&folder, &shown).well().err;
+        let err = product(&folder, &shown).succeeded().err;
         assert_eq!(err, "");
         for path in &written {
             let found = fs::metadata(path).unwrap();
@@ -47,7 +47,7 @@ fn mode_and_owner_of_what_is_replaced_stay() {
         }
     }
     // A new file has the default mode of new files.
-    product(&folder, &["-o", "d.npy"]).well();
+    product(&folder, &["-o", "d.npy"]).succeeded();
     assert_eq!(fs::metadata(folder.path().join("d.npy")).unwrap().mode() & 0o777, new);
 }
 
@@ -64,12 +64,12 @@ fn links_are_followed_to_where_they_point() {
     for (link, real) in [("relative.npy", "far/real.npy"), ("far/chain.npy", "far/deep/real.npy")] {
         // First without and then with an existing file at the target.
         for _ in 0..2 {
-            product(&folder, &["-o", link]).well();
+            product(&folder, &["-o", link]).succeeded();
             assert!(at(link).is_symlink() && !at(real).is_symlink());
             assert_eq!(folder.read::<f32>(real).len(), 8);
         }
     }
-    product(&folder, &["--trace", "relative.npy"]).well();
+    product(&folder, &["--trace", "relative.npy"]).succeeded();
     assert!(at("relative.npy").is_symlink() && fs::read(at("far/real.npy")).unwrap().starts_with(b"{"));
     symlink("two.npy", at("one.npy")).unwrap();
     symlink("one.npy", at("two.npy")).unwrap();
@@ -92,7 +92,7 @@ fn names_are_as_long_as_the_system_allows() {
     for length in [236, 242, 254, 255] {
         let name = "n".repeat(length);
         let shown = [&name[..length - 1], &"x".repeat(length)];
-        product(&folder, &["-o", &name, "--trace", shown[0], "--timeline", shown[1]]).well();
+        product(&folder, &["-o", &name, "--trace", shown[0], "--timeline", shown[1]]).succeeded();
         for name in [&name, shown[0], shown[1]] {
             fs::remove_file(folder.path().join(name)).unwrap();
         }
@@ -106,7 +106,7 @@ fn names_are_as_long_as_the_system_allows() {
     }
     fs::create_dir_all(&deep).unwrap();
     let path = deep.join("c".repeat((4095 - deep.as_os_str().len() - 1).min(255)));
-    product(&folder, &["-o", path.to_str().unwrap()]).well();
+    product(&folder, &["-o", path.to_str().unwrap()]).succeeded();
     let there: Vec<_> = fs::read_dir(&deep).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(there, [path.file_name().unwrap()]);
 }
@@ -152,9 +152,9 @@ fn a_file_that_is_written_is_no_other_of_the_command() {
     let after: Vec<_> = folder.files().iter().map(|name| (name.clone(), fs::read(at(name)).ok())).collect();
     assert_eq!(before, after);
     // An input may be given twice, and the file to accumulate onto is read before it is replaced.
-    run(&folder, &["mk,mk->mk", "a.npy", "./a.npy", "-o", "c.npy"]).well();
+    run(&folder, &["mk,mk->mk", "a.npy", "./a.npy", "-o", "c.npy"]).succeeded();
     let once = folder.read::<f32>("c.npy");
-    run(&folder, &["mk,mk->mk", "a.npy", "soft.npy", "--accumulate", "c.npy", "-o", "./c.npy"]).well();
+    run(&folder, &["mk,mk->mk", "a.npy", "soft.npy", "--accumulate", "c.npy", "-o", "./c.npy"]).succeeded();
     assert_eq!(folder.read::<f32>("c.npy"), once.iter().map(|x| 2.0 * x).collect::<Vec<f32>>());
 }
 
@@ -196,7 +196,7 @@ fn no_file_of_the_command_is_taken_for_a_leftover() {
     }
     let redirected = File::open(at(names[0])).unwrap();
     let mut reading = program(&folder, &["mk,kn->mn", "-s2", "-o", "c.npy"]);
-    ran(reading.stdin(redirected)).refused("the file of standard input would be removed");
+    output_of(reading.stdin(redirected)).refused("the file of standard input would be removed");
     assert_eq!(folder.files(), before);
 }
 
@@ -264,8 +264,8 @@ fn a_dash_is_no_file() {
     }
     run(&folder, &["mk,kn->mn", "a.npy", "-"]).refused("operand 1 -: it is read from a file");
     assert_eq!(folder.files(), before);
-    product(&folder, &["-o", "./-"]).well();
-    run(&folder, &["mk,mn->kn", "a.npy", "./-"]).well();
+    product(&folder, &["-o", "./-"]).succeeded();
+    run(&folder, &["mk,mn->kn", "a.npy", "./-"]).succeeded();
     assert!(folder.files().contains(&"-".to_owned()));
 }
 
@@ -323,7 +323,7 @@ fn temporary_files_of_killed_runs_are_removed() {
     let folder = Folder::new("leftovers");
     files(&folder);
     let long = "n".repeat(255);
-    product(&folder, &["-o", &long]).well();
+    product(&folder, &["-o", &long]).succeeded();
     let hashed = format!(".{:016x}.1f-2e.partial", xxhash_rust::xxh3::xxh3_64(Path::new(&long).as_os_str().as_bytes()));
     let left = [".c.npy.1f-2e.partial", ".t.json.1f-2e.partial", ".t.svg.1f-2e.partial", &hashed];
     // Temporary files of other targets, and files whose names do not have the form of temporary files.
@@ -332,8 +332,8 @@ fn temporary_files_of_killed_runs_are_removed() {
         folder.write(name, b"left");
     }
     let shown = ["--trace", "t.json", "--timeline", "t.svg"];
-    assert_eq!(product(&folder, &[&["-o", "c.npy"][..], &shown].concat()).well().err, "");
-    assert_eq!(product(&folder, &["-o", &long]).well().err, "");
+    assert_eq!(product(&folder, &[&["-o", "c.npy"][..], &shown].concat()).succeeded().err, "");
+    assert_eq!(product(&folder, &["-o", &long]).succeeded().err, "");
     let names = folder.files();
     assert!(left.iter().all(|name| !names.contains(&(*name).to_owned())), "{names:?}");
     assert!(others.iter().all(|name| names.contains(&(*name).to_owned())), "{names:?}");
@@ -341,8 +341,8 @@ fn temporary_files_of_killed_runs_are_removed() {
     folder.write(".c.npy.1f-2e.partial", b"being written");
     let writer = File::open(folder.path().join(".c.npy.1f-2e.partial")).unwrap();
     writer.lock().unwrap();
-    let err = product(&folder, &["-o", "c.npy"]).well().err;
+    let err = product(&folder, &["-o", "c.npy"]).succeeded().err;
     assert_eq!(err, "warning: --output c.npy has temporary files: .c.npy.1f-2e.partial, which another run writes\n");
-    assert_eq!(product(&folder, &["-o", "c.npy", "-q"]).well().err, "");
+    assert_eq!(product(&folder, &["-o", "c.npy", "-q"]).succeeded().err, "");
     assert!(folder.files().contains(&".c.npy.1f-2e.partial".to_owned()));
 }

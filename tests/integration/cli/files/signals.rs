@@ -78,7 +78,7 @@ fn a_file_that_is_larger_than_allowed_is_an_error() {
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -f 1; exec \"$@\"", "sh", executable(), "mk,kn->mn", "-s64", "-t1", "-n1", "-oc.npy"]);
     limited.current_dir(folder.path()).env("EINSUM_DIST_RATES", "default");
-    let ended = crate::command::ran(&mut limited);
+    let ended = crate::command::output_of(&mut limited);
     assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
     assert!(ended.err.starts_with("error: ") && ended.err.ends_with(": File too large\n"), "{}", ended.err);
     assert!(ended.err.lines().count() == 1 && folder.files().is_empty(), "{}", ended.err);
@@ -92,6 +92,6 @@ fn a_killed_run_is_cleaned_up_by_the_next() {
     send(&child, Signal::KILL);
     child.wait().unwrap();
     assert_eq!(folder.files().len(), 1);
-    let next = crate::command::ran(&mut program(&folder, &RING)).well();
+    let next = crate::command::output_of(&mut program(&folder, &RING)).succeeded();
     assert_eq!((next.err.as_str(), folder.files()), ("", vec!["c.npy".to_owned()]));
 }

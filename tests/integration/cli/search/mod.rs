@@ -1,6 +1,6 @@
 //! Searches for slices and for paths find a result if one exists, and end.
 
-use crate::command::{Folder, Ran, program, ran};
+use crate::command::{Folder, RunOutput, output_of, program};
 use crate::networks::{complete, lattice, network};
 
 /// Edges of a circulant graph: each tensor is connected to those at the distances `steps`.
@@ -8,9 +8,9 @@ fn circulant(tensors: usize, steps: &[usize]) -> Vec<(usize, usize)> {
     (0..tensors).flat_map(|at| steps.iter().map(move |step| (at, (at + step) % tensors))).collect()
 }
 
-fn explained(folder: &Folder, expression: &str, size: &str, flags: &[&str]) -> Ran {
+fn explained(folder: &Folder, expression: &str, size: &str, flags: &[&str]) -> RunOutput {
     folder.write("network.txt", expression.as_bytes());
-    ran(&mut program(folder, &[&["@network.txt", "-s", size, "-t1", "--explain", "--json"], flags].concat()))
+    output_of(&mut program(folder, &[&["@network.txt", "-s", size, "-t1", "--explain", "--json"], flags].concat()))
 }
 
 /// Several steps have the same peak, so slicing a single dimension does not lower it.
@@ -18,7 +18,7 @@ fn explained(folder: &Folder, expression: &str, size: &str, flags: &[&str]) -> R
 fn slices_are_found_where_steps_have_the_same_peak() {
     let folder = Folder::new("same-peak");
     let peps = network(144, &lattice(&[12, 12]));
-    let plan = |flags: &[&str]| explained(&folder, &peps, "2", flags).well().json();
+    let plan = |flags: &[&str]| explained(&folder, &peps, "2", flags).succeeded().json();
     let report = plan(&["--memory-limit", "105kB"]);
     assert!(report["peak_bytes"]["planned"].as_u64() <= Some(105_000), "{report}");
     // A sweep over the lattice has a tensor of maximum size in nearly every step, so it needs a sliced label for every
@@ -36,7 +36,7 @@ fn slices_are_found_for_other_networks() {
     ];
     for (expression, size) in networks {
         let peak = |flags: &[&str]| {
-            let report = explained(&folder, &expression, size, flags).well().json();
+            let report = explained(&folder, &expression, size, flags).succeeded().json();
             (report["peak_bytes"]["planned"].as_u64().unwrap(), report["slices"].as_u64().unwrap())
         };
         let (whole, _) = peak(&[]);
@@ -57,7 +57,7 @@ fn slices_of_very_large_extents_are_counted() {
     assert_eq!(ended.code, Some(2), "{}", ended.err);
     assert!(ended.err.contains("takes more than 1000000000000 slices"), "{}", ended.err);
     for size in ["i=4294967296,j=4", "i=6000000000,j=4"] {
-        let report = explained(&folder, "[i,j->ij]->", size, &["--memory-limit", "60GB"]).well().json();
+        let report = explained(&folder, "[i,j->ij]->", size, &["--memory-limit", "60GB"]).succeeded().json();
         assert!(report["slices"].as_u64() > Some(1), "{size}: {report}");
     }
 }
@@ -66,7 +66,7 @@ fn slices_of_very_large_extents_are_counted() {
 fn the_best_path_of_a_ring_is_found() {
     let folder = Folder::new("ring");
     let ring: Vec<(usize, usize)> = (0..22).map(|at| (at, (at + 1) % 22)).collect();
-    let ended = explained(&folder, &network(22, &ring), "3", &["--path", "optimal"]).well();
+    let ended = explained(&folder, &network(22, &ring), "3", &["--path", "optimal"]).succeeded();
     assert_eq!(ended.err, "");
     assert_eq!(ended.json()["path"].as_array().unwrap().len(), 21);
 }
@@ -81,12 +81,12 @@ fn the_search_for_the_best_path_ends_in_time() {
         ended.err
     );
     assert_eq!(ended.err.matches("warning").count(), 1);
-    assert_eq!(ended.well().json()["path"].as_array().unwrap().len(), 13);
+    assert_eq!(ended.succeeded().json()["path"].as_array().unwrap().len(), 13);
     let quiet = explained(&folder, &network(14, &complete(14)), "2", &["--path=optimal", "--path-time=0.001", "-q"]);
-    assert_eq!(quiet.well().err, "");
+    assert_eq!(quiet.succeeded().err, "");
     for bad in ["0", "-1", "soon", "nan", "inf"] {
         let flags = ["ab,bc,cd->ad", "-s2", "--path=optimal", &format!("--path-time={bad}")];
-        ran(&mut program(&folder, &flags)).refused("--path-time");
+        output_of(&mut program(&folder, &flags)).refused("--path-time");
     }
 }
 
@@ -104,7 +104,7 @@ fn degenerate_networks_have_paths() {
     for path in ["auto", "greedy", "anneal", "optimal"] {
         for (expression, size, steps) in &networks {
             let flags = ["--path", path, "--path-time", "0.2"];
-            let report = explained(&folder, expression, size, &flags).well().json();
+            let report = explained(&folder, expression, size, &flags).succeeded().json();
             assert_eq!(report["path"].as_array().unwrap().len(), *steps, "{path}: {expression:.40}");
         }
     }

@@ -2,20 +2,20 @@
 
 use einsum_dist::plan::AlgorithmName;
 
-use crate::cases::{SMALL, idle};
-use crate::command::{Folder, Ran, program, ran};
+use crate::cases::{TINY_CASES, idle};
+use crate::command::{Folder, RunOutput, output_of, program};
 
-fn run(folder: &Folder, arguments: &[&[&str]]) -> Ran {
-    ran(&mut program(folder, &arguments.concat()))
+fn run(folder: &Folder, arguments: &[&[&str]]) -> RunOutput {
+    output_of(&mut program(folder, &arguments.concat()))
 }
 
 /// The output file of several ranks equals that of one rank.
 #[test]
 fn ranks_without_work_are_idle() {
     let folder = Folder::new("values-idle");
-    for expression in SMALL {
+    for expression in TINY_CASES {
         let dtype: &[&str] = &["-t1", "--dtype", "c64"];
-        run(&folder, &[expression, dtype, &["-q", "-o", "one.npy"]]).well();
+        run(&folder, &[expression, dtype, &["-q", "-o", "one.npy"]]).succeeded();
         let one = std::fs::read(folder.path().join("one.npy")).unwrap();
         for ranks in [2, 3, 4, 7] {
             let several = format!("-n{ranks}");
@@ -59,15 +59,16 @@ fn flags_where_ranks_are_idle() {
     // Algorithms that cut a dimension of extent 1 leave most ranks without indices.
     for algorithm in AlgorithmName::ALL.map(AlgorithmName::name) {
         let expression: &[&str] = if algorithm == "c" { &["b,b->b", "-s2"] } else { &["mk,kn->mn", "-s1"] };
-        let report = run(&folder, &[expression, &["-n4", "-t1", "--algorithm", algorithm], &checked]).well().json();
+        let report =
+            run(&folder, &[expression, &["-n4", "-t1", "--algorithm", algorithm], &checked]).succeeded().json();
         assert_eq!(report["check"]["ok"], true, "{report}");
     }
     let empty = ["ij,j->i", "none.npy", "a.npy", "-n4", "-t1"];
     assert_eq!(idle(&run(&folder, &[&empty, &checked]), 4), 3);
     assert!(folder.read::<f32>("out.npy").is_empty());
-    assert_eq!(run(&folder, &[&scaled, &["-q"]]).well().err, "");
+    assert_eq!(run(&folder, &[&scaled, &["-q"]]).succeeded().err, "");
     for flag in ["--explain", "--simulate"] {
-        let explained = run(&folder, &[&scaled, &[flag]]).well();
+        let explained = run(&folder, &[&scaled, &[flag]]).succeeded();
         assert!(
             explained.out.contains("\nidle      3 of 4 ranks have no task and hold no block\n"),
             "{}",
@@ -76,7 +77,8 @@ fn flags_where_ranks_are_idle() {
         assert_eq!(explained.err, "");
     }
     // Enough work for all ranks.
-    let busy = run(&folder, &[&["mk,kn->mn", "-s40", "-n4", "-t1", "--algorithm", "ring-mn", "--strict-ranks"]]).well();
+    let busy =
+        run(&folder, &[&["mk,kn->mn", "-s40", "-n4", "-t1", "--algorithm", "ring-mn", "--strict-ranks"]]).succeeded();
     assert_eq!(busy.err, "");
 }
 
@@ -99,7 +101,7 @@ fn strict_ranks_have_work() {
         run(&folder, &[arguments, flags]).refused(says);
         let json = run(&folder, &[arguments, flags, &["--json"]]);
         assert_eq!((json.code, &json.json()["error"]["kind"]), (Some(2), &"usage".into()));
-        run(&folder, &[arguments, &["-q"]]).well();
+        run(&folder, &[arguments, &["-q"]]).succeeded();
     }
     assert_eq!(folder.files(), [""; 0]);
 }

@@ -9,15 +9,15 @@ use super::{Case, Rng};
 
 impl Case {
     /// Distributions of all three tensors on at most `ranks` ranks.
-    pub fn anyhow(&self, rng: &mut Rng, ranks: usize) -> FixedDistributions {
+    pub fn random_distributions(&self, rng: &mut Rng, ranks: usize) -> FixedDistributions {
         let [left, right, out] =
-            [&self.left, &self.right, &self.out].map(|labels| anyhow(rng, &self.shape(labels), ranks));
+            [&self.left, &self.right, &self.out].map(|labels| random_distribution(rng, &self.shape(labels), ranks));
         FixedDistributions { operands: vec![Some(left), Some(right)], output: Some(out) }
     }
 }
 
 /// A random distribution on a grid of at most `ranks` ranks, which need not be all ranks of the world.
-fn anyhow(rng: &mut Rng, shape: &[usize], ranks: usize) -> Distribution {
+fn random_distribution(rng: &mut Rng, shape: &[usize], ranks: usize) -> Distribution {
     let mut axes = Vec::new();
     let mut left = ranks;
     while left > 1 && rng.below(4) > 0 {
