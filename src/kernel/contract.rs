@@ -1,8 +1,8 @@
-//! Executes a [`LocalContract`] plan: contracts two strided tensors.
+//! Executes a [`LocalContract`] plan, which contracts two strided tensors.
 //!
-//! Blocks of out and of partial sums are distributed over threads in a fixed way. Each thread's share packs into its
-//! own part of the workspace, and reuses a packed block while successive iterations need the same block. No packed
-//! block is reused in another call, because the data may have changed.
+//! Blocks of `out` and of partial sums are distributed over threads in a fixed way, so that results are reproducible.
+//! Each thread packs into its own part of the workspace, and reuses a packed block while successive iterations need the
+//! same block. Later calls do not reuse packed blocks, because the data may have changed.
 
 use super::elementwise::scale_strided;
 use super::pointer::{Const, Mut};
@@ -13,10 +13,10 @@ use crate::dims::Label;
 use crate::local_plan::{Body, KernelFamily, Layout, LocalContract, Target, plan_contract};
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
-/// Computes out = alpha left right + beta out. With beta 0, out is not read. An empty sum is zero.
+/// Computes `out = alpha left right + beta out`. With `beta` = 0, `out` is not read. An empty sum is zero.
 ///
 /// # Errors
-/// If memory for packing cannot be allocated. Out is then unchanged.
+/// If memory for packing cannot be allocated; `out` is then unchanged.
 ///
 /// # Panics
 /// If the labels do not describe a binary contraction of tensors with these extents.
@@ -32,7 +32,8 @@ pub fn contract<T: Element>(
     contract_planned(&plan, alpha, left.1, right.1, beta, out.1, workspace)
 }
 
-/// Plans the contraction of these tensors. With the target `host`, this is the plan that [`contract`] executes.
+/// Plans the contraction of these tensors. For the target that [`host`] returns, this is the plan that [`contract`]
+/// executes.
 ///
 /// # Panics
 /// As [`contract`].
@@ -49,7 +50,7 @@ pub fn plan<T: Element>(
     plan_contract(&layout(left), &layout(right), &layout(out), T::DTYPE, target)
 }
 
-/// Like [`contract`], with an existing plan for tensors of the same layouts.
+/// Like [`contract`], but with an existing plan for tensors of these layouts.
 ///
 /// # Errors
 /// As [`contract`].
@@ -136,7 +137,7 @@ pub(super) fn run<T: Element>(
     Ok(())
 }
 
-/// The operands in the order of the plan.
+/// Returns the operands in the order in which the plan uses them.
 fn ordered<T>([left, right]: [Const<T>; 2], swapped: bool) -> [Const<T>; 2] {
     if swapped { [right, left] } else { [left, right] }
 }

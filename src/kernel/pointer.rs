@@ -1,12 +1,12 @@
-//! Pointers that are passed to worker threads.
+//! Defines pointers that can be passed to worker threads.
 //!
-//! The types are plain wrappers: each dereference states its own safety argument.
+//! The types check nothing, so each dereference states its own safety argument.
 
-/// A pointer into a tensor that some thread borrows for the duration of the parallel call.
+/// A pointer into a tensor that the calling thread borrows for the duration of the parallel call.
 #[derive(Debug)]
 pub(super) struct Const<T>(pub *const T);
 
-/// A pointer into a tensor that some thread borrows mutably for the duration of the parallel call.
+/// A pointer into a tensor that the calling thread borrows mutably for the duration of the parallel call.
 #[derive(Debug)]
 pub(super) struct Mut<T>(pub *mut T);
 

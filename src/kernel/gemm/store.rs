@@ -1,4 +1,4 @@
-//! Merges a register tile in memory into out, for rows that do not form vectors in out.
+//! Merges a register tile from a buffer into `out`. Used for tiles whose rows do not form vectors in `out`.
 
 use super::super::Element;
 use super::super::simd::{Body, Both};
@@ -12,7 +12,7 @@ pub(super) struct Store<'a, T> {
     /// The first element of the box in out.
     pub out: *mut T,
     pub rows: &'a Table,
-    /// The tile's first row in the table, and its number of rows.
+    /// The tile's first row in the table `rows`, and the number of rows in the tile.
     pub first: usize,
     pub count: usize,
     /// Offsets of the columns in out.

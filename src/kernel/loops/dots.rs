@@ -1,4 +1,4 @@
-//! Tiles of dot products: the innermost loop is a loop of the sum with stride 1 in both operands.
+//! Computes tiles of dot products. The innermost loop is a loop of the sum with stride 1 in both operands.
 //!
 //! A tile keeps its sums in registers while it iterates over the terms. It starts new sums after every [`CHAIN`]
 //! vectors, so that chains of additions stay short, and adds up the lanes at the end. At the borders of out, a tile
@@ -59,7 +59,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
                     };
                     // SAFETY: guaranteed by the caller for these rows, columns and lanes.
                     unsafe {
-                        // The condition is a constant, so only real or only complex tiles are compiled.
+                        // The condition is constant, so either only real or only complex tiles are compiled.
                         if const { T::DTYPE.is_complex() } {
                             match (height, width) {
                                 (1, _) => tile.run::<S, 1, 1, 4, false>(&mut sum),
@@ -184,7 +184,8 @@ impl<T> Tile<'_, T> {
     }
 }
 
-/// Pointers to the first elements of `N` rows or columns. After the first `count`, the last pointer is repeated.
+/// Returns pointers to the first elements of `N` rows or columns. If there are only `count` rows or columns, the last
+/// pointer is repeated.
 #[inline(always)]
 fn starts<T, const N: usize>(start: *const T, count: usize, stride: isize) -> [*const T; N] {
     let mut starts = [start; N];
@@ -194,7 +195,7 @@ fn starts<T, const N: usize>(start: *const T, count: usize, stride: isize) -> [*
     starts
 }
 
-/// Adds the `U` vectors of sums of one element.
+/// Adds up the `U` vectors of sums for one element.
 ///
 /// # Safety
 /// The instructions are available.

@@ -1,18 +1,18 @@
-//! Executes a [`LoopPlan`]: a contraction that is not a matrix product, as loops.
+//! Executes a [`LoopPlan`], which computes a contraction with loops instead of matrix products.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `line`, `dots`, `strided` | the three forms of a nest; the first two are compiled for every instruction set |
-//! | `lanes` | vectors of elements, real and complex, on top of vectors of real numbers |
-//! | `update` | how a sum is written to out: alpha, beta, and whether this is the first visit |
-//! | `blocks` | long sums, block by block |
-//! | `buffer` | unfinished sums, if out has old values |
+//! | `line`, `dots`, `strided` | the three forms of a loop nest; the first two are compiled for every instruction set |
+//! | `lanes` | vectors of real or complex elements, built on vectors of real numbers |
+//! | `update` | writing a sum to `out`, with `alpha` and `beta` |
+//! | `blocks` | long sums, which are computed block by block |
+//! | `buffer` | memory for unfinished sums, if `out` has old values |
 //! | `walk` | iteration over the offsets of nested loops, without allocating |
 //!
-//! Invariants: an element of out is read and written once, or several times while it is in a cache; beta is applied on
-//! the first visit, and with beta 0, out is not read; sums are finished before they are added to old values of out,
-//! except that [`Dots`] add a sum in up to 16 parts; partial results are added in the order of the shares. Nothing here
-//! allocates.
+//! An element of `out` is read and written once, or several times while it is in a cache. `beta` is applied on the
+//! first visit; with `beta` = 0, `out` is not read. Sums are finished before they are added to old values of `out`,
+//! except that [`Dots`] may add a sum in up to 16 parts. Partial results are added in the order of the shares, so
+//! results are reproducible. Nothing here allocates.
 
 mod blocks;
 mod buffer;
@@ -36,7 +36,8 @@ use buffer::Buffer;
 use update::{Factors, Old, Visit};
 use walk::Walk;
 
-/// A nest, its factors, and the pointers at which its loops start: first operand, second operand, out.
+/// A loop nest, its factors, and the pointers at which its loops start in the first operand, the second operand and
+/// `out`.
 #[derive(Debug)]
 struct Task<'a, T, N> {
     nest: &'a N,
@@ -48,11 +49,12 @@ struct Task<'a, T, N> {
     buffer: Option<*mut T>,
 }
 
-/// Computes out = alpha left right + beta out. With beta 0, out is not read.
+/// Computes `out = alpha left right + beta out`. With `beta` = 0, `out` is not read.
 ///
 /// # Safety
-/// The instruction set is available. The offsets of the plan's loops lead to elements of left and right that may be
-/// read. In out, they lead to distinct elements that no other code accesses, and that are initialised unless beta is 0.
+/// The instruction set is available. The offsets of the plan's loops lead to elements of `left` and `right` that may be
+/// read. In `out`, the offsets lead to distinct elements that no other code accesses, and that are initialised unless
+/// `beta` is 0.
 ///
 /// # Panics
 /// If the workspace has fewer elements than the plan requires.
@@ -79,7 +81,7 @@ pub(super) unsafe fn run<T: Element>(
     // by the caller.
     unsafe { shares(&plan.shares, isa, factors, (first, second, scratch), scratch) };
     let results = &workspace[..plan.shares.len() * partials.step];
-    // SAFETY: the partial results were written above; access to out is guaranteed by the caller.
+    // SAFETY: the partial results were written above; the caller guarantees that the elements of `out` may be accessed.
     unsafe { add(partials, results, Factors { alpha, beta }, out) };
 }
 
@@ -141,7 +143,7 @@ unsafe fn nest<T: Element>(nest: &Nest, isa: Isa, factors: Factors<T>, [first, s
     unsafe { if adds && revisits(nest, T::DTYPE) { buffered(task, isa) } else { task.run(isa) } }
 }
 
-/// Whether a nest without a buffer adds to an element of out several times, with a part of the sum each time.
+/// Whether a nest without a buffer adds to an element of `out` several times, each time a part of the sum.
 fn revisits(nest: &Nest, dtype: Dtype) -> bool {
     match nest {
         Nest::Line(line) => line::revisits(line, dtype),
@@ -150,7 +152,8 @@ fn revisits(nest: &Nest, dtype: Dtype) -> bool {
     }
 }
 
-/// Runs a task with a buffer. Never inlined, so that only nests that need a buffer have one on the stack.
+/// Runs a task with a buffer. This function is not inlined, so that only nests that need a buffer have one on the
+/// stack.
 ///
 /// # Safety
 /// As for [`run`], with one nest.
@@ -165,7 +168,7 @@ impl<T: Element> Task<'_, T, Nest> {
     /// # Safety
     /// As for [`run`], with one nest.
     unsafe fn run(&self, isa: Isa) {
-        // SAFETY: guaranteed by the caller; T is the type that `T::DTYPE` names, because Element is sealed.
+        // SAFETY: guaranteed by the caller; `T` is the type that `T::DTYPE` names, because [`Element`] is sealed.
         unsafe {
             match (self.nest, T::DTYPE) {
                 (Nest::Strided(nest), _) => strided::run(&self.of::<T, _>(nest)),
@@ -183,10 +186,10 @@ impl<T: Element> Task<'_, T, Nest> {
 }
 
 impl<T: Element, M> Task<'_, T, M> {
-    /// Returns the same task for one form of a nest. U is the same type as T.
+    /// Returns the same task for one form of a nest. `U` is the same type as `T`.
     fn of<'a, U: Element, N>(&self, nest: &'a N) -> Task<'a, U, N> {
         debug_assert_eq!(T::DTYPE, U::DTYPE);
-        // The conversion is exact: T and U are the same type, and `f64` represents all of its values.
+        // The conversion is exact, because `T` and `U` are the same type, and `f64` represents all values of its parts.
         let same = |value: T| {
             let value = value.to_c64();
             U::from_f64(value.re, value.im)

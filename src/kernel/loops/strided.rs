@@ -1,5 +1,5 @@
-//! Loops with any strides, executed one element at a time and blocked so that cache lines are reused before they are
-//! evicted.
+//! Executes loops with any strides, one element at a time. Loops are blocked so that cache lines are reused before they
+//! are evicted.
 
 use super::Task;
 use super::buffer::Buffer;
@@ -8,7 +8,7 @@ use super::walk::Walk;
 use crate::kernel::Element;
 use crate::local_plan::{Dim, StridedNest};
 
-/// Whether the sum of an element of out is added in several parts.
+/// Whether the sum for an element of `out` is added in several parts.
 pub(super) fn revisits(nest: &StridedNest) -> bool {
     let [a, b, inner] = nest.blocked;
     let sums = |dim: Dim<4>| dim.extent > 1 && dim.strides[3] != 0;
@@ -42,7 +42,7 @@ pub(super) unsafe fn run<T: Element>(task: &Task<T, StridedNest>) {
     }
 }
 
-/// Computes out tile by tile: sums each tile in a buffer, and adds it to out.
+/// Computes `out` tile by tile. Each tile is summed in a buffer and then added to `out`.
 ///
 /// # Safety
 /// As for [`run`], with the offsets of one index of the outer loops.
@@ -62,7 +62,7 @@ unsafe fn tiles<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, start: 
     }
 }
 
-/// Sums a tile of out from zero in a buffer, and adds it to out.
+/// Sums a tile of `out` from zero in a buffer, and adds the sums to `out`.
 ///
 /// # Safety
 /// As for [`tiles`], with ranges of the blocked loops.
@@ -170,8 +170,8 @@ unsafe fn number<T: Element>(task: &Task<T, StridedNest>) {
     unsafe { Visit::new(task.factors, true).one(task.out, pairs.total()) }
 }
 
-/// Sums terms pairwise. Keeps at most one partial sum of each length 1, 2, 4 and so on: bit i of the number of terms is
-/// 1 if there is a sum of 2^i terms.
+/// Sums terms pairwise. Keeps at most one partial sum for each power of 2. A sum of 2^i terms exists if bit i of the
+/// number of terms is 1.
 struct Pairs<T> {
     sums: [T; usize::BITS as usize],
     terms: usize,
@@ -196,7 +196,7 @@ impl<T: Element> Pairs<T> {
     }
 }
 
-/// The dot product of two strided stretches of elements.
+/// Returns the dot product of two strided vectors of elements.
 ///
 /// # Safety
 /// The elements may be read.

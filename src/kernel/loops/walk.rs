@@ -6,7 +6,8 @@ use crate::local_plan::Dim;
 /// finish.
 const MAX_LOOPS: usize = 64;
 
-/// A position in nested loops, initially the first one. No loop has extent 0, and only a few have extent 1.
+/// A position in nested loops, initially the first position. No loop has extent 0, and only a few loops have extent 1,
+/// so [`MAX_LOOPS`] suffices.
 #[derive(Debug)]
 pub(super) struct Walk<const N: usize> {
     index: [usize; MAX_LOOPS],
