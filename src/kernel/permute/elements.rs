@@ -1,4 +1,4 @@
-//! Blocks without contiguous lines, which are moved one element at a time.
+//! Moves blocks without contiguous lines, one element at a time.
 //!
 //! The blocks are small squares, so that a cache line of either tensor is still cached when its next element is needed.
 

@@ -1,4 +1,4 @@
-//! Executes a [`Permute`] plan: copies one strided tensor to another, `to = alpha from + beta to`.
+//! Executes a [`Permute`] plan, which copies one strided tensor to another and computes `to = alpha from + beta to`.
 //!
 //! | file | contents |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | `tiles` | blocks that are transposed |
 //! | `elements` | blocks without contiguous lines |
 //!
-//! Invariants: with beta 0, the destination is never read; no memory outside the tensors is accessed; nothing is
-//! allocated. Deliberately absent: labels, which `unary` resolves to strides.
+//! With `beta` = 0, the destination is never read. No memory outside the tensors is accessed, and nothing is allocated.
+//! This module uses strides only; `unary` translates labels to strides.
 
 mod elements;
 mod lines;
@@ -32,9 +32,9 @@ pub(super) struct Factors<T> {
 }
 
 impl<T: Element> Factors<T> {
-    /// to = from
+    /// `to = from`
     pub const PUT: Self = Factors { alpha: T::ONE, beta: T::ZERO };
-    /// to = from + to
+    /// `to = from + to`
     pub const PLUS: Self = Factors { alpha: T::ONE, beta: T::ONE };
 }
 
@@ -97,7 +97,7 @@ impl<'a, T: Element> PermuteShare<'a, T> {
         let Factors { alpha, beta } = factors;
         let [first, second] = [alpha, beta].map(T::to_c64);
         // SAFETY: guaranteed by the caller. Elements are cast to the real type that they consist of. A plain copy moves
-        // words of 4 bytes instead, to which every element type is aligned.
+        // words of 4 bytes instead; every element type is aligned to 4 bytes.
         unsafe {
             if alpha == T::ONE && beta == T::ZERO {
                 return self.cast::<f32>().merge(Put);
@@ -138,7 +138,7 @@ impl<R: Real> PermuteShare<'_, R> {
         }
     }
 
-    /// The number of reals that the plan moves as one unit: the reals of one element, or of several adjacent elements.
+    /// Returns the number of reals that the plan moves as one unit, which is one element or several adjacent elements.
     fn reals_per_unit(&self) -> usize {
         self.plan.element_bytes() * self.plan.widened() / size_of::<R>()
     }
