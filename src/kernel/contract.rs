@@ -36,7 +36,7 @@ pub fn contract<T: Element>(
 /// executes.
 ///
 /// # Panics
-/// As [`contract`].
+/// If the labels do not describe a binary contraction of tensors with these extents.
 pub fn plan<T: Element>(
     left: (&[Label], &ArrayViewD<T>),
     right: (&[Label], &ArrayViewD<T>),
@@ -53,10 +53,11 @@ pub fn plan<T: Element>(
 /// Like [`contract`], but with an existing plan for tensors of these layouts.
 ///
 /// # Errors
-/// As [`contract`].
+/// If memory for packing cannot be allocated; `out` is then unchanged.
 ///
 /// # Panics
-/// If the plan is for other extents or strides.
+/// If the plan is for other extents or strides, or for another element type. If the plan requires an instruction set or
+/// a library that is not available.
 pub fn contract_planned<T: Element>(
     plan: &LocalContract,
     alpha: T,
@@ -72,10 +73,11 @@ pub fn contract_planned<T: Element>(
 /// Like [`contract_planned`], for tensors that are not `ndarray` views.
 ///
 /// # Errors
-/// As [`contract`].
+/// If memory for packing cannot be allocated; `out` is then unchanged.
 ///
 /// # Panics
-/// As [`contract_planned`].
+/// If the plan is for other extents or strides, or for another element type. If the plan requires an instruction set or
+/// a library that is not available.
 pub fn contract_strided<T: Element>(
     plan: &LocalContract,
     alpha: T,
@@ -111,7 +113,7 @@ pub(super) fn run<T: Element>(
         Body::Loops(body) => {
             let partials = workspace.slice(plan.workspace_elements())?;
             let operands = [left.as_ptr(), right.as_ptr()];
-            // SAFETY: the plan's loops visit the indices of three tensors with the layouts checked above; out is
+            // SAFETY: the plan's loops visit the indices of three tensors with the layouts checked above; `out` is
             // borrowed mutably, so its elements are distinct and no other code accesses them.
             unsafe { loops::run(body, isa, alpha, operands, beta, out.as_mut_ptr(), partials) }
         }
@@ -119,8 +121,8 @@ pub(super) fn run<T: Element>(
             let packed = workspace.slice(plan.workspace_elements())?;
             let operands = ordered([Const(left.as_ptr()), Const(right.as_ptr())], body.swapped);
             let arguments = gemm::Arguments { operands, out: Mut(out.as_mut_ptr()), alpha, beta };
-            // SAFETY: the plan is for three tensors with the layouts, element type and instructions checked above; out
-            // is borrowed mutably, and the workspace is as large as the plan requires.
+            // SAFETY: the plan is for three tensors with the layouts, element type and instructions checked above;
+            // `out` is borrowed mutably, and the workspace is as large as the plan requires.
             unsafe { gemm::run(body, isa, family, arguments, packed) }
         }
         #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -23,7 +23,7 @@ pub fn add<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
     T::combine((&input).into(), T::ONE, (&mut out).into());
 }
 
-/// Sets every element of out to `value`; out is not read.
+/// Sets every element of `out` to `value`; `out` is not read.
 pub fn fill<T: Element>(value: T, mut out: ArrayViewMutD<T>) {
     T::broadcast(value, T::ZERO, (&mut out).into());
 }
@@ -51,8 +51,8 @@ pub(super) fn combine<T: Element>(input: Tensor<T>, beta: T, mut out: TensorMut<
     let dims: Loops<2> = dims.map(|(&extent, (&from, &to))| Dim { extent, strides: [from, to] }).collect();
     let plan = Permute::new(&dims, size_of::<T>(), threads_for(out.extents.iter().product()));
     let factors = Factors { alpha: T::ONE, beta };
-    // SAFETY: the loops visit the indices of both tensors, which have the same extents; out is borrowed mutably, so its
-    // elements are distinct and no other code accesses them.
+    // SAFETY: the loops visit the indices of both tensors, which have the same extents; `out` is borrowed mutably, so
+    // its elements are distinct and no other code accesses them.
     unsafe { permute(&plan, widest(), input.as_ptr(), out.as_mut_ptr(), factors) }
 }
 
@@ -63,7 +63,7 @@ pub(super) fn broadcast<T: Element>(value: T, beta: T, mut out: TensorMut<T>) {
     let dims: Loops<2> = dims.map(|(&extent, &to)| Dim { extent, strides: [0, to] }).collect();
     let plan = Permute::new(&dims, size_of::<T>(), threads_for(out.extents.iter().product()));
     let factors = Factors { alpha: T::ONE, beta };
-    // SAFETY: all source strides are 0, so only `value` is read; the loops visit the indices of out, which is borrowed
-    // mutably.
+    // SAFETY: all source strides are 0, so only `value` is read; the loops visit the indices of `out`, which is
+    // borrowed mutably.
     unsafe { permute(&plan, widest(), &value, out.as_mut_ptr(), factors) }
 }

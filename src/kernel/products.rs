@@ -1,7 +1,7 @@
 //! Executes a [`SmallBatchPlan`] with code that LIBXSMM generates for the size of the products.
 //!
-//! Generated code overwrites out, so products that are scaled or added to out are first written to a buffer. If LIBXSMM
-//! has no code for the size, plain loops compute the products, so every plan can run.
+//! Generated code overwrites `out`, so products that are scaled or added to `out` are first written to a buffer. If
+//! LIBXSMM has no code for the size, plain loops compute the products, so every plan can run.
 //!
 //! Shares write disjoint products of `out`, and each share has its own buffer. With `beta` = 0, `out` is not read.
 
@@ -14,8 +14,8 @@ use crate::local_plan::SmallBatchPlan;
 
 /// # Safety
 /// `arguments` points to the first elements of the tensors that the plan was made for, so all offsets of the plan may
-/// be read in the operands and written in `out`. No other code accesses out, and out is initialised unless beta is 0.
-/// `workspace` has the number of elements that the plan requires. The element type is real.
+/// be read in the operands and written in `out`. No other code accesses `out`, and `out` is initialised unless `beta`
+/// is 0. `workspace` has the number of elements that the plan requires. The element type is real.
 pub(super) unsafe fn run<T: Element>(plan: &SmallBatchPlan, arguments: Arguments<T>, workspace: &mut [T]) {
     let direct = arguments.alpha == T::ONE && arguments.beta == T::ZERO;
     let adds = arguments.alpha == T::ONE && arguments.beta == T::ONE;
@@ -78,7 +78,7 @@ unsafe fn sum<T: Element>(plan: &SmallBatchPlan, a: *const T, b: *const T, row: 
 /// Adds a product in a buffer to `out`. The loop is simple enough for the compiler to vectorise.
 ///
 /// # Safety
-/// As for [`merge`]; out is initialised.
+/// Same as for [`merge`]; `out` is initialised.
 unsafe fn add<T: Element>(plan: &SmallBatchPlan, product: &[T], out: *mut T, lead: usize) {
     for (column, values) in product.chunks_exact(plan.extents[0]).enumerate() {
         for (row, &value) in values.iter().enumerate() {
@@ -91,8 +91,8 @@ unsafe fn add<T: Element>(plan: &SmallBatchPlan, product: &[T], out: *mut T, lea
 /// Computes `out = alpha product + beta out`. With `beta` = 0, `out` is not read.
 ///
 /// # Safety
-/// The elements of out, in columns that are `lead` elements apart, may be written, and are initialised unless beta is
-/// 0.
+/// The elements of `out`, in columns that are `lead` elements apart, may be written, and are initialised unless `beta`
+/// is 0.
 unsafe fn merge<T: Element>(
     plan: &SmallBatchPlan,
     arguments: &Arguments<T>,

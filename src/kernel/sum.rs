@@ -71,7 +71,7 @@ struct SumShare<'a, R> {
 
 impl<R: Real> SumShare<'_, R> {
     /// # Safety
-    /// As for [`sum`].
+    /// Same as for [`sum`].
     unsafe fn run(&self) {
         let (units, threads) = (self.plan.units(), self.plan.threads);
         let shares = if units >= threads { threads } else { 1 };
@@ -85,7 +85,7 @@ impl<R: Real> SumShare<'_, R> {
     }
 
     /// # Safety
-    /// As for [`sum`], with one unit.
+    /// Same as for [`sum`], with one unit.
     unsafe fn unit(&self, unit: usize, threads: usize) {
         let parts = self.parts;
         let ([source, target], count) = self.plan.unit(unit);
@@ -103,7 +103,7 @@ impl<R: Real> SumShare<'_, R> {
     /// Sums a unit of at most `N` reals.
     ///
     /// # Safety
-    /// As for [`sum`], with one unit.
+    /// Same as for [`sum`], with one unit.
     unsafe fn sum_unit<const N: usize>(&self, from: Const<R>, count: usize, target: isize, threads: usize) {
         let parts = self.parts;
         let mut total = [R::ZERO; N];
@@ -112,7 +112,7 @@ impl<R: Real> SumShare<'_, R> {
         for (i, element) in total[..count * parts].chunks_exact(parts).enumerate() {
             let to = self.to.at((target + i as isize * self.plan.line.strides[1]) * parts as isize);
             for (part, &real) in element.iter().enumerate() {
-                // SAFETY: `to` points to an element of this unit of out.
+                // SAFETY: `to` points to an element of this unit of `out`.
                 unsafe { to.add(part).write(real) };
             }
         }
@@ -138,7 +138,7 @@ impl<R: Real> SumShare<'_, R> {
     /// multiples of a block.
     ///
     /// # Safety
-    /// As for [`sum`], with one unit.
+    /// Same as for [`sum`], with one unit.
     unsafe fn steps<const N: usize>(
         &self,
         from: Const<R>,
@@ -254,7 +254,7 @@ fn additions(reals: usize, lanes: usize) -> usize {
 /// Adds all elements of the lines to the first element of the total.
 ///
 /// # Safety
-/// As for [`Steps`].
+/// Same as for [`Steps`].
 #[inline(always)]
 unsafe fn sum_lines<S: Simd<R>, R: Real>(
     plan: &Sum,

@@ -121,7 +121,7 @@ mod first {
     real!(f64, libxsmm_dmmdispatch);
 
     /// # Safety
-    /// As `Tile::call`.
+    /// Same as for `Tile::call`.
     #[inline(always)]
     pub unsafe fn call<R>(code: Code<R>, a: *const R, b: *const R, c: *mut R) {
         // SAFETY: guaranteed by the caller; code that is generated without prefetching reads three arguments.
@@ -197,7 +197,7 @@ mod second {
     };
 
     /// # Safety
-    /// As `Tile::call`.
+    /// Same as for `Tile::call`.
     #[inline(always)]
     pub unsafe fn call<R>(code: Code<R>, a: *const R, b: *const R, c: *mut R) {
         let matrix = |primary| libxsmm_matrix_arg { primary, ..NO_MATRIX };

@@ -38,7 +38,7 @@ pub(super) struct Batch<T: Element> {
 impl<T: Element> Batch<T> {
     /// Prepares the calls. `inner` contains the stride from one product to the next in each tensor. Returns `None` if
     /// products are not read and written in place, if a product has more than one box or more than [`MAX_TILES`] tiles,
-    /// if there are fewer than 4 products, or if rows do not form vectors in out.
+    /// if there are fewer than 4 products, or if rows do not form vectors in `out`.
     pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>, inner: [isize; 3]) -> Option<Self> {
         let in_place = plan.access == [Access::InPlace; 2] && plan.out == OutAccess::Direct && plan.slab.size == 1;
         let one_box = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() == 1);

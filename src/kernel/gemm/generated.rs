@@ -1,6 +1,6 @@
 //! Computes register tiles with LIBXSMM, which multiplies column-major matrices.
 //!
-//! A product that is added to out is first written to a register tile in memory. Otherwise, LIBXSMM would start its
+//! A product that is added to `out` is first written to a register tile in memory. Otherwise, LIBXSMM would start its
 //! sums with the old values of `out`, and chains of additions would extend over all depth boxes.
 //!
 //! LIBXSMM does not support tiles in which a leading dimension is smaller than its extent or `right` has no stride of
@@ -59,7 +59,7 @@ impl<T: Element> Generated<T> {
     /// strides.
     ///
     /// # Safety
-    /// As for [`Call`], with `columns` columns and contiguous vectors.
+    /// Same as for [`Call`], with `columns` columns and contiguous vectors.
     pub unsafe fn direct(&mut self, call: &Call<T::Real>, columns: usize) -> bool {
         if call.alpha[0] != T::ONE.parts()[0] || call.beta[0] != T::ZERO.parts()[0] {
             return false;
@@ -81,7 +81,7 @@ impl<T: Element> Generated<T> {
     /// Computes a tile in a dense buffer whose columns are `lead` elements apart.
     ///
     /// # Safety
-    /// As for [`Call`], with `columns` columns and beta 0.
+    /// Same as for [`Call`], with `columns` columns and `beta` = 0.
     pub unsafe fn tile(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) {
         let out = call.out;
         let alpha = call.alpha[0];

@@ -36,9 +36,9 @@ pub(super) struct Arguments<T> {
 
 /// # Safety
 /// `arguments` points to the first elements of the tensors that the plan was made for, so all offsets of the plan may
-/// be read in the operands and written in `out`. No other code accesses out, and out is initialised unless beta is 0.
-/// `workspace` has the number of elements that the plan requires. The instruction set and the kernel family are those
-/// of the plan, and are available.
+/// be read in the operands and written in `out`. No other code accesses `out`, and `out` is initialised unless `beta`
+/// is 0. `workspace` has the number of elements that the plan requires. The instruction set and the kernel family are
+/// those of the plan, and are available.
 pub(super) unsafe fn run<T: Element>(
     plan: &GemmPlan,
     isa: Isa,
@@ -82,7 +82,7 @@ impl<T: Element> DepthSum<'_, T> {
     }
 
     /// # Safety
-    /// As for [`run`], with depth boxes and a level of the plan.
+    /// Same as for [`run`], with depth boxes and a level of the plan.
     unsafe fn run(&self, depth: Range<usize>, level: usize, workspace: &mut [T]) {
         if depth.len() <= self.plan.leaf_boxes {
             // SAFETY: guaranteed by the caller.
@@ -98,7 +98,7 @@ impl<T: Element> DepthSum<'_, T> {
     }
 
     /// # Safety
-    /// As for [`DepthSum::run`].
+    /// Same as for [`DepthSum::run`].
     unsafe fn run_leaf(&self, depth: &Range<usize>, level: usize, workspace: &mut [T]) {
         let DepthSum { plan, isa, family, arguments, .. } = *self;
         let (out, beta) = self.target(level);
@@ -108,8 +108,8 @@ impl<T: Element> DepthSum<'_, T> {
                 0 => Arguments { out: target, beta, ..arguments },
                 part => Arguments { out: Mut(self.partial(part - 1)), beta: T::ZERO, ..arguments },
             };
-            // SAFETY: guaranteed by the caller; shares write disjoint elements of out or of a partial sum, a partial
-            // sum covers the layout of out, and each share has its own part of the workspace.
+            // SAFETY: guaranteed by the caller; shares write disjoint elements of `out` or of a partial sum, a partial
+            // sum covers the layout of `out`, and each share has its own part of the workspace.
             unsafe { GemmShare::new(plan, isa, family, arguments, workspace).run(number, depth) }
         };
         let shares = plan.grid.shares();
@@ -120,13 +120,13 @@ impl<T: Element> DepthSum<'_, T> {
             parts.enumerate().for_each(|(number, workspace)| share(number, workspace));
         }
         for part in 1..plan.grid.parts[3] {
-            // SAFETY: all shares have ended; every element of the partial sum that corresponds to an element of out was
-            // written.
+            // SAFETY: all shares have ended; every element of the partial sum that corresponds to an element of `out`
+            // was written.
             unsafe { self.merge(self.partial(part - 1), target.at(0)) };
         }
     }
 
-    /// Adds a partial sum to out or to another partial sum.
+    /// Adds a partial sum to `out` or to another partial sum.
     ///
     /// # Safety
     /// `from` and `to` are initialised, and no other thread accesses them.

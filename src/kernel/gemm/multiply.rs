@@ -26,7 +26,7 @@ impl<T: Element> Multiply<T> {
     /// Computes tiles in place. Returns false, without doing anything, if the code computes only one tile per call.
     ///
     /// # Safety
-    /// As for [`Call`], with `columns` columns.
+    /// Same as for [`Call`], with `columns` columns.
     #[inline(always)]
     pub unsafe fn compute_tiles(&mut self, call: &Call<T::Real>, columns: usize, tile_offsets: &[TileOffsets]) -> bool {
         match self {
@@ -42,7 +42,7 @@ impl<T: Element> Multiply<T> {
     /// anything, if the code does not support this call.
     ///
     /// # Safety
-    /// As for [`Call`], with `columns` columns.
+    /// Same as for [`Call`], with `columns` columns.
     pub unsafe fn direct(&mut self, call: &Call<T::Real>, columns: usize) -> bool {
         match self {
             Multiply::Own(_) => {
@@ -58,7 +58,7 @@ impl<T: Element> Multiply<T> {
     /// Computes a tile at offset 0 in a dense buffer whose columns are `lead` elements apart. `beta` is 0.
     ///
     /// # Safety
-    /// As for [`Call`], with `columns` columns.
+    /// Same as for [`Call`], with `columns` columns.
     #[inline(always)]
     pub unsafe fn tile(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) {
         match self {
@@ -98,7 +98,7 @@ impl<T: Element> Own<T> {
     }
 
     /// # Safety
-    /// As for [`Call`], with `columns` columns.
+    /// Same as for [`Call`], with `columns` columns.
     #[inline(always)]
     unsafe fn call(&mut self, call: &Call<T::Real>, columns: usize, tile_offsets: &[TileOffsets]) {
         let kernel = self.get(call, columns);

@@ -85,7 +85,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for `run`, with one slab.
+    /// Same as for `run`, with one slab.
     #[inline(always)]
     unsafe fn runs<S: Both>(self) {
         let steps = &self.depth.offsets[self.operand];
@@ -120,7 +120,7 @@ impl<T: Element> Pack<'_, T> {
     /// operand.
     ///
     /// # Safety
-    /// As for `run`, with `panels` complete panels whose rows are contiguous.
+    /// Same as for `run`, with `panels` complete panels whose rows are contiguous.
     #[inline(always)]
     unsafe fn panels_of_rows<S: Both>(&self, steps: &[isize], from: *const T, to: *mut T, panels: usize) {
         let distance = steps.len() * self.panel;
@@ -159,7 +159,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for `run`, with `len` rows of one panel, `stride` apart.
+    /// Same as for `run`, with `len` rows of one panel, `stride` apart.
     #[inline(always)]
     unsafe fn run_of_rows<S: Both>(&self, steps: &[isize], from: *const T, to: *mut T, len: usize, stride: isize) {
         // SAFETY: guaranteed by the caller.
@@ -201,7 +201,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for `run`, with one slab.
+    /// Same as for `run`, with one slab.
     #[inline(always)]
     unsafe fn depth<S: Both>(self) {
         let Some((distance, neighbours)) = self.depth.unit[self.operand] else { return };
@@ -246,7 +246,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for `run`, with one slab.
+    /// Same as for `run`, with one slab.
     #[inline(always)]
     unsafe fn across<S: Both>(self) {
         const SIDE: usize = 16;
@@ -298,7 +298,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for `run`.
+    /// Same as for `run`.
     #[inline(always)]
     unsafe fn slab<S: Both>(self) {
         let steps = &self.depth.offsets[self.operand];
@@ -320,7 +320,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for `run`, with one slab.
+    /// Same as for `run`, with one slab.
     #[inline(always)]
     unsafe fn elements(self) {
         for (row, &row_offset) in self.rows.offsets[0].iter().enumerate() {
@@ -336,7 +336,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for `run`.
+    /// Same as for `run`.
     #[inline(always)]
     unsafe fn pad(self) {
         if self.rows.run.is_multiple_of(self.panel) {

@@ -53,9 +53,9 @@ pub(super) struct GemmShare<'a, T: Element> {
     /// The box whose rows are currently packed, given by its batch, depth box and row box.
     packed_rows: Option<[usize; 3]>,
     multiply: Multiply<T>,
-    /// Whether stores to out bypass the caches.
+    /// Whether stores to `out` bypass the caches.
     streams: bool,
-    /// Offsets of the columns in the register tile, and in the copy of out.
+    /// Offsets of the columns in the register tile, and in the copy of `out`.
     columns: [[isize; MAX_COLUMNS]; 2],
 }
 
@@ -83,7 +83,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
     }
 
     /// # Safety
-    /// As for [`super::run`], with a range of depth boxes; no other share has this number or this workspace.
+    /// Same as for [`super::run`], with a range of depth boxes; no other share has this number or this workspace.
     pub unsafe fn run(&mut self, number: usize, depth: &Range<usize>) {
         let plan = self.plan;
         let counts = [plan.batches(), plan.rows.boxes(), plan.cols.boxes(), depth.len()];
@@ -213,10 +213,10 @@ impl<'a, T: Element> GemmShare<'a, T> {
         panels
     }
 
-    /// Computes the product of one box in a dense buffer, and merges the buffer into out.
+    /// Computes the product of one box in a dense buffer, and merges the buffer into `out`.
     ///
     /// # Safety
-    /// As for [`GemmShare::product`], with all slabs of out.
+    /// Same as for [`GemmShare::product`], with all slabs of `out`.
     #[expect(clippy::too_many_arguments)]
     unsafe fn buffered(
         &mut self,
@@ -246,7 +246,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
     ///
     /// # Safety
     /// The panels contain the operands of the box, or point to them in place. The elements at the plan's offsets from
-    /// `out` may be written, and are initialised unless beta is 0.
+    /// `out` may be written, and are initialised unless `beta` is 0.
     unsafe fn product(
         &mut self,
         left: Panels<T>,
@@ -301,7 +301,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
     /// Computes the tiles of a group of row panels and one column panel.
     ///
     /// # Safety
-    /// As for [`GemmShare::product`]; the panels are panels of the product's boxes.
+    /// Same as for [`GemmShare::product`]; the panels are panels of the product's boxes.
     unsafe fn tiles(&mut self, product: &Product<'_, T>, group: Group, col: Panel) {
         let plan = self.plan;
         let buffered = plan.out == OutAccess::Buffered;

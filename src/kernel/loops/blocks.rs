@@ -23,10 +23,10 @@ pub(super) struct Sum<'a, T> {
 
 impl<T: Element> Sum<'_, T> {
     /// # Safety
-    /// As for [`super::run`], with the loops of one thread's share. No other code accesses the share's buffers.
+    /// Same as for [`super::run`], with the loops of one thread's share. No other code accesses the share's buffers.
     pub unsafe fn run(&self, factors: Factors<T>, out: *mut T) {
         let sums = &self.blocks.sums;
-        // SAFETY: guaranteed by the caller; the first buffer has a value for every element of out.
+        // SAFETY: guaranteed by the caller; the first buffer has a value for every element of `out`.
         unsafe {
             self.halves(0..self.blocks.count(), 0);
             let results = std::slice::from_raw_parts(self.buffer(0), sums.step);
@@ -41,8 +41,8 @@ impl<T: Element> Sum<'_, T> {
     /// Sums a range of blocks into the buffer for `level`. Overwrites the buffers for higher levels.
     ///
     /// # Safety
-    /// As for [`Sum::run`]. The range contains blocks of the plan. There is a buffer for this level, and one more for
-    /// each further halving of the range.
+    /// Same as for [`Sum::run`]. The range contains blocks of the plan. There is a buffer for this level, and one more
+    /// for each further halving of the range.
     unsafe fn halves(&self, range: Range<usize>, level: usize) {
         let out = self.buffer(level);
         // SAFETY: guaranteed by the caller; buffers of two levels do not overlap, and all of the workspace is

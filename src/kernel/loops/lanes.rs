@@ -15,7 +15,7 @@ use crate::kernel::simd::{Real, Simd};
 /// An element type that has vectors for the instruction set `S`.
 ///
 /// # Safety
-/// As for [`Simd`]: the instructions are available, and pointers are valid for the number of elements that each
+/// Same as for [`Simd`]: the instructions are available, and pointers are valid for the number of elements that each
 /// function states.
 pub(super) trait Lanes<S>: Element {
     type Vector: Copy;

@@ -1,10 +1,10 @@
 //! Computes sums of scaled vectors, or of vectors that are multiplied element by element. The innermost loop is a loop
 //! of `out` with stride 1.
 //!
-//! Up to 8 terms of the sum are added to out at a time, so that out is not accessed for every product. If rows share
-//! the vectors of the first operand, 4 rows are computed together, with up to 4 terms at a time (2 if complex). With
-//! more terms, `out` is accessed several times, in blocks that stay in the first-level cache. The plan sets the block
-//! sizes.
+//! Up to 8 terms of the sum are added to `out` at a time, so that `out` is not accessed for every product. If rows
+//! share the vectors of the first operand, 4 rows are computed together, with up to 4 terms at a time (2 if complex).
+//! With more terms, `out` is accessed several times, in blocks that stay in the first-level cache. The plan sets the
+//! block sizes.
 
 use super::Task;
 use super::buffer::Buffer;
@@ -16,7 +16,7 @@ use crate::kernel::Element;
 use crate::kernel::simd::fence;
 use crate::local_plan::{Dim, Line};
 
-/// Maximum number of terms that are added to out at a time if rows are computed one by one.
+/// Maximum number of terms that are added to `out` at a time if rows are computed one by one.
 const TERMS: usize = 8;
 
 const fn tile_terms(dtype: Dtype) -> usize {
@@ -38,7 +38,7 @@ pub(super) fn revisits(line: &Line, dtype: Dtype) -> bool {
 }
 
 /// # Safety
-/// As for [`super::run`], with the loops of one thread's share.
+/// Same as for [`super::run`], with the loops of one thread's share.
 #[inline(always)]
 pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
     let line = task.nest;
@@ -90,7 +90,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
     }
 }
 
-/// Rows of elements, in out or in a buffer.
+/// Rows of elements, in `out` or in a buffer.
 #[derive(Debug, Clone, Copy)]
 struct Rows<T> {
     start: *mut T,
@@ -104,10 +104,10 @@ impl<T> Rows<T> {
     }
 }
 
-/// Adds finished sums to rows of out.
+/// Adds finished sums to rows of `out`.
 ///
 /// # Safety
-/// The sums may be read, and the elements of out may be read and written.
+/// The sums may be read, and the elements of `out` may be read and written.
 #[inline(always)]
 unsafe fn add<T: Element>(visit: Visit<T>, [rows, lanes]: [usize; 2], sums: Rows<T>, out: Rows<T>) {
     for row in 0..rows {
@@ -130,7 +130,7 @@ struct Block<'a, T> {
 
 impl<T> Block<'_, T> {
     /// # Safety
-    /// As for [`run`].
+    /// Same as for [`run`].
     #[inline(always)]
     unsafe fn run<S, const EACH: bool, const STREAMS: bool>(&self, sum: &mut Walk<3>)
     where
@@ -172,7 +172,7 @@ impl<T> Block<'_, T> {
     /// Adds `P` terms to all rows of the block.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// Same as for [`run`].
     #[inline(always)]
     unsafe fn terms<S, const P: usize, const EACH: bool, const STREAMS: bool>(
         &self,
@@ -207,7 +207,7 @@ impl<T> Block<'_, T> {
     /// Adds `P` terms to `R` rows.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// Same as for [`run`].
     #[inline(always)]
     unsafe fn lines<S, const R: usize, const P: usize, const EACH: bool, const STREAMS: bool>(
         &self,
@@ -272,7 +272,7 @@ struct Lines<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> {
 }
 
 /// # Safety
-/// As for [`run`].
+/// Same as for [`run`].
 #[inline(always)]
 unsafe fn factors<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool>(
     second: *const T,

@@ -45,7 +45,7 @@ struct Task<'a, T, N> {
     first: *const T,
     second: *const T,
     out: *mut T,
-    /// Memory for [`Buffer::elements`] unfinished sums. `None` if sums may be added to out in parts.
+    /// Memory for [`Buffer::elements`] unfinished sums. `None` if sums may be added to `out` in parts.
     buffer: Option<*mut T>,
 }
 
@@ -73,7 +73,7 @@ pub(super) unsafe fn run<T: Element>(
     let scratch = Mut(workspace.as_mut_ptr());
     let Some(partials) = &plan.partials else {
         let factors = Factors { alpha, beta };
-        // SAFETY: guaranteed by the caller; shares visit disjoint elements of out.
+        // SAFETY: guaranteed by the caller; shares visit disjoint elements of `out`.
         return unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(out)), scratch) };
     };
     let factors = Factors::sum();
@@ -86,7 +86,7 @@ pub(super) unsafe fn run<T: Element>(
 }
 
 /// # Safety
-/// As for [`run`]; the shares' loops visit disjoint elements of out, and the shares' buffers are in `scratch`.
+/// Same as for [`run`]; the shares' loops visit disjoint elements of `out`, and the shares' buffers are in `scratch`.
 unsafe fn shares<T: Element>(
     list: &[ThreadShare],
     isa: Isa,
@@ -111,7 +111,7 @@ unsafe fn shares<T: Element>(
 }
 
 /// # Safety
-/// As for [`run`], with the loops of one thread's share.
+/// Same as for [`run`], with the loops of one thread's share.
 unsafe fn share<T: Element>(
     share: &ThreadShare,
     isa: Isa,
@@ -135,7 +135,7 @@ unsafe fn share<T: Element>(
 }
 
 /// # Safety
-/// As for [`run`], with one nest.
+/// Same as for [`run`], with one nest.
 unsafe fn nest<T: Element>(nest: &Nest, isa: Isa, factors: Factors<T>, [first, second]: [*const T; 2], out: *mut T) {
     let task = Task { nest, factors, first, second, out, buffer: None };
     let adds = Visit::new(factors, true).old != Old::Dropped;
@@ -156,7 +156,7 @@ fn revisits(nest: &Nest, dtype: Dtype) -> bool {
 /// stack.
 ///
 /// # Safety
-/// As for [`run`], with one nest.
+/// Same as for [`run`], with one nest.
 #[inline(never)]
 unsafe fn buffered<T: Element>(task: Task<'_, T, Nest>, isa: Isa) {
     let mut buffer = Buffer::new();
@@ -166,9 +166,9 @@ unsafe fn buffered<T: Element>(task: Task<'_, T, Nest>, isa: Isa) {
 
 impl<T: Element> Task<'_, T, Nest> {
     /// # Safety
-    /// As for [`run`], with one nest.
+    /// Same as for [`run`], with one nest.
     unsafe fn run(&self, isa: Isa) {
-        // SAFETY: guaranteed by the caller; `T` is the type that `T::DTYPE` names, because [`Element`] is sealed.
+        // SAFETY: guaranteed by the caller; `T` is the type that `T::DTYPE` names, because `Element` is sealed.
         unsafe {
             match (self.nest, T::DTYPE) {
                 (Nest::Strided(nest), _) => strided::run(&self.of::<T, _>(nest)),
@@ -226,10 +226,10 @@ macro_rules! bodies {
 
 bodies!(f32, f64, Complex<f32>, Complex<f64>);
 
-/// Adds the partial results to out.
+/// Adds the partial results to `out`.
 ///
 /// # Safety
-/// The offsets of the loops are inside each partial result, and lead to elements of out as [`run`] requires.
+/// The offsets of the loops are inside each partial result, and lead to elements of `out` as [`run`] requires.
 unsafe fn add<T: Element>(partials: &Partials, results: &[T], factors: Factors<T>, out: *mut T) {
     let visit = Visit::new(factors, true);
     let mut walk = Walk::new();

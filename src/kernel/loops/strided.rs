@@ -20,7 +20,7 @@ fn is_number(nest: &StridedNest) -> bool {
 }
 
 /// # Safety
-/// As for [`super::run`], with the loops of one thread's share.
+/// Same as for [`super::run`], with the loops of one thread's share.
 pub(super) unsafe fn run<T: Element>(task: &Task<T, StridedNest>) {
     let nest = task.nest;
     if is_number(nest) {
@@ -45,7 +45,7 @@ pub(super) unsafe fn run<T: Element>(task: &Task<T, StridedNest>) {
 /// Computes `out` tile by tile. Each tile is summed in a buffer and then added to `out`.
 ///
 /// # Safety
-/// As for [`run`], with the offsets of one index of the outer loops.
+/// Same as for [`run`], with the offsets of one index of the outer loops.
 unsafe fn tiles<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, start: [isize; 4]) {
     let nest = task.nest;
     let size = |l: usize| if nest.blocked[l].strides[3] == 0 { nest.sizes[l] } else { nest.blocked[l].extent };
@@ -65,10 +65,10 @@ unsafe fn tiles<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, start: 
 /// Sums a tile of `out` from zero in a buffer, and adds the sums to `out`.
 ///
 /// # Safety
-/// As for [`tiles`], with ranges of the blocked loops.
+/// Same as for [`tiles`], with ranges of the blocked loops.
 unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: [[usize; 2]; 3], start: [isize; 4]) {
     let mut blocked = task.nest.blocked;
-    // The tile's loops over out, with strides in the buffer and in out.
+    // The tile's loops over `out`, with strides in the buffer and in `out`.
     let mut out_loops = [Dim { extent: 1, strides: [0; 2] }; 3];
     let (mut elements, mut at, mut to) = (1, 0, start[2]);
     for ((dim, [from, end]), out_loop) in blocked.iter_mut().zip(ranges).zip(&mut out_loops).rev() {
@@ -101,7 +101,7 @@ unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: 
 /// Adds all terms for ranges of the blocked loops, block by block.
 ///
 /// # Safety
-/// As for [`run`], with ranges of the blocked loops, and the offsets of one index of the outer loops.
+/// Same as for [`run`], with ranges of the blocked loops, and the offsets of one index of the outer loops.
 unsafe fn blocks<T: Element>(
     task: &Task<T, StridedNest>,
     [a, b, inner]: &[Dim<4>; 3],
@@ -136,7 +136,7 @@ unsafe fn blocks<T: Element>(
 /// their sums are added pairwise.
 ///
 /// # Safety
-/// As for [`run`].
+/// Same as for [`run`].
 unsafe fn number<T: Element>(task: &Task<T, StridedNest>) {
     let nest = task.nest;
     let [a, b, inner] = nest.blocked;
@@ -223,7 +223,7 @@ fn along(at: [isize; 4], dim: &Dim<4>, index: usize) -> [isize; 4] {
 }
 
 /// # Safety
-/// As for [`run`], for one loop that starts at the given offsets.
+/// Same as for [`run`], for one loop that starts at the given offsets.
 #[inline(always)]
 unsafe fn innermost<T: Element>(task: &Task<T, StridedNest>, dim: Dim<4>, [x, y, o, terms]: [isize; 4]) {
     let (first, second) = (task.first.wrapping_offset(x), task.second.wrapping_offset(y));
@@ -235,7 +235,7 @@ unsafe fn innermost<T: Element>(task: &Task<T, StridedNest>, dim: Dim<4>, [x, y,
         unsafe { *first.wrapping_offset(i * x) * *second.wrapping_offset(i * y) }
     };
     let extent = dim.extent as isize;
-    // SAFETY: as above, for out; an element whose old value is dropped is only written.
+    // SAFETY: as above, for `out`; an element whose old value is dropped is only written.
     unsafe {
         if sum != 0 {
             visit.one(out, stretch(first, second, dim));

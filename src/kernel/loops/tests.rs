@@ -136,7 +136,7 @@ impl Case {
             let mut workspace = vec![nan; plan.workspace_elements()];
             let operands = [left[self.first[0]..].as_ptr(), right[self.first[1]..].as_ptr()];
             let to = out[self.first[2]..].as_mut_ptr();
-            // SAFETY: the case's loops stay inside its tensors, and elements of out are distinct.
+            // SAFETY: the case's loops stay inside its tensors, and elements of `out` are distinct.
             unsafe { run(&plan, isa, alpha, operands, beta, to, &mut workspace) };
             for (at, (got, want)) in out.iter().zip(&want).enumerate() {
                 let fine = match want {
@@ -319,7 +319,7 @@ fn old_values_are_added_once<T: Element>(seed: u64) {
             let mut workspace = vec![T::ZERO; plan.workspace_elements()];
             let operands = [left[case.first[0]..].as_ptr(), right[case.first[1]..].as_ptr()];
             let to = out[case.first[2]..].as_mut_ptr();
-            // SAFETY: the case's loops stay inside its tensors, and elements of out are distinct.
+            // SAFETY: the case's loops stay inside its tensors, and elements of `out` are distinct.
             unsafe { run(&plan, isa, T::ONE, operands, T::ONE, to, &mut workspace) };
             let want = f64::from(1 << 24) + 0.11 * case.terms() as f64;
             let off = |got: &T| (got.to_c64().re - want).abs();

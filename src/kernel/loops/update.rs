@@ -99,7 +99,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     }
 
     /// # Safety
-    /// As above.
+    /// The instructions are available.
     #[inline(always)]
     unsafe fn joined(&self, old: T::Vector, sum: T::Vector) -> T::Vector {
         // SAFETY: guaranteed by the caller.
@@ -112,7 +112,8 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     }
 
     /// # Safety
-    /// As above. A vector of elements may be written; it may be read unless old values are dropped.
+    /// The instructions are available. A vector of elements may be written; it may be read unless old values are
+    /// dropped.
     #[inline(always)]
     pub unsafe fn full(&self, out: *mut T, sum: T::Sum) {
         // SAFETY: guaranteed by the caller.
@@ -124,7 +125,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     }
 
     /// # Safety
-    /// As above, for the first `count` elements.
+    /// Same as for [`Vectors::full`], with the first `count` elements only.
     #[inline(always)]
     pub unsafe fn first(&self, out: *mut T, sum: T::Sum, count: usize) {
         // SAFETY: guaranteed by the caller.

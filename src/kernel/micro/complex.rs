@@ -20,7 +20,7 @@ pub(super) type Sums<Vector, const V: usize, const N: usize> = [[[Vector; V]; 2]
 /// whether the `N` elements of `right` are contiguous at each step of the sum.
 ///
 /// # Safety
-/// As for [`Call`]; the instructions of `S` are available.
+/// Same as for [`Call`]; the instructions of `S` are available.
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
@@ -60,7 +60,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
 /// Combines the sums of products with the real and the imaginary parts of `right`, and writes the results to `out`.
 ///
 /// # Safety
-/// As for [`tile`].
+/// Same as for [`tile`].
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(

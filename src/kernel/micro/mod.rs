@@ -35,17 +35,17 @@ use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 pub struct Call<R> {
     /// Number of terms in the sum.
     pub depth: usize,
-    /// The first row of left. Rows are contiguous.
+    /// The first row of `left`. Rows are contiguous.
     pub left: *const R,
     pub left_step: isize,
     /// The distance from the rows of one tile to the rows of the next, in addition to the tiles' offsets.
     pub left_next: isize,
     pub right: *const R,
     pub right_step: isize,
-    /// The distance from one column of right to the next. Kernels for packed columns ignore this field.
+    /// The distance from one column of `right` to the next. Kernels for packed columns ignore this field.
     pub right_column: isize,
     pub out: *mut R,
-    /// Offset of each column of out, in elements.
+    /// Offset of each column of `out`, in elements.
     pub columns: *const isize,
     pub rows: usize,
     pub left_padded: bool,
@@ -57,7 +57,7 @@ pub struct Call<R> {
     /// The address from which about one cache line per step is prefetched. It points to the part of `right` that the
     /// next call reads, or to the next product in a batch.
     pub next: *const R,
-    /// The prefetch distance for left; 0 for panels, which are in the cache.
+    /// The prefetch distance for `left`; 0 for panels, which are in the cache.
     pub ahead: isize,
     /// Real and imaginary part. The imaginary part is 0 for real types.
     pub alpha: [R; 2],
@@ -90,9 +90,9 @@ impl<R> Call<R> {
         self.right.wrapping_offset(tile_offset.right)
     }
 
-    /// Returns the address from which the tile prefetches. If tiles share a panel of right, the first tile prefetches
+    /// Returns the address from which the tile prefetches. If tiles share a panel of `right`, the first tile prefetches
     /// from `next`, and the other tiles from the shared panel, which is already in the cache. In a batch, each product
-    /// has its own panel of right, and each tile prefetches the panel of the next product.
+    /// has its own panel of `right`, and each tile prefetches the panel of the next product.
     #[inline(always)]
     fn next_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
         if at == 0 || tile_offset.right != 0 { self.next.wrapping_offset(tile_offset.right) } else { self.right }
@@ -100,7 +100,7 @@ impl<R> Call<R> {
 }
 
 /// # Safety
-/// As for [`Call`]; the kernel's instructions are available.
+/// Same as for [`Call`]; the kernel's instructions are available.
 pub type Kernel<R> = unsafe fn(&Call<R>, &[TileOffsets]);
 
 /// Element types that micro-kernels process as vectors of real numbers.
@@ -123,7 +123,7 @@ pub trait Vectorized: Copy {
     fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<Self::Real>;
 }
 
-/// Pointers to every third column of right. The two columns after a pointer need no pointers of their own, because
+/// Pointers to every third column of `right`. The two columns after a pointer need no pointers of their own, because
 /// processors add one or two times a stride to an address at no cost.
 type Columns<R> = [*const R; 6];
 
@@ -149,14 +149,14 @@ enum RemainingWork {
 }
 
 /// If the instruction set has specialised code for a tile of `V` vectors by `N` columns of `PARTS` real numbers,
-/// computes the tile or only its sums. Prefetches the tile of out in any case. Returns the remaining work.
+/// computes the tile or only its sums. Prefetches the tile of `out` in any case. Returns the remaining work.
 ///
 /// `PACKED` states whether the columns of `right` are contiguous at each step of the sum. `store` is the result of
 /// [`Call::store`], or `None` for complex types. `sums` is memory for the sums of products of each vector with each
 /// column; a complex column has separate sums for its real parts and its imaginary parts.
 ///
 /// # Safety
-/// As for [`Call`]; the instructions of `S` are available; sums may be written to `sums`.
+/// Same as for [`Call`]; the instructions of `S` are available; sums may be written to `sums`.
 #[inline(always)]
 unsafe fn compute_specialised<
     S: TileSums<R>,
@@ -231,7 +231,7 @@ const fn columns_of(reals: usize) -> [isize; MAX_SUMS] {
     columns
 }
 
-/// Prefetches the tile of out, which is needed after the sum.
+/// Prefetches the tile of `out`, which is needed after the sum.
 #[inline(always)]
 fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: &TileOffsets, parts: isize) {
     if call.streams || !call.prefetches_out {
@@ -272,14 +272,14 @@ macro_rules! kernels {
     };
     ($kernel:ident, $parts:ident, $isa:ident, $(#[$feature:meta])?) => {
         /// # Safety
-        /// As for [`Call`]; the instructions are available.
+        /// Same as for [`Call`]; the instructions are available.
         $(#[$feature])?
         unsafe fn $kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>, tile_offsets: &[TileOffsets])
         where
             $isa: TileSums<R>,
         {
             /// # Safety
-            /// As for [`Call`]; the instructions are available; sums are passed if they were computed.
+            /// Same as for [`Call`]; the instructions are available; sums are passed if they were computed.
             $(#[$feature])?
             #[inline(never)]
             unsafe fn finish<R: Real, const V: usize, const N: usize, const P: bool>(

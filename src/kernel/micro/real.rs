@@ -29,7 +29,7 @@ pub(super) type Sums<Vector, const V: usize, const N: usize> = [[Vector; V]; N];
 /// each step of the sum.
 ///
 /// # Safety
-/// As for [`Call`]; the instructions of `S` are available.
+/// Same as for [`Call`]; the instructions of `S` are available.
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
     call: &Call<R>,
@@ -80,7 +80,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
 /// Scales the sums and writes or adds them to `out`.
 ///
 /// # Safety
-/// As for [`tile`].
+/// Same as for [`tile`].
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
@@ -117,7 +117,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
 /// Adds one term to every sum. `last` is the number of rows to read into the last vector.
 ///
 /// # Safety
-/// As for [`tile`].
+/// Same as for [`tile`].
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 unsafe fn step<S: Simd<R>, R: Real, const V: usize, const N: usize>(

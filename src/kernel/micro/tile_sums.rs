@@ -10,13 +10,13 @@ use super::super::simd::{Generic, Real, Simd};
 /// Instruction sets that may have specialised code for the sums of a tile.
 ///
 /// # Safety
-/// As for [`Simd`].
+/// Same as for [`Simd`].
 pub trait TileSums<R: Real>: Simd<R> {
     /// Computes and writes a tile of `V` vectors by `N` columns of `PARTS` real numbers. Returns false if there is no
     /// code for the tile.
     ///
     /// # Safety
-    /// As for [`Sum`]. Full vectors may be written to the destination. The instructions are available.
+    /// Same as for [`Sum`]. Full vectors may be written to the destination. The instructions are available.
     #[inline(always)]
     unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(_: &Sum<R>, _: &TileDestination<R>) -> bool {
         false
@@ -34,10 +34,10 @@ impl<R: Real> TileSums<R> for Neon where Neon: Simd<R> {}
 /// The caller of [`TileSums::sums`] guarantees that all elements of the sum may be read, in full vectors.
 pub struct Sum<R> {
     pub depth: usize,
-    /// The first row of left. Rows are contiguous.
+    /// The first row of `left`. Rows are contiguous.
     pub left: *const R,
     pub left_step: isize,
-    /// The prefetch distance for left, or 0.
+    /// The prefetch distance for `left`, or 0.
     pub ahead: isize,
     pub right: *const R,
     pub right_step: isize,

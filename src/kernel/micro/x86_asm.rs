@@ -17,7 +17,7 @@ use std::mem::offset_of;
 use super::super::simd::{Avx2, Avx512};
 use super::tile_sums::{Store, Sum, TileDestination, TileSums};
 
-/// The contiguous dimension of right.
+/// The contiguous dimension of `right`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Columns,
@@ -94,7 +94,7 @@ macro_rules! put {
     };
 }
 
-/// Adds the old values of out to the sums of one column.
+/// Adds the old values of `out` to the sums of one column.
 #[rustfmt::skip]
 macro_rules! add {
     ($t:tt { $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* }) => {
@@ -258,8 +258,8 @@ macro_rules! sums {
         /// for them.
         ///
         /// # Safety
-        /// As for [`Sum`]. Full vectors may be written to the destination. The instructions are available. A column has
-        /// `PARTS` real numbers per term.
+        /// Same as for [`Sum`]. Full vectors may be written to the destination. The instructions are available. A
+        /// column has `PARTS` real numbers per term.
         #[target_feature(enable = "avx2,fma")]
         #[inline]
         unsafe fn $avx2<const V: usize, const N: usize, const PARTS: usize>(
@@ -305,8 +305,8 @@ macro_rules! sums {
         /// for them.
         ///
         /// # Safety
-        /// As for [`Sum`]. Full vectors may be written to the destination. The instructions are available. A column has
-        /// `PARTS` real numbers per term.
+        /// Same as for [`Sum`]. Full vectors may be written to the destination. The instructions are available. A
+        /// column has `PARTS` real numbers per term.
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
         #[inline]
         unsafe fn $avx512<const V: usize, const N: usize, const PARTS: usize>(

@@ -8,7 +8,7 @@ use super::{PermuteShare, Tensors, walk};
 use crate::local_plan::{CACHE_LINE, CopyKind};
 
 /// # Safety
-/// As for [`super::permute`], with one thread's share.
+/// Same as for [`super::permute`], with one thread's share.
 pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
     let reals_per_unit = share.reals_per_unit();
     let (streams, spread) = match share.plan.kind() {
@@ -97,7 +97,7 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
     type Output = ();
 
     /// # Safety
-    /// As for [`Lines`].
+    /// Same as for [`Lines`].
     #[inline(always)]
     unsafe fn run<S: Simd<R>>(self) {
         let Lines { count, merge, .. } = self.lines;

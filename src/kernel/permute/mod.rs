@@ -43,8 +43,8 @@ impl<T: Element> Factors<T> {
 /// # Safety
 /// The instruction set is available. The plan is for elements of the size of `T`. Every source offset of the planned
 /// loops, added to `from`, points to an element that may be read. Every destination offset, added to `to`, points to an
-/// element that may be written, that no other thread accesses, and that is initialised unless beta is 0. No two indices
-/// refer to the same element of the destination, and the tensors do not overlap.
+/// element that may be written, that no other thread accesses, and that is initialised unless `beta` is 0. No two
+/// indices refer to the same element of the destination, and the tensors do not overlap.
 pub(super) unsafe fn permute<T: Element>(plan: &Permute, isa: Isa, from: *const T, to: *mut T, factors: Factors<T>) {
     assert_eq!(plan.element_bytes(), size_of::<T>(), "a plan for elements of another size");
     let [source, target] = plan.start();
@@ -92,7 +92,7 @@ impl<'a, T: Element> PermuteShare<'a, T> {
     }
 
     /// # Safety
-    /// As for [`permute`], with one thread's share.
+    /// Same as for [`permute`], with one thread's share.
     unsafe fn run(self, factors: Factors<T>) {
         let Factors { alpha, beta } = factors;
         let [first, second] = [alpha, beta].map(T::to_c64);
@@ -119,7 +119,7 @@ impl<'a, T: Element> PermuteShare<'a, T> {
 
 impl<R: Real> PermuteShare<'_, R> {
     /// # Safety
-    /// As for [`permute`], with one thread's share.
+    /// Same as for [`permute`], with one thread's share.
     unsafe fn blend<F: Factor<R> + Element>(self, [alpha, beta]: [F; 2]) {
         let beta = (beta != F::ZERO).then_some(beta);
         // SAFETY: guaranteed by the caller.
@@ -127,7 +127,7 @@ impl<R: Real> PermuteShare<'_, R> {
     }
 
     /// # Safety
-    /// As for [`permute`], with one thread's share.
+    /// Same as for [`permute`], with one thread's share.
     unsafe fn merge<M: Merge<R>>(self, merge: M) {
         // SAFETY: guaranteed by the caller.
         unsafe {

@@ -22,7 +22,7 @@ const COLUMN_PADDING_BYTES: usize = 64;
 struct Buffer(MaybeUninit<[u8; BUFFER_BYTES]>);
 
 /// # Safety
-/// As for [`super::permute`], with one thread's share.
+/// Same as for [`super::permute`], with one thread's share.
 pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
     let buffered = share.plan.kind() == CopyKind::Tiles { buffered: true };
     // SAFETY: guaranteed by the caller.
@@ -30,7 +30,7 @@ pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: 
 }
 
 /// # Safety
-/// As for [`share`], with a merge that only copies.
+/// Same as for [`share`], with a merge that only copies.
 unsafe fn direct<R: Real>(share: PermuteShare<R>) {
     let words = Words::new(&share);
     let cols_to: [isize; MAX_BLOCK_SIDE] = walk::offsets(&share.plan.blocks().cols, 1, words.words_per_unit);
@@ -42,7 +42,7 @@ unsafe fn direct<R: Real>(share: PermuteShare<R>) {
 }
 
 /// # Safety
-/// As for [`share`].
+/// Same as for [`share`].
 unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M, streams: bool) {
     let reals_per_unit = share.reals_per_unit();
     let (cols, rows) = (&share.plan.blocks().cols, &share.plan.blocks().rows);

@@ -35,7 +35,7 @@ pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
     }
 
     /// # Safety
-    /// As for [`Merge::all`], with the first `count` reals.
+    /// Same as for [`Merge::all`], with the first `count` reals.
     #[inline(always)]
     unsafe fn first<S: Simd<R>>(self, to: *mut R, value: S::Vector, count: usize) {
         // SAFETY: guaranteed by the caller.

@@ -236,7 +236,7 @@ pub(super) unsafe fn dispatch<B: Body>(isa: Isa, body: B) -> B::Output {
 }
 
 /// # Safety
-/// As for [`dispatch`].
+/// Same as for [`dispatch`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn on_avx2<B: Body>(body: B) -> B::Output {
@@ -245,7 +245,7 @@ unsafe fn on_avx2<B: Body>(body: B) -> B::Output {
 }
 
 /// # Safety
-/// As for [`dispatch`].
+/// Same as for [`dispatch`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
 unsafe fn on_avx512<B: Body>(body: B) -> B::Output {

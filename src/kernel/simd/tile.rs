@@ -159,7 +159,7 @@ pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: us
 /// many columns as a vector has elements.
 ///
 /// # Safety
-/// As for [`transpose_square`], with exactly this number of rows and columns.
+/// Same as for [`transpose_square`], with exactly this number of rows and columns.
 #[inline(always)]
 unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
     from: impl Fn(usize) -> *const R,
