@@ -32,7 +32,7 @@ pub fn contract<T: Element>(
     contract_planned(&plan, alpha, left.1, right.1, beta, out.1, workspace)
 }
 
-/// Plans the contraction of these tensors. For the target that [`host`] returns, this is the plan that [`contract`]
+/// Plans the contraction of these tensors. For the target that [`host()`] returns, this is the plan that [`contract`]
 /// executes.
 ///
 /// # Panics

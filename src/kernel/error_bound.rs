@@ -1,8 +1,8 @@
-//! Bounds the rounding error of a contraction in floating point.
+//! Computes a bound on the rounding error of a floating-point contraction.
 //!
-//! The bound follows N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002. By its section
-//! 3.1, the error of a sum of n products is at most gamma_n = n u / (1 - n u) times the sum of the absolute values of
-//! the products, where u is the unit roundoff. This holds for any order of additions, with or without fused
+//! The bound follows N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002. By section 3.1 of
+//! that book, the error of a sum of n products is at most gamma_n = n u / (1 - n u) times the sum of the absolute
+//! values of the products, where u is the unit roundoff. This holds for any order of additions, with or without fused
 //! multiply-adds. Each further factor in the products adds one rounding. The real and the imaginary part of a sum of n
 //! complex products are real sums of 2 n products each (compare section 3.6). This doubles the number of roundings, and
 //! combining the two parts adds a factor of sqrt(2).

@@ -26,7 +26,7 @@ impl<T> Clone for Mut<T> {
 
 impl<T> Copy for Mut<T> {}
 
-// SAFETY: sending a pointer is harmless; reading a T through it on another thread is allowed because `&T` is `Send`.
+// SAFETY: sending a pointer is harmless; reading a `T` through it on another thread is allowed because `&T` is `Send`.
 unsafe impl<T: Sync> Send for Const<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Const<T> {}

@@ -33,7 +33,7 @@ pub struct Reference<'a, T> {
 
 impl<'a, T: Element> Reference<'a, T> {
     /// # Panics
-    /// If a label has different extents, or a label of `out` is repeated or is in no operand.
+    /// If a label has two different extents, or a label of `out` is repeated or is in no operand.
     pub fn new(operands: &[(&[Label], ArrayViewD<'a, T>)], out: &[Label]) -> Self {
         let mut labels: Vec<Label> = Vec::new();
         for &label in out {
@@ -107,7 +107,7 @@ fn next(index: &mut [usize], extents: &[usize]) -> bool {
 /// Computes every element of a [`Reference`], and writes the elements to `out`.
 ///
 /// # Panics
-/// If a label has different extents, or a label of the result is repeated or is in no operand. If `out` has a wrong
+/// If a label has two different extents, or a label of the result is repeated or is in no operand. If `out` has a wrong
 /// number of dimensions, or exceeds the extents of its labels.
 pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Label], ArrayViewMutD<ReferenceValue>)) {
     let (labels, mut out) = out;
@@ -120,7 +120,7 @@ pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Lab
 /// Returns one element of a [`Reference`], for checking samples of a result that is too large to be computed twice.
 ///
 /// # Panics
-/// If a label has different extents, or a label of `out` is repeated or is in no operand. If the index is out of
+/// If a label has two different extents, or a label of `out` is repeated or is in no operand. If the index is out of
 /// bounds.
 pub fn reference_element<T: Element>(
     operands: &[(&[Label], ArrayViewD<T>)],
@@ -133,7 +133,7 @@ pub fn reference_element<T: Element>(
 /// Computes `out = alpha left right + beta out` with a [`Reference`]. With `beta` = 0, `out` is not read.
 ///
 /// # Panics
-/// If a label has different extents, or a label of the result is repeated or is in no operand. If `out` has a wrong
+/// If a label has two different extents, or a label of the result is repeated or is in no operand. If `out` has a wrong
 /// number of dimensions, or exceeds the extents of its labels.
 pub fn reference_contract<T: Element>(
     alpha: T,
@@ -157,7 +157,7 @@ fn times<T: Element>(a: Complex<f64>, b: Complex<f64>) -> Complex<f64> {
     if T::DTYPE.is_complex() { a * b } else { Complex::new(a.re * b.re, 0.0) }
 }
 
-/// Returns the extent of a label, or `None` if no operand has the label. Panics if the label has different extents.
+/// Returns the extent of a label, or `None` if no operand has the label. Panics if the label has two different extents.
 fn extent_of<T>(operands: &[(&[Label], ArrayViewD<T>)], label: Label) -> Option<usize> {
     let all = operands.iter().flat_map(|(labels, view)| labels.iter().zip(view.shape()));
     let mut extents = all.filter(|&(&l, _)| l == label).map(|(_, &extent)| extent);

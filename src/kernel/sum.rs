@@ -16,7 +16,7 @@ use crate::local_plan::{Isa, Sum, UNIT};
 
 /// Maximum number of reals in a unit of complex numbers.
 const REALS: usize = 2 * UNIT;
-/// Minimum number of steps of a unit for which splitting them among threads pays off.
+/// Minimum number of steps in a unit for which splitting the steps among threads pays off.
 const MIN_SPLIT_STEPS: usize = 2;
 /// Number of lines along `out` in a block, which are added one after the other.
 const BLOCK_LINES: usize = 128;
@@ -30,7 +30,7 @@ const CHAIN: usize = 64;
 const CHAINS: usize = 4;
 /// Number of strided reals in a piece. A piece is added in eight chains.
 const STRIDED_PIECE_REALS: usize = 512;
-/// Maximum number of sums of chains, or of strided pieces, that a block adds one after the other.
+/// Maximum number of chain sums, or of sums of strided pieces, that a block adds one after the other.
 const BLOCK_SUMS: usize = 128;
 /// Size in bytes of the shortest vector of any instruction set.
 const MIN_VECTOR_BYTES: usize = 16;
@@ -157,7 +157,7 @@ impl<R: Real> SumShare<'_, R> {
         let half = threads / 2;
         let middle = range.start + if forks { len * half / threads } else { len.div_ceil(block) / 2 * block };
         let mut second = [R::ZERO; N];
-        // SAFETY: both halves only read the tensor, and each adds to a buffer of its own.
+        // SAFETY: both halves only read the tensor, and each adds to its own buffer.
         unsafe {
             if forks {
                 rayon::join(
@@ -218,7 +218,7 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
     }
 }
 
-/// Adds lines to the total, real by real.
+/// Adds the reals of each line to the corresponding reals of the total.
 ///
 /// # Safety
 /// The instruction set is available; `count` reals of each line may be read.

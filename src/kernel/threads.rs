@@ -8,7 +8,7 @@ pub(super) fn useful_threads(threads: usize, elements: usize) -> usize {
     if elements < MIN_PARALLEL_ELEMENTS { 1 } else { threads.max(1) }
 }
 
-/// Returns the number of threads of the current pool to use for `elements` elements.
+/// Like [`useful_threads`], with the number of threads of the current rayon pool.
 pub(super) fn threads_for(elements: usize) -> usize {
     useful_threads(rayon::current_num_threads(), elements)
 }

@@ -13,7 +13,7 @@ use crate::local_plan::{self, Isa, Layout, UnaryBody, UnaryPlan};
 /// and dimensions are permuted to the order of `out`.
 ///
 /// # Panics
-/// If a label of `out` is repeated or not in the input, or a label has different extents.
+/// If a label of `out` is repeated or not in the input, or a label has two different extents.
 pub fn unary<T: Element>(input: (&[Label], ArrayViewD<T>), out: (&[Label], ArrayViewMutD<T>)) {
     let (in_labels, input) = input;
     let (out_labels, out) = out;
@@ -26,7 +26,7 @@ pub fn unary<T: Element>(input: (&[Label], ArrayViewD<T>), out: (&[Label], Array
 /// Returns the plan that [`unary`] executes for these layouts on `threads` threads.
 ///
 /// # Panics
-/// If a label of `out` is repeated or not in the input, or a label has different extents.
+/// If a label of `out` is repeated or not in the input, or a label has two different extents.
 pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: usize) -> UnaryPlan {
     let elements = |layout: &Layout| layout.extents.iter().product::<usize>();
     local_plan::plan_unary(input, out, element_bytes, useful_threads(threads, elements(input).max(elements(out))))
@@ -56,7 +56,7 @@ pub(super) fn run<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, mut 
     }
     assert!(available(isa), "no {} on this machine", isa.name());
     // SAFETY: the instruction set is available; both tensors have the layouts that the plan was made for, so its loops
-    // stay inside both tensors. ``out`` is borrowed mutably. `permute` checks element sizes.
+    // stay inside both tensors. `out` is borrowed mutably. `permute` checks element sizes.
     unsafe {
         match plan.body() {
             UnaryBody::Permute(plan) => permute(plan, isa, input.as_ptr(), out.as_mut_ptr(), Factors::PUT),

@@ -60,7 +60,8 @@ impl Workspace {
         }
         Ok(match &self.memory {
             // SAFETY: the memory starts at a page boundary and has at least `bytes` initialised bytes. Every bit
-            // pattern is a valid T because only element types are Vectorized. `&mut self` excludes other users.
+            // pattern is a valid `T`, because only element types implement `Vectorized`. `&mut self` excludes other
+            // users.
             Some(memory) => unsafe { std::slice::from_raw_parts_mut(memory.start().as_ptr().cast(), elements) },
             None => &mut [],
         })

@@ -48,7 +48,7 @@ impl Zeroed {
         self.start
     }
 
-    /// Returns the number of usable bytes, which begin at the start.
+    /// Returns the number of bytes from [`Zeroed::start`] on.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }

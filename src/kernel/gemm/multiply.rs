@@ -13,8 +13,8 @@ pub(super) enum Multiply<T: Element> {
 }
 
 impl<T: Element> Multiply<T> {
-    /// Selects the code for tiles of at most `vectors` by `columns`. `packed` states whether the right operand is
-    /// packed into panels.
+    /// Selects the code for tiles of at most `vectors` vectors by `columns` columns. `packed` states whether the right
+    /// operand is packed into panels.
     pub fn new(isa: Isa, family: KernelFamily, packed: bool, [vectors, columns]: [usize; 2]) -> Self {
         match family {
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -252,8 +252,8 @@ impl<T: Element> Pack<'_, T> {
         const SIDE: usize = 16;
         let Some((distance, neighbours)) = self.rows.unit[0] else { return };
         let steps = &self.depth.offsets[self.operand];
-        // Neighbours have the same lane in their panels if the distance between them is a multiple of the run, or if
-        // there is only one run and the distance is a multiple of a panel.
+        // Neighbours are rows that are adjacent in memory. They have the same lane in their panels if the distance
+        // between them is a multiple of the run, or if there is only one run and the distance is a multiple of a panel.
         let one_run = self.rows.run == self.rows.len();
         let whole_panels = distance.is_multiple_of(self.rows.run) || (one_run && distance.is_multiple_of(self.panel));
         let mut tile = [T::ZERO; SIDE * SIDE];

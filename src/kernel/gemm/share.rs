@@ -98,7 +98,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             let mut batch = batches.start;
             while batch < batches.end {
                 let count = products.products_per_call.min(extent - batch % extent).min(batches.end - batch);
-                // SAFETY: these are the offsets of a batch; the other batches follow it in the innermost loop.
+                // SAFETY: these are the offsets of a batch; the other batches follow in the innermost loop.
                 unsafe { products.run(self.batch(batch).0, count) };
                 batch += count;
             }

@@ -184,8 +184,8 @@ impl<T> Tile<'_, T> {
     }
 }
 
-/// Returns pointers to the first elements of `N` rows or columns. If there are only `count` rows or columns, the last
-/// pointer is repeated.
+/// Returns pointers to the first elements of `N` rows or columns. If `count` is less than `N`, the last pointer is
+/// repeated.
 #[inline(always)]
 fn starts<T, const N: usize>(start: *const T, count: usize, stride: isize) -> [*const T; N] {
     let mut starts = [start; N];

@@ -99,7 +99,7 @@ unsafe fn shares<T: Element>(
         [one] => unsafe { share(one, isa, factors, tensors, scratch) },
         list => {
             let (head, tail) = list.split_at(list.len() / 2);
-            // SAFETY: guaranteed by the caller; the halves are disjoint because all shares are.
+            // SAFETY: guaranteed by the caller; the halves are disjoint because all shares are disjoint.
             rayon::join(
                 || unsafe { shares(head, isa, factors, tensors, scratch) },
                 || unsafe {

@@ -47,7 +47,7 @@ impl<T: Element> Visit<T> {
     }
 
     /// # Safety
-    /// The element may be written, and read unless the old value is dropped.
+    /// The element may be written. It may be read unless the old value is dropped.
     #[inline(always)]
     pub unsafe fn one(&self, out: *mut T, sum: T) {
         let sum = if self.scaled { sum.scaled(self.factors.alpha) } else { sum };
@@ -112,7 +112,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     }
 
     /// # Safety
-    /// The instructions are available. A vector of elements may be written; it may be read unless old values are
+    /// The instructions are available. A vector of elements may be written. It may be read unless old values are
     /// dropped.
     #[inline(always)]
     pub unsafe fn full(&self, out: *mut T, sum: T::Sum) {

@@ -25,8 +25,8 @@ impl<const N: usize> Walk<N> {
         self.at
     }
 
-    /// Advances to the next position; the last loop is the innermost. After the last position, wraps to the first one
-    /// and returns `false`.
+    /// Advances to the next position; the last loop is the innermost. After the last position, wraps to the first
+    /// position and returns `false`.
     #[inline(always)]
     pub fn next(&mut self, dims: &[Dim<N>]) -> bool {
         for (dim, index) in dims.iter().zip(&mut self.index).rev() {

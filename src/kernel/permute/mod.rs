@@ -1,4 +1,4 @@
-//! Executes a [`Permute`] plan, which copies one strided tensor to another and computes `to = alpha from + beta to`.
+//! Executes a [`Permute`] plan, which copies or adds one strided tensor to another: `to = alpha from + beta to`.
 //!
 //! | file | contents |
 //! |---|---|
@@ -24,7 +24,7 @@ use super::simd::{Blend, Factor, Merge, Plus, Put, Real};
 use crate::dtype::Dtype;
 use crate::local_plan::{CopyKind, Isa, Permute};
 
-/// The factors of a copy: `to = alpha from + beta to`.
+/// The factors of a copy that computes `to = alpha from + beta to`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Factors<T> {
     pub alpha: T,
