@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `element` | the four element types |
-//! | `compiled`, `instances` | the entry points as concrete functions, so that other crates need not compile the kernels again |
+//! | `compiled`, `instances` | the entry points as concrete functions, which other crates need not compile again |
 //! | `contract` | `out = alpha left right + beta out`, as planned by [`crate::local_plan`] |
 //! | `loops`, `gemm`, `products` | the kernels of `contract`: loops, matrix products, and batches of small products |
 //! | `unary` | permutations, diagonals and sums of one tensor |
