@@ -1,9 +1,9 @@
-//! Parsers for the values of flags. A value is refused by one message, which names the flag, the value and what is
+//! Parses the values of flags. The error message for an invalid value names the flag, the value and the values that are
 //! allowed.
 //!
-//! A flag consumes the next argument even if that argument begins with a hyphen, so that `-5` is refused as a value and
-//! not parsed as a flag. A value that looks like a flag is refused too, so that a flag without a value does not consume
-//! the next flag. Deliberately absent: values whose meaning depends on the expression or the files.
+//! A flag consumes the next argument even if that argument begins with a hyphen, so that `-5` is refused as a value
+//! instead of being parsed as a flag. A value that looks like a flag is refused too, so that a flag without a value
+//! does not consume the next flag. Values whose meaning depends on the expression or the files are parsed elsewhere.
 
 use std::ffi::OsStr;
 use std::num::NonZero;
@@ -15,10 +15,11 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
 
-/// Maximum timed or untimed runs. Each run stores its time, and a larger number is assumed to be a mistake.
+/// Maximum number of timed runs, and of untimed runs. The time of each run is stored, and a larger number is assumed to
+/// be a mistake.
 const MAX_RUNS: u32 = 1_000_000_000;
 
-/// Characters of a long value that messages show at each end.
+/// Number of characters at each end of a long value that messages show.
 const END_CHARACTERS: usize = 40;
 
 /// A parser for one kind of value.
@@ -135,7 +136,7 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
         Ok(_) if text.starts_with('+') => Err(format!("expected a whole number from {least} to {most}")),
         Ok(number) if range.contains(&number) => Ok(number),
         Ok(number) if number < *least => Err(format!("number too small, it may be {least} to {most}")),
-        // Digits that do not fit 64 bits are still a number: too large, not malformed.
+        // Digits that do not fit 64 bits are a number that is too large, so the message must not call them malformed.
         Err(_) if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) => {
             Err(format!("expected a whole number from {least} to {most}"))
         }
@@ -143,7 +144,7 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     }
 }
 
-/// The text on one line. A long text is shortened to its two ends.
+/// Returns the text on one line. Shortens a long text to its two ends.
 pub fn shortened(text: &str) -> String {
     let shown = |part: &mut dyn Iterator<Item = char>| -> String {
         part.map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
