@@ -1,12 +1,12 @@
-//! The Frobenius norm of a result of any size and scale.
+//! Computes the Frobenius norm of a result of any size and scale.
 //!
 //! Squares of large, ordinary and small numbers are summed separately, and large and small numbers are scaled first, so
 //! that no square leaves the range of double precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean
-//! Norm of a Vector, ACM TOMS 4 (1978); BLAS's dnrm2 does the same). Each of the three sums is a compensated sum of
-//! blocks.
+//! Norm of a Vector, ACM TOMS 4 (1978); BLAS's dnrm2 does the same). Each of the three sums is a compensated sum over
+//! blocks, and the squares within a block are summed plainly.
 //!
-//! Invariants: scales are powers of two; a NaN makes the norm NaN, otherwise an infinity makes it infinite; the same
-//! blocks in the same order give the same bits.
+//! Scales are powers of two, so that scaling is exact. If any number is NaN, the norm is NaN; otherwise, if any number
+//! is infinite, the norm is infinite. The same blocks in the same order give the same bits.
 
 use super::compensated::Compensated;
 
@@ -14,9 +14,9 @@ use super::compensated::Compensated;
 /// largest double.
 const MAX_UNSCALED: f64 = power(480);
 const MIN_UNSCALED: f64 = power(-480);
-/// Factor that multiplies large numbers and divides small ones.
+/// Large numbers are multiplied by this factor, and small ones are divided by it.
 const SCALE: f64 = power(-600);
-/// Numbers in a block, whose squares are summed plainly before they are added to the compensated sums.
+/// Number of numbers in a block. Their squares are summed plainly before the block is added to the compensated sums.
 const BLOCK: usize = 1 << 12;
 
 /// 2^exponent, as a normal number.
@@ -62,14 +62,15 @@ impl Norm {
         (self.block, self.added) = ([0.0; 3], 0);
     }
 
-    /// The sums and flags as numbers, to send to other processes.
+    /// Returns the sums and flags as numbers, to send to other processes.
     pub fn numbers(mut self) -> [f64; 5] {
         self.end_block();
         let [large, others, small] = self.sums.map(|sum| sum.total());
         [large, others, small, f64::from(u8::from(self.nan)), f64::from(u8::from(self.infinite))]
     }
 
-    /// The norm of the numbers that several processes have added, combined in the order of the processes.
+    /// Returns the norm of the numbers that several processes have added. Combines the processes in their given order,
+    /// so that the norm is reproducible.
     pub fn of<'a>(processes: impl Iterator<Item = &'a [f64]>) -> f64 {
         let (mut sums, mut nan, mut infinite) = ([Compensated::default(); 3], false, false);
         for numbers in processes {
@@ -96,7 +97,7 @@ impl Norm {
 mod tests {
     use super::*;
 
-    /// The norm of numbers that are distributed over `processes`.
+    /// Computes the norm of numbers that are distributed over `processes`.
     fn norm(numbers: &[f64], processes: usize) -> f64 {
         let parts = numbers.chunks(numbers.len().div_ceil(processes).max(1)).map(|part| {
             let mut norm = Norm::default();

@@ -1,9 +1,9 @@
-//! Numbers with units: parsed from flags, formatted for people.
+//! Parses numbers with units from flags, and formats such numbers for people.
 
-/// Parses a number of bytes: `512`, `4GiB`, `1.5 GB`, `100k`.
+/// Parses a number of bytes, such as `512`, `4GiB`, `1.5 GB` or `100k`.
 ///
 /// # Errors
-/// A message that describes the mistake in the text.
+/// If the text is not a number of bytes that fits 64 bits. The error is a message that describes the mistake.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     // An exponent is part of the number, so the unit starts after it.
@@ -51,7 +51,7 @@ pub fn bytes(bytes: f64) -> String {
 
 /// Formats seconds with a unit and four digits.
 pub fn seconds(seconds: f64) -> String {
-    // Would be shown as 0.000 ns.
+    // A smaller time would be shown as 0.000 ns.
     if seconds < 5e-13 {
         return "0 s".to_owned();
     }
@@ -74,7 +74,7 @@ pub fn digits(number: f64) -> String {
     format!("{number:.places$}")
 }
 
-/// `1 rank`, `3 ranks`.
+/// Formats a count with its noun, such as `1 rank` or `3 ranks`.
 pub fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
