@@ -1,6 +1,7 @@
-//! The canonical text of an expression: without white space, in the notation of the typed text.
+//! Writes the canonical text of an expression, which has the notation of the typed text and no white space.
 //!
-//! Invariant: parsing the canonical text gives the same structure again. An explicit stack allows any depth.
+//! Parsing the canonical text gives the same structure again. The nodes are written with an explicit stack instead of
+//! recursion, so that trees can have any depth.
 
 use std::fmt::{self, Display, Formatter, Write};
 
