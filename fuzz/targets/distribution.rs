@@ -1,6 +1,7 @@
-//! `--distribution` of two operands and a result.
+//! Fuzzes the value of `--distribution` for two operands and a result.
 //!
-//! Accepted text assigns ranks to each tensor. A grid of few ranks covers a small tensor, with each element once.
+//! If the text is accepted, asserts that a grid of few ranks covers all elements of a small tensor, each exactly once
+//! apart from replicas.
 #![no_main]
 
 use einsum_dist::distribution::Distribution;

@@ -1,4 +1,5 @@
-//! Headers of `.npy` files, for a file that ends with the input and for longer files.
+//! Fuzzes the headers of `.npy` files. Reads each header as that of a file that ends with the input, and as that of
+//! longer files.
 #![no_main]
 
 use std::path::Path;

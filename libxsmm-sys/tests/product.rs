@@ -1,11 +1,12 @@
-//! Tests that the declarations agree with the library that was found: products and sums of products are correct.
+//! Tests that the declarations agree with the installed library, by checking that products and sums of products are
+//! correct.
 
 use libxsmm_sys::libxsmm_blasint as Int;
 
 const SIDE: usize = 8;
 const COUNT: usize = 3;
 
-/// The sum of `count` products of consecutive column-major matrices.
+/// Computes the sum of `count` products of consecutive column-major matrices.
 fn expected<R: Copy + Default + std::ops::Mul<Output = R> + std::ops::AddAssign>(
     a: &[R],
     b: &[R],
