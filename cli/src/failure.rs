@@ -53,7 +53,7 @@ pub fn memory<V>(had: std::result::Result<V, OutOfMemory>) -> Result<V> {
 }
 
 impl Failure {
-    /// The exit code: 2 for bad input, 1 for a failed run or check.
+    /// Returns the exit code, which is 2 for bad input and 1 for a failed run or check.
     pub fn code(&self) -> u8 {
         match self {
             Failure::Arguments(_) => 2,
@@ -104,7 +104,7 @@ impl Failure {
         }
     }
 
-    /// The category of the failure, for scripts.
+    /// Returns the category of the failure, for scripts.
     fn kind(&self) -> &'static str {
         match self {
             Failure::Arguments(_) => "usage",
@@ -125,7 +125,7 @@ impl Failure {
         }
     }
 
-    /// The message on one line. A message longer than `MAX_MESSAGE_BYTES` is clipped to its two ends.
+    /// Returns the message on one line. A message longer than `MAX_MESSAGE_BYTES` is clipped to its two ends.
     pub fn message(&self) -> String {
         clipped(&self.whole_message())
     }

@@ -1,13 +1,13 @@
-//! Starts a guard process that outlives rank 0 and removes its temporary files. A guard is needed if the launcher may
-//! kill rank 0 by SIGKILL.
+//! Starts a guard process, which outlives rank 0 and removes rank 0's temporary files. A guard is needed if the
+//! launcher may kill rank 0 by SIGKILL.
 //!
 //! MPICH's launcher kills its ranks by SIGKILL, without warning, when it loses a rank or is itself ended by SIGHUP, as
-//! at the end of a session. So rank 0 starts this program again as a guard, in a separate process group, which the
-//! launcher does not kill. The guard reads its standard input to the end, which it reaches when rank 0 has ended for
-//! any reason. Then it removes the remaining temporary files. It removes no file that a process has locked.
+//! happens at the end of a login session. So rank 0 starts this program again as a guard, in a separate process group,
+//! which the launcher does not kill. The guard reads its standard input to the end, which it reaches when rank 0 has
+//! ended for any reason. Then it removes the remaining temporary files. It removes no file that a process has locked.
 //!
 //! There is no guard for launchers that give ranks time after a first signal, because `signals` then removes the files.
-//! Against schedulers that kill all processes of a job, a guard would not help. After such a kill, the next run removes
+//! A guard would not help against schedulers that kill all processes of a job. After such a kill, the next run removes
 //! the leftovers.
 
 use std::io::Read;

@@ -16,8 +16,8 @@ use super::args::Args;
 /// Maximum size of an expression in MiB. It is enough for a million operands with dozens of labels each.
 const MAX_EXPRESSION_MIB: u64 = 64;
 
-/// Returns the text of the expression: as typed, from a file (`@FILE`), or from standard input (`-`). Collective,
-/// because a launcher passes its standard input to rank 0 only.
+/// Returns the text of the expression, which comes from the command line, from a file (`@FILE`) or from standard input
+/// (`-`). Collective, because a launcher passes its standard input to rank 0 only.
 ///
 /// # Errors
 /// If the file or standard input cannot be read.
@@ -74,7 +74,7 @@ pub struct Headers {
     pub accumulate: Option<NpyHeader>,
 }
 
-/// Reads the headers.
+/// Reads the headers of all input files.
 ///
 /// # Errors
 /// If a file is missing or damaged. The error names the first such file.

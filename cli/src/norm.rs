@@ -16,15 +16,15 @@ const MAX_UNSCALED: f64 = power(480);
 const MIN_UNSCALED: f64 = power(-480);
 /// Large numbers are multiplied by this factor, and small ones are divided by it.
 const SCALE: f64 = power(-600);
-/// Number of numbers in a block. Their squares are summed plainly before the block is added to the compensated sums.
+/// Number of values in a block. Their squares are summed plainly before the block is added to the compensated sums.
 const BLOCK: usize = 1 << 12;
 
-/// 2^exponent, as a normal number.
+/// Returns 2^`exponent`, which must be a normal number.
 const fn power(exponent: i64) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// Sums of squares.
+/// Partial sums of squares, from which the norm is computed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Norm {
     /// Sums of the squares of large, ordinary and small numbers.
@@ -126,7 +126,7 @@ mod tests {
     fn scales_are_mixed() {
         assert!((norm(&[3e200, 1.0, 4e200, 1e-200], 2) / 5e200 - 1.0).abs() < 1e-15);
         assert!((norm(&[3.0, 1e-200, 4.0], 3) - 5.0).abs() < 1e-15);
-        // Numbers on both sides of a limit have the same weight.
+        // Numbers on both sides of a limit must have the same weight.
         let around: Vec<f64> = (0..1000).map(|i| MIN_UNSCALED * (0.5 + f64::from(i) / 1000.0)).collect();
         let plain = around.iter().map(|x| (x / MIN_UNSCALED).powi(2)).sum::<f64>().sqrt();
         assert!((norm(&around, 2) / MIN_UNSCALED - plain).abs() < 1e-12 * plain);

@@ -83,7 +83,7 @@ impl Sizes {
     /// Returns the shapes for random operands, and whether any label has the default extent.
     ///
     /// # Errors
-    /// If the expression does not resolve.
+    /// If the shapes do not fit the expression.
     pub fn shapes(&self, problem: &Problem) -> Result<(Vec<Vec<usize>>, bool)> {
         let expression = problem.expression();
         let shapes = |default: usize| -> Vec<Vec<usize>> {

@@ -30,7 +30,7 @@ pub fn prints_errors() -> bool {
     launcher().is_none_or(|launcher| launcher.rank == 0)
 }
 
-/// Joins the world of mpirun, or creates one in this process. Returns the world and the arguments.
+/// Joins the world that mpirun started, or creates a world in this process. Returns the world and the arguments.
 ///
 /// # Errors
 /// If the world cannot be joined or created. Every process returns the same error.

@@ -280,7 +280,7 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
 /// elements of the largest operand or result.
 fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usize) -> Result<()> {
     let ranks = plan.ranks();
-    // Ranks that the user did not request may be idle.
+    // No warning is needed for ranks that the user did not request.
     let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
     // With `--explain` and `--simulate`, the text itself reports idle ranks.
     let too_many = ranks > largest || ranks as f64 > most_work(tree);

@@ -59,12 +59,12 @@ fn reader<T>(read: fn(&OsStr) -> Result<T, String>) -> Reader<T> {
     Reader { read, known: Vec::new }
 }
 
-/// Any text.
+/// Returns a parser for any text.
 pub fn text() -> Reader<String> {
     reader(|value| Ok(utf8(value)?.to_owned()))
 }
 
-/// The name of a file.
+/// Returns a parser for the name of a file.
 pub fn file() -> Reader<PathBuf> {
     reader(|value| match value.as_encoded_bytes() {
         // `paths` refuses `-` later, with a message that depends on the purpose of the file.
@@ -77,8 +77,8 @@ pub fn file() -> Reader<PathBuf> {
     })
 }
 
-/// A number of ranks or workers. Its upper limit is checked later, because it depends on whether the ranks run or are
-/// only planned.
+/// Returns a parser for a number of ranks or workers. The upper limit is checked later, because it depends on whether
+/// the ranks run or are only planned.
 pub fn count() -> Reader<NonZero<usize>> {
     reader(|value| {
         let count = usize::try_from(whole(value, 1..=u64::MAX)?).ok().and_then(NonZero::new);
@@ -86,7 +86,7 @@ pub fn count() -> Reader<NonZero<usize>> {
     })
 }
 
-/// A number of timed runs.
+/// Returns a parser for a number of timed runs.
 pub fn repeat() -> Reader<NonZero<u32>> {
     reader(|value| {
         let runs = whole(value, 1..=u64::from(MAX_RUNS))?;
@@ -94,17 +94,17 @@ pub fn repeat() -> Reader<NonZero<u32>> {
     })
 }
 
-/// A number of untimed runs.
+/// Returns a parser for a number of untimed runs.
 pub fn warmup() -> Reader<u32> {
     reader(|value| Ok(whole(value, 0..=u64::from(MAX_RUNS))? as u32))
 }
 
-/// A seed: any 64-bit number.
+/// Returns a parser for a seed, which is any 64-bit number.
 pub fn seed() -> Reader<u64> {
     reader(|value| whole(value, 0..=u64::MAX))
 }
 
-/// A duration in seconds.
+/// Returns a parser for a duration in seconds.
 pub fn seconds() -> Reader<f64> {
     reader(|value| {
         let seconds = utf8(value)?.parse().ok().filter(|seconds| (1e-3..=1e9).contains(seconds));
@@ -112,7 +112,7 @@ pub fn seconds() -> Reader<f64> {
     })
 }
 
-/// A shell that has completion scripts.
+/// Returns a parser for the name of a shell that has completion scripts.
 pub fn shell() -> Reader<Shell> {
     let known = || Shell::value_variants().iter().filter_map(ValueEnum::to_possible_value).collect();
     let read = |value: &OsStr| {
@@ -132,7 +132,7 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     let text = utf8(value)?;
     let (least, most) = (range.start(), range.end());
     match text.parse::<u64>() {
-        // A count has no sign, as elsewhere on the command line.
+        // Counts are written without a sign everywhere on the command line.
         Ok(_) if text.starts_with('+') => Err(format!("expected a whole number from {least} to {most}")),
         Ok(number) if range.contains(&number) => Ok(number),
         Ok(number) if number < *least => Err(format!("number too small, it may be {least} to {most}")),

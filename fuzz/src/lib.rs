@@ -1,5 +1,5 @@
-//! Shares code between all fuzz targets. Limits the memory in proportion to the length of the input, and converts
-//! inputs to text.
+//! Contains the code that all fuzz targets share. Limits the memory by the length of the input, and converts inputs to
+//! text.
 //!
 //! A target is a file in `targets/` that calls [`check`] on every input. A panic or a violated property ends the
 //! process, so that libFuzzer stores the input. Fuzzing uses no sanitizers, because they need a nightly compiler. `make

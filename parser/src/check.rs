@@ -10,7 +10,7 @@ use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, Parse
 /// Maximum number of characters of a name that is shown split into one-character names.
 const MAX_SPLIT_NAME: usize = 12;
 
-/// Checks the output of every einsum, in time linear in the expression.
+/// Checks the output of every einsum. Cost: O(length of the expression).
 pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
     // For each label, `in_inputs` stores the last einsum that has the label in an input, as its position plus one.
     // `in_output` stores the last einsum that has the label in its output, and the place of the label there.

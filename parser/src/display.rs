@@ -9,7 +9,7 @@ use crate::{Expression, Form, IndexKind, NodeId, NodeKind, Term};
 
 impl Display for Expression {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        // The einsums that are being written, each with the number of its inputs that have been written.
+        // The einsums that are being written, each with the number of its inputs that are already written.
         let mut stack: Vec<(NodeId, usize)> = vec![(self.root(), 0)];
         while let Some((id, done)) = stack.pop() {
             match &self.node(id).kind {

@@ -102,7 +102,7 @@ pub enum ErrorKind {
     BareName,
     /// An output outside brackets, in an einsum_ir tree.
     BareOutput,
-    /// An arrow directly after names, in an einsum_ir tree: probably only some brackets have an arrow.
+    /// An arrow directly after names, in an einsum_ir tree. Probably only some brackets have an arrow.
     ArrowAmongNames,
     /// A bracket among names.
     BracketAmongNames,

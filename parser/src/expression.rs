@@ -28,7 +28,7 @@ pub enum Form {
     EinsumIr,
 }
 
-/// A parsed expression; see [`parse`](crate::parse).
+/// A parsed expression, as returned by [`parse`](crate::parse).
 ///
 /// `==` also compares the text and all spans, unlike [`Expression::same_structure`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,8 @@ pub struct Index {
 pub enum IndexKind {
     /// One dimension.
     Label(Label),
-    /// `...`: any number of dimensions; at most one per term, none in an einsum_ir tree.
+    /// `...`, which stands for any number of dimensions. A term has at most one ellipsis, and an einsum_ir tree has
+    /// none.
     Ellipsis,
 }
 
@@ -113,7 +114,7 @@ impl Expression {
         &self.names
     }
 
-    /// The name of a label.
+    /// Returns the name of a label.
     ///
     /// # Panics
     ///
@@ -136,7 +137,7 @@ impl Expression {
         &self.nodes
     }
 
-    /// One node.
+    /// Returns the node with this index.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! Words the message, the label next to the caret and the help for every mistake.
+//! Provides the texts for every mistake, which are a message, a label next to the caret and help.
 //!
 //! Each text is one line in plain words. No two kinds of mistakes share a message. Invisible characters are written as
 //! escapes, and long names are shortened.

@@ -130,7 +130,7 @@ impl Parser<'_> {
     /// Reads the names after `open`, up to and including the closing bracket.
     fn list(&mut self, open: Span) -> Result<Term, ParseError> {
         let mut indices: Vec<Index> = Vec::new();
-        // A name is due after the opening bracket (unless the list is empty) and after a comma.
+        // A name must follow a comma, and also the opening bracket unless the list is empty.
         let mut comma: Option<Span> = None;
         let mut due = true;
         while let Some(token) = self.take() {
@@ -191,7 +191,7 @@ impl Parser<'_> {
         self.because(kind, place)
     }
 
-    /// The error for a mistake. Replaces the usual help if its example is in another notation.
+    /// Returns the error for a mistake. Replaces the usual help if its example is in another notation.
     fn mistake(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = ParseError::new(self.text, kind, place);
         let advice = match kind {

@@ -1,4 +1,4 @@
-//! Renders a text with carets under places in it, for a terminal.
+//! Renders a text for a terminal, with carets under marked places.
 //!
 //! The text is shown on one line, where line breaks are replaced by spaces. If places are far apart in a long text,
 //! each place has a separate line, which is clipped around it. The first place is marked by `^`, the others by `-`.

@@ -46,7 +46,7 @@ fn term(labels: &[Option<usize>], ir: bool) -> Vec<String> {
 fn write(tree: &Tree, ir: bool) -> Written {
     match tree {
         Tree::Leaf(labels) => {
-            // Only einsum_ir trees have no ellipsis. In the other forms, the first label 7 becomes one.
+            // Only einsum_ir trees have no ellipsis. In the other forms, the first label 7 becomes an ellipsis.
             let mut labels: Vec<Option<usize>> = labels.iter().map(|label| Some(*label)).collect();
             if !ir && let Some(dots) = labels.iter().position(|label| *label == Some(7)) {
                 labels[dots] = None;

@@ -1,8 +1,8 @@
 //! Computes elements of the result from the operands in double precision, either as one sum or from intermediates along
 //! the tree.
 //!
-//! `cost` counts all memory that is in use here at the same time. Every tensor stores the labels over which its
-//! consumer sums last, so that the innermost loop runs over adjacent elements.
+//! `cost` counts all memory that is in use here at the same time. In the layout of every tensor, the labels that the
+//! tensor's consumer sums over come last, so that the innermost loop runs over adjacent elements.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{Step, Tree};
@@ -25,12 +25,12 @@ pub struct Evaluator<'a> {
     complex: bool,
     /// The rounding errors that a run makes in each step. A direct evaluation attributes all of them to the last step.
     roundings: Vec<Rounding>,
-    /// Exponents of the powers of two by which operands are divided, one per operand.
+    /// Operand `i` is divided by 2^`exponents[i]`, so that products stay in the range of double precision.
     exponents: Vec<i32>,
 }
 
 impl<'a> Evaluator<'a> {
-    /// `exponents` are the exponents of the powers of two by which operands are divided, one per operand.
+    /// Operand `i` is divided by 2^`exponents[i]`.
     pub fn new(tree: &'a Tree, limits: &Limits, evaluation: Evaluation, exponents: Vec<i32>) -> Evaluator<'a> {
         let root = tree.root();
         let mut kept: Vec<&[Label]> = vec![&tree.nodes[root].labels; tree.nodes.len()];

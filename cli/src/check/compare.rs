@@ -26,8 +26,8 @@ use super::verdict::{Tally, judge};
 /// Number of operations above which a check takes minutes.
 const MAX_OPERATIONS: f64 = 1e11;
 
-/// A check that takes minutes is refused if more memory would make it this many times faster. The error then suggests a
-/// higher `--memory-limit`.
+/// A check that takes minutes is refused if more memory would make it more than this many times faster. The error then
+/// suggests a higher `--memory-limit`.
 const MIN_SPEEDUP: f64 = 10.0;
 
 /// Compares elements of the result with their reference.

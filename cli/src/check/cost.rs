@@ -108,7 +108,7 @@ impl Cost {
     }
 }
 
-/// The inputs of a step.
+/// Returns the inputs of a step.
 pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
     match *step {
         Step::Leaf { .. } => [None; 2],
@@ -117,7 +117,7 @@ pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
     }
 }
 
-/// The labels without repetitions.
+/// Returns the labels without repetitions.
 pub fn distinct(labels: &[Label]) -> Vec<Label> {
     let mut distinct: Vec<Label> = Vec::with_capacity(labels.len());
     labels.iter().for_each(|label| {

@@ -169,7 +169,7 @@ fn terms(tree: &Tree, node: usize) -> f64 {
 pub struct OperandLimits {
     /// The largest error of an element due to underflow, summed over all steps.
     pub absolute: f64,
-    /// An upper bound on the absolute sums of every step.
+    /// An upper bound on the sums of absolute products in every step.
     pub largest: f64,
     /// Whether all operands are finite.
     pub finite: bool,
@@ -197,7 +197,7 @@ impl OperandLimits {
         let largest = sums.fold(f64::NEG_INFINITY, f64::max).exp();
         let (all_terms, all) = below[tree.root()];
         let lost = |id: usize| {
-            // `later` is NaN if an operand contains only zeros. Then nothing is lost to underflow.
+            // `later` is NaN if the step has an operand that contains only zeros. Then nothing is lost to underflow.
             let later = if id == tree.root() { 0.0 } else { all - below[id].1 };
             if later.is_nan() { 0.0 } else { (all_terms + later + limits.smallest.ln()).exp() }
         };

@@ -121,7 +121,7 @@ impl<'a> Check<'a> {
     /// Returns a report of the findings in all parts so far.
     pub fn report(&self) -> CheckReport {
         let Tally { checked, error, bound, .. } = self.tally;
-        // These counts are of infinite or NaN elements that differ from their reference, so the error is not finite.
+        // These two fields count infinite or NaN elements that differ from their reference, so the error is not finite.
         let max_error = if self.tally.unexplained + self.tally.overflowed_sums > 0 { f64::INFINITY } else { error };
         CheckReport { checked, max_error, bound, ok: self.tally.is_right() }
     }
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Each slice adds only few terms to the result, but there are many slices.
+    /// Each slice adds only a few terms to the result, but there are many slices.
     #[test]
     fn bounds_of_slices_do_not_let_zeros_pass() {
         for (text, sizes, limit) in [

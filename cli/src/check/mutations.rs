@@ -99,7 +99,7 @@ fn results_of_any_length_are_told_apart() {
                 };
                 let value = |at: usize| elements[at].value();
                 wrong("zeros", &|_| Complex::new(0.0, 0.0));
-                // In the longest sums, the part of one of 16 ranks is smaller than the allowed rounding error.
+                // In the longest sums, the contribution of one of 16 ranks is smaller than the allowed rounding error.
                 if terms * ranks < 1_000_000_000 {
                     wrong("one rank's part missing", &|at| value(at) - elements[at].parts[ranks - 1]);
                     wrong("one rank's part twice", &|at| value(at) + elements[at].parts[0]);

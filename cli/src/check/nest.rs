@@ -257,7 +257,8 @@ mod tests {
                     let place = out.iter().fold(0, |place, &label| place * len(label) + at[label.0 as usize]);
                     wanted[place].add(terms.iter().map(factor).reduce(Summand::times::<true>).unwrap());
                 }
-                // Sums of small integers are exact in every order; sums of their absolute values are not.
+                // Sums of small integers are exact in every order. The absolute values of complex integers are rounded,
+                // so sums of absolute values are not exact.
                 for (got, want) in nest.all(true).unwrap().iter().zip(wanted.iter().map(|total| total.number())) {
                     assert_eq!(got.value, want.value, "{labels:?} {out:?}");
                     assert!((got.magnitude - want.magnitude).abs() <= 1e-12 * want.magnitude, "{labels:?} {out:?}");

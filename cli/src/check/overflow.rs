@@ -10,10 +10,10 @@ use super::verdict::Tally;
 /// Describes elements whose values, or sums, exceed the largest number of the element type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overflow {
-    /// Describes the overflow and its remedy. Has no full stop at the end.
+    /// The message that describes the overflow and its remedy. It has no full stop at the end.
     pub message: String,
-    /// Whether the result is infinite exactly where its value exceeds the type. Otherwise intermediate sums overflowed,
-    /// and the result is meaningless.
+    /// Whether the result is infinite exactly where its value exceeds the range of the type. Otherwise intermediate
+    /// sums overflowed, and the result is meaningless.
     pub is_right: bool,
 }
 

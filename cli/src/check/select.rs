@@ -1,6 +1,6 @@
 //! Selects the indices of each label that a comparison covers, and cuts such selections into pieces.
 //!
-//! Invariants: a selection has indices for every label of the tree. A place is the position of an index in the list of
+//! Invariant: a selection has indices for every label of the tree. The place of an index is its position in the list of
 //! selected indices, counted from 0.
 
 use std::ops::Range;

@@ -60,7 +60,7 @@ const MAX_WAVE_ELEMENTS: usize = 1 << 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ComparedElements {
     All,
-    /// Batches, each with indices of every label of the result.
+    /// Only the elements of these batches. Each batch has a set of indices for every label of the result.
     Batches(Vec<Vec<Indices>>),
 }
 
@@ -91,7 +91,7 @@ pub struct Choice<'a> {
     pub most: f64,
     pub threads: usize,
     pub seed: u64,
-    /// Whether the error bound of a direct sum is tight enough.
+    /// Whether the error bound is tight enough to use a direct sum.
     pub directly: bool,
 }
 
@@ -159,7 +159,7 @@ impl<'a> Choice<'a> {
             if elements >= count && best.is_some() {
                 return best;
             }
-            // Double the indices of the label for which doubling costs the least.
+            // Double the number of indices of the label for which doubling costs the least.
             let wider = (0..grid.len()).filter(|&dim| grid[dim] < extents[dim]).map(|dim| {
                 let mut grid = grid.clone();
                 grid[dim] = (2 * grid[dim]).min(extents[dim]);
@@ -182,7 +182,7 @@ impl<'a> Choice<'a> {
         let Candidate { evaluation, sizes, concurrent_pieces, cost, .. } = candidate;
         let out = &self.tree.nodes[self.tree.root()].labels;
         let piece: usize = out.iter().map(|label| sizes[label.0 as usize]).product();
-        // When results are tiny, threads need not wait for each other after every piece.
+        // If results are tiny, a wave has several pieces per thread, so that threads wait for each other less often.
         let pieces_per_wave =
             if concurrent_pieces > 1 && piece * PIECES_PER_THREAD * concurrent_pieces <= MAX_WAVE_ELEMENTS {
                 PIECES_PER_THREAD * concurrent_pieces

@@ -5,9 +5,10 @@
 //!
 //! Each step adds an error of random sign to its numbers. The error is at least the worst effect that all roundings so
 //! far could have on the step. That effect is gamma of the whole tree (see `limits`) times the sum of the absolute
-//! products of the step's two operands. Later steps propagate the error like a real one, so errors cancel where the
-//! numbers cancel. This is Monte Carlo arithmetic (D. S. Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997), to
-//! first order. It has two samples, which are the real and the imaginary part of one complex number.
+//! products of the step's two operands. Later steps propagate this error like an actual error, so errors cancel where
+//! the numbers cancel. This is Monte Carlo arithmetic (D. S. Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997), to
+//! first order. Each number has two error samples, which are stored as the real and the imaginary part of one complex
+//! number.
 //!
 //! Whatever the signs, the error of a result element is at least the error of the last step alone.
 
@@ -93,7 +94,7 @@ pub struct Rounding {
     pub absolute: f64,
     /// Whether this is the last step, whose error must not cancel the errors of earlier steps.
     pub is_last: bool,
-    /// The number of the step, from which the signs are drawn. So the signs in different steps are independent.
+    /// The number of the step. It seeds the random signs, so that the signs in different steps are independent.
     pub step: u64,
 }
 
@@ -229,7 +230,7 @@ impl Term {
         Term { values, strides }
     }
 
-    /// The labels without repetitions.
+    /// Returns the labels without repetitions.
     pub fn labels(&self) -> impl Iterator<Item = Label> {
         self.strides.iter().map(|&(label, _)| label)
     }
