@@ -33,7 +33,7 @@ pub fn prints_errors() -> bool {
 /// Joins the world that mpirun started, or creates a world in this process. Returns the world and the arguments.
 ///
 /// # Errors
-/// If the world cannot be joined or created. Every process returns the same error.
+/// If the world cannot be joined or created. Then every process returns an error.
 pub fn world(arguments: Arguments) -> Result<(World, Arguments)> {
     let (world, inject) = match (launcher(), &arguments) {
         (Some(_), Ok(args)) => (under_mpirun(&args.transport)?, true),

@@ -1,6 +1,6 @@
 //! Checks all flags against each other, the files and the world, and makes the plan for the run.
 //!
-//! Guarantee: if any rank returns an error, all ranks return the same one.
+//! Guarantee: if any rank returns an error, all ranks return one.
 
 use std::path::Path;
 use std::time::Instant;
@@ -37,7 +37,7 @@ impl RunConfig {
     /// Checks the flags. Collective.
     ///
     /// # Errors
-    /// If any rank finds an error. All ranks return the first one.
+    /// If any rank finds an error. Then all ranks return one.
     pub fn new(world: &World, args: Args) -> Result<RunConfig> {
         agree(world, check_flags(&args).and_then(|()| paths::check(world, &args)))?;
         paths::tidy(world, &args);
@@ -280,7 +280,7 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
 /// elements of the largest operand or result.
 fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usize) -> Result<()> {
     let ranks = plan.ranks();
-    // No warning is needed for ranks that the user did not request.
+    // If the number of ranks is a default, idle ranks cause neither a warning nor an error.
     let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
     // With `--explain` and `--simulate`, the text itself reports idle ranks.
     let too_many = ranks > largest || ranks as f64 > most_work(tree);

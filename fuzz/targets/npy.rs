@@ -1,5 +1,5 @@
-//! Fuzzes the headers of `.npy` files. Reads each header as that of a file that ends with the input, and as that of
-//! longer files.
+//! Fuzzes the headers of `.npy` files. Reads each input as the header of a file that ends with the input, and of files
+//! that are longer.
 #![no_main]
 
 use std::path::Path;

@@ -11,14 +11,13 @@
 //! must execute `vzeroupper`.
 //!
 //! # Linking
-//! `LIBXSMM_DIR` is the folder of an installation; if it is not set, pkg-config finds one. A static library is
-//! preferred. LIBXSMM's own license then applies to the program (see the file NOTICE). LIBXSMM 1.x calls `sgemm_`,
-//! `dgemm_`, `sgemv_` and `dgemv_` for products that it does not generate. By default, these symbols come from
-//! `xsmmnoblas`, whose functions only print an error. If a program also uses a BLAS library, set `LIBXSMM_BLAS` to the
-//! name of that library, so that these symbols refer to it.
+//! The environment variable `LIBXSMM_DIR` gives the directory of an installation. If it is not set, pkg-config finds
+//! one. A static library is preferred. LIBXSMM's own license then applies to the program (see the file NOTICE). LIBXSMM
+//! 1.x calls `sgemm_`, `dgemm_`, `sgemv_` and `dgemv_` for products that it does not generate. By default, these
+//! symbols come from `xsmmnoblas`, whose functions only print an error. If a program also uses a BLAS library, set
+//! `LIBXSMM_BLAS` to the name of that library, so that these symbols refer to it.
 //!
-//! This crate declares only what einsum-dist needs. It has no safe wrappers, because `einsum-dist` checks the
-//! arguments.
+//! This crate declares only the functions that `einsum-dist` needs. The safe wrappers are in `einsum-dist`.
 
 #![allow(non_camel_case_types)]
 

@@ -36,7 +36,7 @@ macro_rules! product {
             let mut sum = vec![<$real>::NAN; SIDE * SIDE];
 
             #[cfg(xsmm_api = "1")]
-            // SAFETY: all pointers are to live values, and to matrices of the given extents.
+            // SAFETY: all pointers point to live values, and those to matrices point to matrices of the given extents.
             unsafe {
                 use libxsmm_sys::v1::*;
                 let (flags, prefetch, one, zero) = (LIBXSMM_GEMM_FLAG_NONE, LIBXSMM_GEMM_PREFETCH_NONE, 1.0, 0.0);
@@ -52,7 +52,7 @@ macro_rules! product {
             }
 
             #[cfg(xsmm_api = "2")]
-            // SAFETY: all pointers are to live values, and to matrices of the given extents.
+            // SAFETY: all pointers point to live values, and those to matrices point to matrices of the given extents.
             unsafe {
                 use libxsmm_sys::v2::*;
                 let types = [$datatype; 4];
