@@ -8,11 +8,11 @@
 //! | file | content |
 //! |---|---|
 //! | `args`, `values`, `sizes`, `units` | flags as typed, their values, and the small languages inside them |
-//! | `start` | the world: a single rank, ranks in this process, or the processes of mpirun |
-//! | `config`, `validate`, `inputs` | a validated run; the checks of all flags together; headers of files |
+//! | `start` | creates the world, which is a single rank, ranks in this process, or the processes of mpirun |
+//! | `config`, `validate`, `inputs` | a validated run, the checks of all flags together, and the headers of files |
 //! | `paths` | checks that outputs can be written and overwrite no file that is read |
-//! | `run`, `outcome` | the run, and the values that it prints at its end |
-//! | `result_sink`, `check` | the consumers of the result; its comparison with double precision |
+//! | `run`, `outcome` | the run, and the values that are printed at its end |
+//! | `result_sink`, `check` | consume the result, and compare it with a reference in double precision |
 //! | `gather` | gathers numbers from all processes |
 //! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
 //! | `explain`, `print` | standard output |

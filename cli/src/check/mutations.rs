@@ -202,7 +202,7 @@ fn underflow_counts_along_the_tree() {
     };
     assert!(judged(3e-45, 2e-45, 2e-45).is_right(), "one subnormal number more");
     assert!(!judged(1e-40, 2e-40, 2e-40).is_right());
-    // The first step underflows: it gives 0 in place of 1e-50, which the second step would multiply by 1e30.
+    // The first step underflows and computes 0 in place of 1e-50, which the second step would multiply by 1e30.
     let operand_limits = OperandLimits::new(&config.tree, &limits, &[1e-25, 1e-25, 1e30]);
     let mut unsettled = judged(0.0, 1.6e-19, 1.6e-19);
     assert!(!unsettled.is_right() && unsettled.is_open());
