@@ -37,7 +37,6 @@
 //! its even and its odd members, and each even member exchanges the data that its half has gathered with its odd
 //! neighbour. Both trees work for any number of members. If the number is odd, the last member has no partner and
 //! receives the data from the member before it.
-//! receives the data from the member before it.
 //!
 //! | file | topic |
 //! |---|---|
