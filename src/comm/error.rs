@@ -1,4 +1,4 @@
-//! Errors of transfers and collective calls.
+//! Defines the errors of transfers and collective calls.
 
 /// A failed transfer or collective call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,7 @@
 //!
 //! | sum | block | maximum number of additions in a chain |
 //! |---|---|---|
-//! | of one tensor ([`super::Sum`]) | 128 lines along out, or up to 256 KB along the sum in 128 chains of 64 | 64 + 128 + lanes |
+//! | over one tensor ([`super::Sum`]) | 128 lines along `out`, or up to 256 KB along the sum in 128 chains of 64 | 64 + 128 + lanes |
 //! | one number from two tensors ([`super::SumBlocks`]) | up to 128 KB in 128 chains of 64, or 128 stretches | 64 + 128 + lanes |
 //! | other loops | 512 terms of a line, or 256 single terms | 350 |
 //! | matrix products over one dimension | up to 128 boxes of up to 512 steps | 512 + 128 |
@@ -19,9 +19,11 @@
 
 /// The longest chain within a block, for sums of one tensor and for contractions whose result is one number.
 const NUMBER: u64 = 224;
-/// The same for contractions without rows or without columns, which are never computed as matrix products.
+/// The longest chain within a block, for contractions without rows or without columns. These are never computed as
+/// matrix products.
 const LOOPS: u64 = 384;
-/// The same for all other contractions, with sums over one dimension and over several dimensions.
+/// The longest chain within a block for all other contractions, with sums over one dimension and over several
+/// dimensions.
 const PRODUCTS: u64 = 640;
 const CROSSED: u64 = 1024;
 

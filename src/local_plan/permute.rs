@@ -1,10 +1,10 @@
 //! Plans copies between two strided tensors with the same shape.
 //!
 //! Elements are copied block by block. If the dimension of stride 1 in the source has another stride in the
-//! destination, a block is a matrix: its column index runs over a contiguous stretch of the source, and its row index
-//! over a contiguous stretch of the destination. Each stretch spans as many dimensions as needed to fill several cache
-//! lines. If the destination is large, blocks pass through a buffer, so that complete cache lines of the destination
-//! are written with stores that bypass the caches.
+//! destination, a block is a matrix whose column index runs over a contiguous stretch of the source, and whose row
+//! index runs over a contiguous stretch of the destination. Each stretch spans as many dimensions as needed to fill
+//! several cache lines. If the destination is large, blocks pass through a buffer, so that complete cache lines of the
+//! destination are written with stores that bypass the caches.
 //!
 //! Invariants: every index belongs to exactly one block. A share is a range of consecutive blocks. Two shares have few
 //! cache lines of the destination in common, at the ends of stretches. The plan depends only on the arguments; in

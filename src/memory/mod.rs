@@ -43,8 +43,8 @@ pub use store::{LeaseError, Slot, Store};
 pub use stream::{Incoming, Outgoing, RemoteReader};
 pub use strided::Strided;
 
-// These items are defined in `kernel`, because kernels also allocate memory and report errors, and this module may
-// import `kernel` but not vice versa.
+// These items are defined in `kernel`, because kernels also allocate memory and report errors, and `kernel` must not
+// import this module.
 pub use crate::kernel::{ReportingAllocator, end_at_once, fallible, report_with, share_few_addresses};
 // `comm` uses this re-export to prefetch memory of other processes, because it must not import `kernel`.
 #[cfg(feature = "mpi")]

@@ -1,6 +1,6 @@
 //! Reports a plan and the measurements of its run, as the JSON object that the command line prints.
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
 //! | `types` | the values of a report, and the measurements of a rank |
 //! | `build` | the report of a plan |

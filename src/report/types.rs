@@ -139,7 +139,7 @@ pub struct OutputReport {
 /// Everything that `--json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// The version of this object: 1.
+    /// The version of this object's format, which is 1.
     pub schema: u32,
     /// The expression in canonical form.
     pub expression: String,

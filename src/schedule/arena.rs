@@ -349,7 +349,7 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
             let bytes = schedule.buffers[buffer].elements() * schedule.element;
             for before in occupants.replace(buffer, arrangement.offsets[buffer], bytes) {
                 for lane in 0..3 {
-                    // Skip the buffer itself: the same task may be the first to use several of its parts.
+                    // Skip the buffer itself, because the same task may be the first to use several of its parts.
                     waits[buffer][lane] = waits[buffer][lane].max(last[before][lane].filter(|_| before != buffer));
                 }
             }

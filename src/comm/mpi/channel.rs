@@ -35,7 +35,7 @@ const SLOTS: usize = 8;
 /// three dimensions.
 const PREFETCHED_LINES: usize = 3;
 const LINE: usize = 64;
-/// Maximum and minimum payload of a slot, in bytes.
+/// Maximum and minimum payload of a slot in bytes.
 const MAX_SLOT_BYTES: usize = 256 << 10;
 const MIN_SLOT_BYTES: usize = 4 << 10;
 /// Number of pieces into which a transfer is divided, unless they would be smaller than `MIN_PIECE_BYTES`. The receiver

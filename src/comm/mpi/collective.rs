@@ -60,7 +60,7 @@ impl Communicator {
     /// # Errors
     /// If MPI fails.
     pub fn barrier(&self) -> Result<(), CommError> {
-        // SAFETY: the communicator is live; the request is waited for.
+        // SAFETY: the communicator is live, and `complete` waits for the request.
         self.complete("MPI_Ibarrier", |request| unsafe { ffi::MPI_Ibarrier(self.raw(), request) })
     }
 
@@ -175,7 +175,7 @@ impl Communicator {
     /// Like [`Communicator::agree`], for results that concern shared memory.
     ///
     /// # Errors
-    /// If any rank passes an error: [`CommError::NoSharedMemory`], the same on all ranks. If MPI fails.
+    /// If any rank passes an error; the result is [`CommError::NoSharedMemory`], the same on all ranks. If MPI fails.
     pub(super) fn agree_on_memory<T, E: Display>(&self, mine: Result<T, E>) -> Result<T, CommError> {
         self.agree(mine)?.map_err(|failures| {
             let text = failures.first().map(|failure| format!("rank {}: {}", failure.rank, failure.message));

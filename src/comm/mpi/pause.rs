@@ -22,9 +22,8 @@
 
 use std::time::Duration;
 
-/// Number of pauses that only yield. Together they last about 100 microseconds if no other thread needs the core. That
-/// is longer than the shortest sleep. If it were shorter, ranks that reply to each other would alternate between
-/// sleeping and replying.
+/// Number of pauses that only yield. Together they last about 100 microseconds if no other thread needs the core. This
+/// is longer than the shortest sleep; otherwise, two ranks that reply to each other would sleep alternately.
 const YIELDS: u32 = 256;
 const MIN_SLEEP: Duration = Duration::from_micros(20);
 const MAX_SLEEP: Duration = Duration::from_micros(200);

@@ -1,7 +1,8 @@
 //! Keeps the requests in flight, for messages and gets. Requests are posted without waiting, and tested together.
 //!
 //! Invariants: `handles` and `pieces` have the same order, and every handle in the list is active. Memory is passed by
-//! address, so posting is `unsafe`: the caller keeps the memory in place until the piece is finished, or forever.
+//! address, so posting is `unsafe`, and the caller must keep the memory in place until the piece is finished, or
+//! forever.
 
 use std::ffi::c_int;
 

@@ -30,7 +30,7 @@ use crate::memory::{Aligned, Footprint, Incoming, Outgoing, ReadLease, StoreKind
 const SLOTS: usize = 16;
 /// Maximum number of slots that one transfer may occupy.
 const MAX_SLOTS_PER_TRANSFER: usize = SLOTS / 4;
-/// Maximum and minimum bytes of a slot.
+/// Maximum and minimum size of a slot in bytes.
 const MAX_SLOT_BYTES: usize = 1 << 20;
 const MIN_SLOT_BYTES: usize = 64 << 10;
 /// Limit on the total number of bytes in all slots of a node, unless it would make slots smaller than the minimum.
@@ -48,7 +48,7 @@ const FREE: u64 = 2;
 pub(super) struct Rma {
     /// The communicator for the messages that accompany the window.
     communicator: Communicator,
-    /// Present until the endpoint is closed.
+    /// The window; `None` once the endpoint has been closed.
     window: Option<Window>,
     /// Size of a slot in bytes.
     slot: usize,
@@ -60,7 +60,7 @@ pub(super) struct Rma {
     pool: Pool,
     /// Sends to all peers, in posting order.
     sends: VecDeque<Send>,
-    /// One entry per rank.
+    /// The state of the transfers with each rank, indexed by rank.
     peers: Vec<Peer>,
 }
 

@@ -126,7 +126,7 @@ impl Session {
 
     fn return_errors(&self) -> Result<(), CommError> {
         self.call("MPI_Comm_set_errhandler", || {
-            // SAFETY: MPI is initialised; both are constants of the MPI library.
+            // SAFETY: MPI is initialised; both arguments are constants of the MPI library.
             unsafe { ffi::MPI_Comm_set_errhandler(ffi::RSMPI_COMM_WORLD, ffi::RSMPI_ERRORS_RETURN) }
         })
     }

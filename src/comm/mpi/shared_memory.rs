@@ -77,7 +77,7 @@ struct Peer {
     /// The peer's progress count for `lent_sends`, as last read.
     copied: u64,
     recvs: VecDeque<Recv>,
-    /// Whether something has changed that the peer may be waiting for.
+    /// Whether anything has changed for which the peer may be waiting.
     moved: bool,
 }
 

@@ -2,8 +2,8 @@
 //! node.
 //!
 //! Invariants: a window exists on all ranks or on none, in one epoch that every rank opens for all others. Its initial
-//! content is arbitrary. A window that is dropped stays allocated forever, because other ranks may still use it:
-//! freeing would wait for all ranks, and a rank that fails alone must not wait. There are no windows over tensors,
+//! content is arbitrary. A window that is dropped stays allocated forever, because other ranks may still use it.
+//! Freeing it would wait for all ranks, and a rank that fails alone must not wait. There are no windows over tensors,
 //! which are allocated and freed too often.
 
 use std::ffi::{c_int, c_void};

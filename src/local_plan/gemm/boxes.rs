@@ -24,8 +24,8 @@ const L2_ROWS: (usize, usize) = (2, 5);
 
 /// Maximum depth of a box. Sums stay in registers for at most this many terms.
 const MAX_DEPTH: usize = 512;
-/// Maximum depth of a box if the operands have stride 1 along different dimensions of the depth. Boxes can then contain
-/// complete cache lines of both operands, which reduces traffic.
+/// Maximum depth of a box if the operands have stride 1 along different dimensions of the depth. These deeper boxes
+/// contain complete cache lines of both operands, which reduces traffic.
 const MAX_CROSSED_DEPTH: usize = 896;
 /// Minimum depth of a box, even if the caches are too small for it, because writing `out` more often would cost more
 /// than the cache misses. `MIN_SLAB_DEPTH` is the minimum with a slab.
@@ -149,8 +149,7 @@ impl<'a> Blocking<'a> {
         let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
         let mut rows = self.rows.to_vec();
         let need = self.needs(&rows, [true, buffered], most);
-        // If panels may cross the ends of runs, only the last panel is shorter, so only the first dimension must be a
-        // multiple.
+        // If panels may cross the ends of runs, only the last panel of a box is shorter.
         let in_run = if self.runs[0] == [false; 2] { 1 } else { run_dims(&rows, self.runs[0]) };
         grow(&mut rows, &need, most, (mr, in_run));
         rows

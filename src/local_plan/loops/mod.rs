@@ -1,14 +1,14 @@
-//! Plans contractions that are not matrix products: dot products, matrix-vector products, outer products, element-wise
-//! products, and tiny or unusual contractions.
+//! Plans contractions that are not computed as matrix products, such as dot products, matrix-vector products, outer
+//! products, element-wise products, and tiny or unusual contractions.
 //!
 //! [`plan_loops`] chooses the innermost loop and divides the work into shares, one per thread. A [`Nest`] has one of
 //! three forms:
 //!
 //! | nest | innermost loop | examples |
 //! |---|---|---|
-//! | [`Line`] | a loop of out: stride 1 in out and one operand, 0 or 1 in the other | `i,j->ij`, `km,k->m` |
-//! | [`Dots`] | a loop of the sum, of stride 1 in both operands | `i,i->`, `mk,k->m`, `mk,nk->mn`, `ij,ij->i` |
-//! | [`StridedNest`] | any loop; blocked so that cache lines are reused before they are evicted | `cij,cji->ijc` |
+//! | [`Line`] | a loop of `out` with stride 1 in `out` and one operand, 0 or 1 in the other | `i,j->ij`, `km,k->m` |
+//! | [`Dots`] | a loop of the sum with stride 1 in both operands | `i,i->`, `mk,k->m`, `mk,nk->mn`, `ij,ij->i` |
+//! | [`StridedNest`] | any loop, blocked so that cache lines are reused before they are evicted | `cij,cji->ijc` |
 //!
 //! Invariants: shares visit each index once. Shares that split the sum write to distinct partial results, which are
 //! added in a fixed order. Blocks of a long sum ([`SumBlocks`]) are added pairwise, also in a fixed order. Results of

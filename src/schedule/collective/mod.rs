@@ -41,8 +41,8 @@
 //! | file | topic |
 //! |---|---|
 //! | `message` | one message, and the messages of a member in a round |
-//! | `pattern` | the messages of a collective, in total order or for one member: pure arithmetic |
-//! | `steps` | the two basic patterns: spread from a root, exchange among all members |
+//! | `pattern` | the messages of a collective, in total order or for one member |
+//! | `steps` | the two basic patterns, which spread data from a root and exchange data among all members |
 //! | `order` | the order in which summands are added |
 //! | `price` | seconds, bytes and distances |
 //! | `fragment` | the tasks of one rank |

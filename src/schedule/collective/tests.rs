@@ -191,7 +191,7 @@ fn trees_go_the_least_distance() {
         }
     }
     let carried = |algorithm| price(&Pattern::new(Collective::AllGather, algorithm, 8), &[1; 8], 1, RATES).carried;
-    // Tree: 8 (1 4 + 2 2 + 4 1). Direct: 8 (1 + 2 + 3 + 4 + 3 + 2 + 1). Ring: 8 7.
+    // Parts times distance. Tree: 8 x (1 x 4 + 2 x 2 + 4 x 1). Direct: 8 x (1 + 2 + 3 + 4 + 3 + 2 + 1). Ring: 8 x 7.
     assert_eq!(
         [CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct, CollectiveAlgorithm::Ring].map(carried),
         [96, 128, 56]

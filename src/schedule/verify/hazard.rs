@@ -1,5 +1,5 @@
-//! Checks the schedule of one rank: views stay inside their buffers, and any two tasks with a hazard between them are
-//! ordered.
+//! Checks that the views of one rank's schedule stay inside their buffers, and that any two tasks with a hazard between
+//! them are ordered.
 //!
 //! The happens-before relation is stored as vector clocks ([`Clock`]), so the check needs only a few words of memory
 //! per task and edge.

@@ -1,4 +1,4 @@
-//! Checks buffers that share bytes: no buffer is used while another buffer needs these bytes.
+//! Checks that no buffer is used while another buffer needs the bytes that the two share.
 
 use std::collections::HashMap;
 

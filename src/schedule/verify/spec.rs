@@ -1,4 +1,4 @@
-//! Specifies a correct run independently of any schedule: the tensors of a plan and their origins.
+//! Specifies a correct run by the tensors of a plan and their origins, independently of any schedule.
 
 use std::ops::Range;
 
