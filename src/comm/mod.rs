@@ -42,7 +42,7 @@ pub struct Completion {
 
 /// One rank's end of a transport.
 pub enum Endpoint {
-    /// Connects ranks of one process. The receiver copies each transfer once (throttled on request).
+    /// Connects ranks of one process. The receiver copies each transfer once. Transfers are throttled if requested.
     InProcess(in_process::Endpoint),
     /// Connects ranks that are processes of an MPI program.
     #[cfg(feature = "mpi")]

@@ -169,7 +169,7 @@ pub struct Report {
     pub plan_seconds: Option<f64>,
     /// Seconds spent on compiling the plan.
     pub compile_seconds: Option<f64>,
-    /// Seconds per run on the slowest rank, from operands in place to output in place.
+    /// Seconds per run on the slowest rank. A run starts when all operands are in place, and ends when the output is.
     pub seconds: Option<Seconds>,
     /// Number of operations divided by the median time, in units of 10^9 per second.
     pub gflops: Option<f64>,

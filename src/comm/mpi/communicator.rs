@@ -1,5 +1,5 @@
-//! Owns the communicators of this library. They are duplicates of the user's communicators, so that the user's messages
-//! cannot match ours, and the parts of a duplicate on one node.
+//! Owns the communicators of this library. Each is a duplicate of a user's communicator, so that the user's messages
+//! cannot match ours, or the part of such a duplicate on one node.
 //!
 //! Invariants: MPI errors on a duplicate are returned, and the user's communicator keeps its error handler. A duplicate
 //! is freed when its last owner drops it, unless requests on it are still in flight or the thread is panicking (freeing

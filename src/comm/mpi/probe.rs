@@ -5,8 +5,8 @@
 //!
 //! Cost: about 25 milliseconds for two ranks with cores of their own, half a second with more ranks than cores, and the
 //! transfer time of [`BLOCKS`] over a network link. The cost doubles unless the first measurement selects `shared`
-//! within nodes and messages between nodes. Routes do not depend on block sizes here; the plan makes decisions that
-//! depend on sizes.
+//! within nodes and messages between nodes. Only a few block sizes are measured, because the plan makes the decisions
+//! that depend on size.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -384,7 +384,7 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     };
     let failed = u64::from(!all.iter().all(read));
     let well = node.all_reduce(Reduce::Max, &[failed])? == [0];
-    // Dropping the sample here keeps it alive until all ranks have read it.
+    // The sample must live until all ranks have read it, which the reduction above ensures.
     drop(sample);
     Ok(well.then_some(wanted))
 }

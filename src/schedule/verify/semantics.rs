@@ -96,7 +96,7 @@ impl Semantics<'_> {
             match content.value {
                 Some(held) if held == self.spec.tensor(value) => {}
                 Some(_) => return Err(Fault::WrongInput(view.buffer)),
-                // Zeros are finished if the sum is empty.
+                // Zeros count as finished if the sum has no terms.
                 None if needed == 0 && content.at.dims().len() == view.bounds.len() => {}
                 None => return Err(Fault::Unfinished(view.buffer)),
             }
