@@ -1,4 +1,4 @@
-//! Errors of the planner.
+//! Defines the errors of the planner.
 
 /// A request that cannot be planned.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -42,7 +42,7 @@ pub enum PlanError {
     /// The machine has more ranks than the planner supports.
     #[error("plans are made for at most {most} ranks, not for {ranks}")]
     TooManyRanks { ranks: usize, most: usize },
-    /// The machine has impossible numbers ([`Machine::check`](crate::Machine::check)).
+    /// A number in the description of the machine is invalid ([`Machine::check`](crate::Machine::check)).
     #[error("the machine cannot be planned for: {0}")]
     Machine(String),
 }
