@@ -1,4 +1,4 @@
-//! The distributed algorithms, each of which is a function that appends tasks to a schedule.
+//! Implements the distributed algorithms, each of which is a function that appends tasks to a schedule.
 //!
 //! | algorithm | left | right | out | moves |
 //! |---|---|---|---|---|
@@ -12,16 +12,17 @@
 //! | `master-worker` | rank 0 | rank 0 | rank 0 | the workers' parts of operands and of out |
 //! | `grid` | tiles of a grid | tiles | tiles | parts of tiles on other ranks; summands of out if k is cut |
 //!
-//! A generator receives the contraction as one rank sees it ([`Contraction`]: labels, shapes, distributions, this
-//! rank's buffers) and appends that rank's tasks. It never calls a kernel or a transport. [`Algorithm::distributions`]
-//! returns the distributions that an algorithm requires and produces, so the planner and the generator cannot disagree.
-//! One table lists all algorithms (`registry`).
+//! A generator receives a [`Contraction`], which has the labels, shapes, distributions and buffers as one rank sees
+//! them, and appends that rank's tasks. It never calls a kernel or a transport. [`Algorithm::distributions`] returns
+//! the distributions that an algorithm requires and produces, so the planner and the generator cannot disagree. The
+//! table in `registry` lists all algorithms.
 //!
 //! In these files, "the thesis" is J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena
 //! 2025.
 //!
-//! Invariant: all ranks run the tasks of a node in the same order of steps. The transfers of a node are ordered on
-//! every rank by a projection of one total order. Deliberately absent: choosing an algorithm ([`crate::plan`]).
+//! Invariant: all ranks run the tasks of a node in the same order of steps. All transfers of a node have one total
+//! order, and every rank runs its own transfers in that order. This module does not choose algorithms; [`crate::plan`]
+//! does.
 
 mod cannon;
 mod contraction;

@@ -181,8 +181,7 @@ impl MemoryFit<'_> {
             return Ok(found.plan);
         }
         let plan = Plan { result: ResultResidency::Whole, ..found.plan };
-        // Uses the remaining memory to keep values that are the same in all slices, unless the result is in parts,
-        // which share no values.
+        // Uses the remaining memory to keep values that are the same in all slices.
         let keeping = lasting(plan.clone(), true);
         Ok(if busiest(&keeping).0 <= limit { keeping } else { plan })
     }
