@@ -67,7 +67,7 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
             grids.push(grid);
         }
     }
-    // There are too few indices for all ranks.
+    // If there are too few indices for all ranks, uses as many ranks as possible.
     if grids.is_empty() {
         grids.extend(fit.widest());
     }
