@@ -134,7 +134,7 @@ pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
     View { buffer, bounds: bounds.iter().map(|b| 0..b.len()).collect() }
 }
 
-/// The maximum number of pieces of a block.
+/// The maximum number of pieces per block.
 pub const MAX_PIECES: usize = 8;
 
 /// Returns the number of pieces for a block of `elements` elements, if each piece travels while earlier pieces are

@@ -43,7 +43,7 @@ impl Cost<'_> {
         self.product_of(1.0, multiply_adds, touched)
     }
 
-    /// As [`Cost::product`], but in `blocks` sequential blocks, at the rate of a product with the size of one block.
+    /// Like [`Cost::product`], but in `blocks` sequential blocks, at the rate of a product with the size of one block.
     pub fn product_of(&self, blocks: f64, multiply_adds: f64, touched: f64) -> f64 {
         let slower = (self.dtype.size() as f64 / 4.0).min(if self.dtype.is_complex() { 1.0 } else { 2.0 });
         let side = multiply_adds.cbrt();

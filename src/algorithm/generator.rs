@@ -115,7 +115,7 @@ pub fn is(kinds: &Kinds, label: Label, allowed: &[Kind]) -> bool {
 /// The distribution of a tensor that is cut evenly along one of its dimensions.
 ///
 /// # Panics
-/// If the tensor lacks the dimension. The planner always derives cuts from the kinds.
+/// If the tensor lacks the dimension, which never happens in the planner because it derives cuts from the kinds.
 pub fn cut(labels: &[Label], label: Label, ranks: usize) -> Distribution {
     let dim = labels.iter().position(|&l| l == label);
     Distribution::cut(dim.unwrap_or_else(|| panic!("the tensor has the dimension that it is cut along")), ranks)

@@ -1,16 +1,16 @@
 //! Implements the distributed algorithms, each of which is a function that appends tasks to a schedule.
 //!
-//! | algorithm | left | right | out | moves |
+//! | algorithm | `left` | `right` | `out` | moves |
 //! |---|---|---|---|---|
 //! | `local` | rank 0 | rank 0 | rank 0 | nothing |
 //! | `c` | c/p | c/p | c/p | nothing |
-//! | `ring-mn` | m/p | n/p | m/p (mirrored: n/p) | the operand that is not cut like out |
-//! | `ring-k` | k/p | k/p | m/p (or n/p) | out, as partial sums |
+//! | `ring-mn` | m/p | n/p | m/p (mirrored: n/p) | the operand that is not cut like `out` |
+//! | `ring-k` | k/p | k/p | m/p (or n/p) | `out`, as partial sums |
 //! | `slicing` | any | any | any | the pieces of two tensors that match the blocks of the third |
 //! | `summa` | m/r k/c | k/r n/c | m/r n/c | panels of both operands, broadcast |
 //! | `cannon` | m/s k/s | k/s n/s | m/s n/s | both operands, block by block |
-//! | `master-worker` | rank 0 | rank 0 | rank 0 | the workers' parts of operands and of out |
-//! | `grid` | tiles of a grid | tiles | tiles | parts of tiles on other ranks; summands of out if k is cut |
+//! | `master-worker` | rank 0 | rank 0 | rank 0 | the workers' parts of the operands and of `out` |
+//! | `grid` | tiles of a grid | tiles | tiles | parts of tiles on other ranks; summands of `out` if k is cut |
 //!
 //! A generator receives a [`Contraction`], which has the labels, shapes, distributions and buffers as one rank sees
 //! them, and appends that rank's tasks. It never calls a kernel or a transport. [`Algorithm::distributions`] returns

@@ -259,7 +259,8 @@ impl Algorithm {
     /// `None` if the algorithm accepts any distributions.
     ///
     /// # Panics
-    /// If the parameters are not dimensions of the right kinds. The planner always derives them from the kinds.
+    /// If the parameters are not dimensions of the right kinds, which never happens in the planner because it derives
+    /// the parameters from the kinds.
     pub fn distributions(&self, left: &[Label], right: &[Label], out: &[Label], ranks: usize) -> Option<Distributions> {
         self.generator().distributions([left, right, out], ranks)
     }

@@ -172,7 +172,8 @@ fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label
     let block = contraction.out.distribution.largest_block(&contraction.out.shape);
     let most = most_pieces(block.iter().product::<usize>() as f64).min(pieces).clamp(2, smallest.max(2));
     let largest = contraction.out.tile(0, split).len();
-    // Two buffers for the remainder must fit into one piece.
+    // Two buffers for the remainder must fit into one piece. Numbers of pieces that divide the smallest block are tried
+    // first, because they leave the smallest remainder.
     let fits = |pieces: &usize| 2 * (largest - pieces * (smallest / pieces)) <= smallest / pieces;
     let equal = (2..=most).rev().filter(|pieces| smallest.is_multiple_of(*pieces)).find(fits);
     let pieces = equal.or_else(|| (2..=most).rev().find(fits)).unwrap_or(2);

@@ -135,7 +135,7 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
     let (Some(_), Some(_)) = (stays.own(rank, &[]), travels.own(rank, &[])) else { return };
     let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
     let largest = travels.distribution.largest_block(&travels.shape);
-    // With two ranks, each rank receives one block. A buffer of exactly its extents stores the block densely.
+    // With two ranks, each rank receives one block. A buffer with exactly the block's extents stores the block densely.
     let received = if ranks == 2 { travels.block(next).iter().map(Range::len).collect() } else { largest.clone() };
     let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, received.clone())).collect();
     let accumulate = if *onto { Accumulate::Beta } else { Accumulate::Overwrite };
@@ -180,8 +180,8 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
 /// stationary operand.
 const MIN_DEPTH: usize = 256;
 
-/// Chooses the dimension along which a travelling block with these labels and extents is cut, and the number of pieces,
-/// at most `most`.
+/// Chooses the dimension along which a travelling block with these labels and extents is cut, and the number of pieces
+/// (at most `most`).
 fn dim_and_pieces(labels: &[Label], extents: &[usize], out: &[Label], travel: Label, most: usize) -> (usize, usize) {
     let pieces = most_pieces(extents.iter().product::<usize>() as f64).min(most).max(1);
     let summed = |dim: usize| !out.contains(&labels[dim]);

@@ -139,7 +139,7 @@ impl Owners {
 
 /// The number of places in a grid; `None` on overflow.
 pub(super) fn places(axes: &[usize]) -> Option<usize> {
-    // An axis without coordinates must not hide an overflow of the other axes.
+    // An axis without coordinates must not hide an overflow in the product of the other axes.
     axes.iter().try_fold(1usize, |places, &axis| places.checked_mul(axis.max(1)))?;
     Some(axes.iter().product())
 }

@@ -113,7 +113,7 @@ impl Distribution {
         Ok(Distribution { axes, owners, places, end })
     }
 
-    /// As [`Distribution::try_new`], but panics on an error. For axes that the engine itself generates.
+    /// Like [`Distribution::try_new`], but panics on an error. For axes that the engine itself generates.
     fn new_or_panic(axes: Vec<Axis>, owners: Owners) -> Distribution {
         Distribution::try_new(axes, owners).unwrap_or_else(|error| panic!("no grid of ranks: {error}"))
     }
@@ -149,11 +149,11 @@ impl Distribution {
         })
     }
 
-    /// As [`Distribution::fits`], for a tensor of this shape. Also limits the number of separate pieces in a block.
-    /// Cost: O(axes).
+    /// Like [`Distribution::fits`], but for a tensor with this shape. Also limits the number of separate pieces in a
+    /// block. Cost: O(axes).
     ///
     /// # Errors
-    /// As [`Distribution::fits`], or if cyclic cuts leave blocks of more than 2^20 separate pieces.
+    /// Same as for [`Distribution::fits`], or if cyclic cuts leave blocks of more than 2^20 separate pieces.
     pub fn fits_shape(&self, shape: &[usize], ranks: usize) -> Result<(), GridError> {
         self.fits(shape.len(), ranks)?;
         let (mut extents, mut pieces) = (shape.to_vec(), vec![1usize; shape.len()]);

@@ -22,10 +22,10 @@ impl Machine {
         Machine::from_toml_with(text, None)
     }
 
-    /// As [`Machine::from_toml`], except that `ranks`, if given, replaces the number of ranks in the text.
+    /// Like [`Machine::from_toml`], except that `ranks`, if given, replaces the number of ranks in the text.
     ///
     /// # Errors
-    /// As [`Machine::from_toml`].
+    /// Same as for [`Machine::from_toml`].
     pub fn from_toml_with(text: &str, ranks: Option<usize>) -> Result<Machine, String> {
         let failed = |error: toml::de::Error| error.to_string().trim_end().to_owned();
         let mut machine: Machine = toml::from_str(text).map_err(failed)?;

@@ -60,7 +60,7 @@ pub struct Machine {
     #[serde(alias = "together")]
     pub sync_overhead: f64,
     /// The speed of a rank's contractions while no other rank contracts, relative to their speed while all ranks
-    /// contract. Ranks may share clocks, caches, memory and even cores.
+    /// contract. It exceeds 1 if ranks share clocks, caches, memory or even cores.
     #[serde(alias = "alone")]
     pub solo_speedup: f64,
     /// The computing time that an overlapped transfer costs, as a fraction of the transfer's time. Transfers use memory

@@ -12,14 +12,14 @@
 //! The ranks on a host occupy its domains in order. The number of ranks in a domain is proportional to its number of
 //! cores, and at least one if there are enough ranks. Ranks in the same domain have about the same number of cores,
 //! which are adjacent. All ranks have the same number of workers, so uneven shares can leave cores idle. If more than a
-//! quarter of the cores would be idle, all cores are divided evenly instead, across the borders of domains. Invariant:
-//! a core has at most one worker, however many hardware threads it has.
+//! quarter of the cores would be idle, all cores are divided evenly instead, across domain boundaries. Invariant: a
+//! core has at most one worker, however many hardware threads it has.
 //!
 //! If the ranks in a domain have fewer cores than workers, no rank gets its own cores. The ranks stay in the domain,
 //! and the operating system places their threads. The operating system also places the threads of a rank that has more
 //! cores than threads, because another run on the host would otherwise be bound to the same cores.
 //!
-//! Threads bind themselves to cores elsewhere.
+//! This module binds no threads; threads bind themselves.
 
 use std::fmt;
 use std::ops::Range;
@@ -38,7 +38,7 @@ pub struct RankPlacement {
     pub domains: Vec<usize>,
     /// Processing units that the rank's threads may use, in ascending order; empty if no thread is bound.
     pub units: Vec<usize>,
-    /// The unit of each worker; empty if the system chooses among `units`.
+    /// The unit of each worker; empty if the operating system chooses among `units`.
     pub workers: Vec<usize>,
     /// The unit of the communication thread; `None` if that thread is not bound to one unit.
     pub communication: Option<usize>,
@@ -145,7 +145,7 @@ impl Topology {
         self.ranks_within(self.cores())
     }
 
-    /// As [`Topology::ranks`], for a process that may use the computing time of only `processors` processors. The
+    /// Like [`Topology::ranks`], but for a process that may use the computing time of only `processors` processors. The
     /// result is at most `processors`.
     ///
     /// ```
@@ -242,7 +242,7 @@ impl Topology {
         if 4 * smallest_share(&within) >= 3 * even { within } else { self.shares_across(ranks) }
     }
 
-    /// Divides all cores evenly, in order, across the borders of domains.
+    /// Divides all cores evenly, in order, across domain boundaries.
     fn shares_across(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let cores = cores_of(&self.domains);
         let owners: Vec<usize> =

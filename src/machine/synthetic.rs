@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Cache, Domain, Topology};
 
-/// Maximum number of units on a host, which is eight times the number that Linux supports. Larger numbers are rejected
-/// as mistakes, because every unit needs memory.
+/// Maximum number of units on a host, which is eight times the number that Linux supports. Larger numbers are rejected,
+/// because they are likely mistakes and every unit needs memory.
 const MAX_UNITS: usize = 1 << 16;
 
 /// Maximum number of NUMA domains on a host, limited because placing ranks compares each domain with all others.

@@ -1,4 +1,4 @@
-//! Selects the algorithms of a whole tree by dynamic programming over the distributions of intermediates.
+//! Selects the algorithms for a whole tree by dynamic programming over the distributions of intermediates.
 //!
 //! Each node has a table, which is built after the tables of the node's inputs. For every distribution in which some
 //! algorithm can leave the node's tensor, the table stores the cheapest way to produce the tensor in that distribution.
@@ -78,7 +78,7 @@ impl Tables {
     /// Builds the table of every node, inputs before consumers.
     ///
     /// # Errors
-    /// As [`SearchSpace::candidates`].
+    /// Same as for [`SearchSpace::candidates`].
     pub fn new(space: &SearchSpace) -> Result<Tables, PlanError> {
         let SearchSpace { tree, cost, .. } = space;
         let keep = match tree.nodes.len() {
@@ -145,10 +145,10 @@ impl Tables {
     }
 }
 
-/// Selects the algorithm of each contraction and lists the candidates that were considered.
+/// Selects the algorithm for each contraction and lists the candidates that were considered.
 ///
 /// # Errors
-/// As [`SearchSpace::candidates`].
+/// Same as for [`SearchSpace::candidates`].
 pub fn algorithms(space: &SearchSpace) -> Result<Vec<Choice>, PlanError> {
     let SearchSpace { tree, cost, options, .. } = space;
     let tables = Tables::new(space)?;

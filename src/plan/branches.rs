@@ -34,14 +34,14 @@ const SECTION_OVERHEAD: f64 = 2e5;
 /// Branches are used only if they take at most this fraction of the sequential time.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// Maximum peak memory of a plan with branches, as a multiple of the peak of the sequential plan.
+/// Maximum peak memory of a plan with branches, as a multiple of the sequential plan's peak.
 const MAX_MEMORY_FACTOR: u64 = 2;
 
 /// Returns a plan that runs small subtrees concurrently on one rank, if that is faster and memory suffices; otherwise
 /// returns `plan`. `tree` is the tree that `plan` was made from.
 ///
 /// # Errors
-/// As [`distribute::whole_tree`].
+/// Same as for [`distribute::whole_tree`].
 pub fn side_by_side(context: &PlanningContext, tree: &Tree, plan: Plan) -> Result<Plan, PlanError> {
     let PlanningContext { machine, options, .. } = *context;
     let split = if machine.ranks == 1 { split(tree, machine.workers) } else { None };

@@ -35,7 +35,7 @@ enum TensorPlacement {
 
 struct Planner<'a> {
     space: &'a SearchSpace<'a>,
-    /// The choices, by node.
+    /// The choice for each node.
     chosen: Vec<Choice>,
     placed: Vec<TensorPlacement>,
     values: Vec<Value>,
@@ -72,7 +72,7 @@ pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) 
     if as_fast && lower::all_bytes_received(&steps) < lower::all_bytes_received(&plan) { steps } else { plan }
 }
 
-/// Builds the plan of a tree. `chosen` has the algorithm of each contraction, by node.
+/// Builds the plan for a tree. `chosen` has the algorithm for each contraction, indexed by node.
 ///
 /// # Errors
 /// If a step requires a redistribution, but the user forbids redistributions.

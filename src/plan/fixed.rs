@@ -52,15 +52,15 @@ impl FixedDistributions {
     /// Parses the text form for the operands and the result of a tree.
     ///
     /// # Errors
-    /// As [`FixedDistributions::parse`].
+    /// Same as for [`FixedDistributions::parse`].
     pub fn of(text: &str, tree: &Tree) -> Result<FixedDistributions, PlanError> {
         FixedDistributions::of_tree(text, tree, None)
     }
 
-    /// As [`FixedDistributions::of`], for a run on `ranks` ranks. Error messages state `ranks`.
+    /// Like [`FixedDistributions::of`], but for a run on `ranks` ranks. Error messages state `ranks`.
     ///
     /// # Errors
-    /// As [`FixedDistributions::parse`], or if a distribution needs more than `ranks` ranks.
+    /// Same as for [`FixedDistributions::parse`], or if a distribution needs more than `ranks` ranks.
     pub fn within(text: &str, tree: &Tree, ranks: usize) -> Result<FixedDistributions, PlanError> {
         FixedDistributions::of_tree(text, tree, Some(ranks))
     }

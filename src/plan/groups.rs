@@ -37,7 +37,7 @@ const MAX_GROUP_SIZES: usize = 12;
 /// Assigns groups of ranks to subtrees, if that is faster than `plan` and does not move more bytes.
 ///
 /// # Errors
-/// As [`distribute::emit`].
+/// Same as for [`distribute::emit`].
 pub fn grouped(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Result<Plan, PlanError> {
     if !space.arguments.uncut.is_empty() || plan.pipeline.is_some() {
         return Ok(plan);

@@ -145,7 +145,7 @@ impl LayoutSearch<'_> {
         contractions.map(|tensors| self.price(tensors).nanoseconds).sum()
     }
 
-    /// The price of a contraction of dense tensors.
+    /// The price of contracting dense tensors with these labels.
     fn price(&mut self, tensors: [&Vec<Label>; 3]) -> Price {
         let shapes = tensors.map(|labels| self.tree.shape(labels));
         let strides = shapes.each_ref().map(|shape| row_major(shape));

@@ -141,7 +141,7 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
     }))
 }
 
-/// Declares a buffer that can hold this rank's block of any batch of a value. The first batch is the largest, so the
+/// Declares a buffer that can store this rank's block of any batch of a value. The first batch is the largest, so the
 /// buffer has its size.
 fn declare_batch_buffer(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
     let tensor = plan.tensor(node, 0);

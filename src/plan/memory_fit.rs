@@ -32,7 +32,7 @@ const MAX_TRIAL_CONTRACTIONS: usize = 24;
 /// Maximum number of complete plans that test slices found by the model.
 const MAX_PLANS: usize = 12;
 
-/// After some slices fit, at most this many of those plans search for fewer slices.
+/// Maximum number of complete plans that search for fewer slices after some slices fit.
 const MAX_RAISED_PLANS: usize = 3;
 
 /// Complete plans search for larger pieces only if (nodes in the tree) x (sliced dimensions) is at most this number.
@@ -52,7 +52,7 @@ const MAX_COST_INCREASE: f64 = 1.1;
 /// there the limit affects no choice other than slices.
 ///
 /// # Errors
-/// As [`distributed`].
+/// Same as for [`distributed`].
 pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanError> {
     let Some(limit) = context.options.memory_limit.filter(|_| context.machine.ranks > 1) else { return Ok(None) };
     let arguments = SearchArguments { memory: None, ..SearchArguments::new(context.options) };
@@ -349,7 +349,7 @@ impl MemoryFit<'_> {
         found
     }
 
-    /// Plans one slice.
+    /// Makes a plan with these slices by planning a single slice.
     fn sliced(&self, slices: Vec<Slice>, result: ResultResidency) -> Result<Sliced, PlanError> {
         let mut tree = self.context.tree.clone();
         slices.iter().for_each(|slice| tree.extents[slice.label.0 as usize] = slice.piece);

@@ -29,7 +29,7 @@ pub enum KernelChoice {
     Auto,
     /// Micro-kernels that LIBXSMM generates.
     Xsmm,
-    /// Our own kernels with the widest instructions of the machine.
+    /// Our own kernels with the widest instructions that the machine supports.
     Portable,
     /// Our own kernels for x86-64 with AVX2 and FMA.
     Avx2,
@@ -115,8 +115,8 @@ pub enum PipelineChoice {
     },
 }
 
-/// Planning options. By default, the element type is float32 and the cost model chooses. Each option has a setter of
-/// the same name.
+/// Planning options. By default, the element type is float32 and the cost model makes all choices. Each option has a
+/// setter with the same name.
 ///
 /// ```
 /// use einsum_dist::AlgorithmName;

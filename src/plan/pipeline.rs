@@ -49,7 +49,7 @@ const MAX_TIME_SHARE: f64 = 0.8;
 /// pipeline.
 ///
 /// # Errors
-/// As [`distribute::emit`].
+/// Same as for [`distribute::emit`].
 pub fn pipelined(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Result<Plan, PlanError> {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     if !arguments.uncut.is_empty() {

@@ -54,7 +54,7 @@ impl Step {
     /// Proves the step for one rank of each class.
     ///
     /// # Errors
-    /// As [`Plan::verify`].
+    /// Same as for [`Plan::verify`].
     pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
         let Step(plan) = self;
         let chosen = one_of_each_class(plan);

@@ -27,10 +27,10 @@ impl Plan {
         Plan::searched_tree(einsums, machine, options).map(|(tree, _)| tree)
     }
 
-    /// As [`Plan::tree`]. Also returns one `SearchLimit` for each einsum whose path search was cut short.
+    /// Like [`Plan::tree`], but also returns one `SearchLimit` for each einsum whose path search was cut short.
     ///
     /// # Errors
-    /// As [`Plan::tree`].
+    /// Same as for [`Plan::tree`].
     pub fn searched_tree(
         einsums: &Einsums,
         machine: &Machine,
@@ -87,7 +87,7 @@ impl Plan {
     /// [`Plan::verify_whole_schedules`] and [`Plan::each_step`] instead.
     ///
     /// # Errors
-    /// As [`Plan::verify`].
+    /// Same as for [`Plan::verify`].
     pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
         proof::by_classes(self)
     }
@@ -95,7 +95,7 @@ impl Plan {
     /// Checks bounds, hazards and memory in the schedules of the sampled ranks.
     ///
     /// # Errors
-    /// As [`Plan::verify`].
+    /// Same as for [`Plan::verify`].
     pub fn verify_whole_schedules(&self) -> Result<(), VerifyError> {
         proof::whole_schedules(self)
     }
@@ -131,7 +131,7 @@ impl Plan {
         simulate::simulate(self, true)
     }
 
-    /// As [`Plan::simulate`], but transfers and computation on a rank never overlap.
+    /// Like [`Plan::simulate`], but transfers and computation on a rank never overlap.
     pub fn simulate_in_turns(&self) -> Option<Timeline> {
         simulate::simulate(self, false)
     }
@@ -174,7 +174,8 @@ impl Plan {
         Packing::new(self).peak_bytes(&self.schedule(rank))
     }
 
-    /// As [`Plan::peak_bytes`], for the ranks that these schedules belong to. Equal contractions are planned once.
+    /// Like [`Plan::peak_bytes`], but for the ranks that these schedules belong to. Equal contractions are planned
+    /// once.
     pub(crate) fn peaks(&self, schedules: &[Schedule]) -> Vec<u64> {
         let mut packing = Packing::new(self);
         schedules.iter().map(|schedule| packing.peak_bytes(schedule)).collect()

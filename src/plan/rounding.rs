@@ -1,12 +1,12 @@
 //! Counts the additions that a term in an element of the result goes through.
 //!
-//! Invariant: the count is an upper bound for every rank and every kernel.
+//! Guarantee: the count is an upper bound for every rank and every kernel.
 
 use super::structure::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
 use crate::local_plan::{SumKind, longest_chain, longest_visits};
 
-/// Threads divide a sum among themselves only if it has more products than this.
+/// Threads share a sum only if it has more than this many products.
 const MIN_SHARED_PRODUCTS: u64 = 32;
 
 /// See [`Plan::roundings`].

@@ -13,7 +13,7 @@ pub struct SearchArguments<'a> {
     /// Excludes algorithms that need a whole tensor on one rank, unless no other algorithm applies. Used when memory is
     /// scarce.
     pub spread: bool,
-    /// Chooses for every contraction the algorithm that is cheapest for it alone.
+    /// Chooses for every contraction the algorithm that is cheapest for that contraction alone.
     pub step_by_step: bool,
     /// Dimensions that must not be distributed, because they are sliced or split into batches.
     pub uncut: &'a [Label],

@@ -44,7 +44,7 @@ pub fn divisors(number: usize) -> Vec<usize> {
         if factor > MAX_FACTOR || factor > rest / factor {
             factor = rest;
         }
-        // The new divisors are the last `known` divisors, each times the factor.
+        // The new divisors are the last `known` divisors, each multiplied by the factor.
         let known = all.len();
         while rest.is_multiple_of(factor) {
             rest /= factor;

@@ -45,7 +45,7 @@ impl State {
     }
 }
 
-/// The cost of one slice of a state.
+/// The cost of one slice in a state.
 #[derive(Debug, Clone, Copy)]
 pub struct SliceCost {
     /// Maximum number of elements that are live at the same time.
@@ -109,7 +109,7 @@ impl<'a> Model<'a> {
         let before = at.map_or(extent, |at| next.slices[at].piece);
         let ratio = piece as f64 / before as f64;
         self.tensors[label.0 as usize].iter().for_each(|&id| {
-            // A diagonal has the label twice.
+            // A tensor with a diagonal has the label twice.
             let times = self.tree.nodes[id].labels.iter().filter(|other| **other == label).count();
             next.sizes[id] *= ratio.powi(times as i32);
         });

@@ -26,8 +26,8 @@ const MAX_VISITS: usize = 300_000_000;
 /// Estimated node visits per trial and node, assuming about ten rounds, each of which evaluates about sixty labels.
 const VISITS_PER_NODE: usize = 600;
 
-/// Added to the overhead of each label, so that scores of labels that add no operations still depend on their
-/// reduction.
+/// Added to the overhead of each label, so that the scores of labels that add no operations still depend on how much
+/// they reduce the excess.
 const SLICE_WEIGHT: f64 = 0.01;
 
 /// Computes a price from the operations of all slices and the number of slices.

@@ -1,6 +1,6 @@
 //! Builds the specification that a plan's schedules are verified against.
 //!
-//! Invariant: the specification depends only on the values of the plan, not on any schedule.
+//! The specification depends only on the plan's values, not on any schedule.
 
 use super::structure::{Plan, Source};
 use crate::algorithm::Contraction;
@@ -16,7 +16,7 @@ pub fn spec(plan: &Plan) -> Spec {
     Spec { values, output, accumulate }
 }
 
-/// As [`spec`], without the order of sums, which would have to be computed for all ranks.
+/// Like [`spec`], but without the order of sums, which would have to be computed for all ranks.
 pub fn without_order(plan: &Plan) -> Spec {
     let values = plan.values.iter().map(|value| Value {
         labels: value.labels.clone(),

@@ -122,7 +122,7 @@ pub struct Plan {
     /// If this plan has a pipeline or groups, the predicted seconds for the alternative plan in which all ranks work on
     /// every step.
     pub ungrouped: Option<f64>,
-    /// Whether the result is added onto an output that already holds values.
+    /// Whether the result is added onto an output that already has values.
     pub accumulate: bool,
     /// Contraction order in opt_einsum's format, as positions in the list of operands, to which results are appended.
     /// With branches, the steps run in another order.
@@ -219,7 +219,7 @@ impl Plan {
 
     /// The last value, which is the result of the plan.
     pub fn output(&self) -> &Value {
-        // A tree has a root, and its root is a step.
+        // A plan has at least one value, because every tree has a root.
         &self.values[self.values.len() - 1]
     }
 
@@ -342,7 +342,7 @@ impl Plan {
         self.whole_dims(value).collect()
     }
 
-    /// As [`Plan::whole_shape`], but returns an iterator and allocates no list.
+    /// Like [`Plan::whole_shape`], but returns an iterator instead of allocating a list.
     pub fn whole_dims<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = usize> + Clone + 'a {
         value.labels.iter().map(|&label| self.whole_extent(label))
     }
@@ -470,7 +470,7 @@ impl Plan {
         Tensor { node: id, labels, shape, distribution, buffer: None, window: None }
     }
 
-    /// The value from which a chain of redistributions starts.
+    /// The value at the start of the chain of redistributions that ends with this value.
     pub(super) fn unmoved(&self, mut id: usize) -> usize {
         while let Source::Redistribute { input } = self.values[id].source {
             id = input;

@@ -12,8 +12,8 @@ use crate::dims::Label;
 use crate::distribution::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// Cuts of a contraction's dimensions. Ranks are numbered in row-major order, the last cut fastest. Ranks outside the
-/// grid are idle.
+/// A grid of ranks, described by cuts of a contraction's dimensions. Ranks are numbered in row-major order, in which
+/// the last cut varies fastest. Ranks outside the grid are idle.
 ///
 /// ```
 /// use einsum_dist::algorithm::Grid;

@@ -3,7 +3,8 @@
 //!
 //! Source: Kwasniewski, Kabić, Besta, VandeVondele, Solcà and Hoefler, Red-Blue Pebbling Revisited: Near Optimal
 //! Parallel Matrix-Matrix Multiplication (2019), sections 6 and 7, generalised to any number of dimensions. The planner
-//! chooses the cuts. Cutting only m and n gives a two-dimensional algorithm, cutting k as well a three-dimensional one.
+//! chooses the cuts. Cutting only m and n gives a two-dimensional algorithm; cutting k as well gives a
+//! three-dimensional one.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 2 ranks over m and n; a row of ranks shares its left tile along k, a column its right tile.

@@ -17,7 +17,7 @@
 //! |---|---|
 //! | the indices that a rank works on, its chunks, and the ranks that store the data | `geometry` |
 //! | receiving pieces of operands | [`super::pieces`] |
-//! | sending summands of out, if an operand is stationary | `products` |
+//! | sending summands of `out`, if an operand is stationary | `products` |
 //! | the order in which summands are added | `order` |
 //! | the order in which a rank's chunks are contracted | [`super::reorder`] |
 //!

@@ -21,7 +21,7 @@
 //! panel twice. Products are added in ascending order of k.
 //!
 //! If there are more ranks than indices, ranks whose block of `out` is empty send their panels and receive none. The
-//! total order of transfers is by panel, left before right, then by round of the broadcast.
+//! total order of transfers is by panel, with `left` before `right`, then by round of the broadcast.
 //!
 //! | file | topic |
 //! |---|---|

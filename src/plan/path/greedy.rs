@@ -23,7 +23,8 @@ pub struct GreedyParameters {
     pub ties: u64,
 }
 
-/// For each label, a tensor is paired with this many other tensors that have the label: the next ones in cyclic order.
+/// For each label, a tensor is paired with this many other tensors that have the label, which are the next ones in
+/// cyclic order.
 const PARTNERS_PER_LABEL: usize = 32;
 
 /// Computes a contraction order. `log2` returns log2 of the extent of a label; labels of `output` are never summed.

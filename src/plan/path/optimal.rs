@@ -38,7 +38,8 @@ const OUTER_STEPS: u64 = 300_000_000;
 pub enum Proof {
     /// No order has fewer multiply-adds.
     Optimal,
-    /// No order that multiplies tensors without a common label only at the end has fewer multiply-adds.
+    /// No order has fewer multiply-adds, except possibly orders that multiply tensors without a common label before the
+    /// end.
     OptimalConnected,
     /// The step limit ended the search.
     Steps,
@@ -280,7 +281,7 @@ impl<const W: usize> Sets<W> {
     ) -> Result<(), Proof> {
         let [ones, others] = levels.map(|level| &scanned[level]);
         for (at, one) in ones.iter().enumerate() {
-            // For sets of the same size, visits each pair once.
+            // If both sets have the same size, visits each pair only once.
             let others = if levels[0] == levels[1] { &others[at + 1..] } else { others };
             let (mut seen, mut evaluated) = (0, 0);
             for other in others {

@@ -80,7 +80,8 @@ pub fn exhaustive_seconds(tensors: usize) -> f64 {
     5e-8 * 3f64.powi(tensors.min(600) as i32)
 }
 
-/// An einsum whose tensors keep only distinct labels that another tensor or the output needs.
+/// An einsum prepared for the searches. Each tensor keeps only its distinct labels that another tensor or the output
+/// needs.
 pub struct PathSearch<'a> {
     network: &'a Network<'a>,
     /// Labels as numbers, as `omeco` expects them.

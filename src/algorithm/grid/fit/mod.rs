@@ -67,7 +67,7 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
             grids.push(grid);
         }
     }
-    // If there are too few indices for all ranks, uses as many ranks as possible.
+    // If there are too few indices for all ranks, chooses the grid with the least work on the busiest rank.
     if grids.is_empty() {
         grids.extend(fit.widest());
     }
