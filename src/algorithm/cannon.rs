@@ -14,8 +14,8 @@
 //!
 //! On s x s ranks, a rank first receives one block of each operand, unless it already has the block that it starts
 //! with. Then it receives s - 1 more blocks of each operand, each one step before the products that use it. Blocks
-//! travel only left and up, so a rank receives from one neighbour the blocks that [`super::grid`] would receive from s
-//! - 1 ranks. Grids that are not square are supported by `summa` instead.
+//! travel only left and up, so a rank receives all shifted blocks of an operand from one neighbour, whereas
+//! [`super::grid`] receives them from many ranks. Grids that are not square are supported by `summa` instead.
 
 use serde::{Deserialize, Serialize};
 

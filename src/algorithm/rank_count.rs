@@ -1,4 +1,4 @@
-//! The numbers of ranks on which an algorithm runs.
+//! Defines the numbers of ranks on which an algorithm can run.
 
 /// The numbers of ranks on which an algorithm runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

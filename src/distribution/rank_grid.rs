@@ -10,7 +10,7 @@ use super::{Cut, GridError, Intervals, Owners, Region};
 /// The maximum number of separate pieces in one block, limited because schedules list each piece.
 const MAX_PIECES: usize = 1 << 20;
 
-/// What one axis of the grid does to the tensor.
+/// The role that one axis of the grid has for the tensor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -39,8 +39,8 @@ pub struct Axis {
 /// The distribution of a tensor over a row-major grid of ranks (last axis fastest). Ranks outside the grid store
 /// nothing.
 ///
-/// If several axes cut the same dimension, each later axis divides a tile of the earlier axes by the positions of its
-/// indices.
+/// If several axes cut the same dimension, each later axis divides the indices in a tile of the earlier axes by their
+/// positions in that tile.
 ///
 /// ```
 /// # use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};

@@ -17,7 +17,7 @@
 //!
 //! If the ranks in a domain have fewer cores than workers, no rank gets its own cores. The ranks stay in the domain,
 //! and the operating system places their threads. The operating system also places the threads of a rank that has more
-//! cores than threads, because another run on the host would otherwise be bound to the same cores.
+//! cores than threads, because otherwise two runs on the host would be bound to the same cores.
 //!
 //! This module binds no threads; threads bind themselves.
 

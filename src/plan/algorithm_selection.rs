@@ -7,9 +7,9 @@
 //! Tracing that entry back yields the algorithm of every contraction.
 //!
 //! Guarantee: no combination of candidates is cheaper by [`Cost`] than the selected one, unless tables are truncated.
-//! In trees of more than [`MAX_FULL_TABLE_NODES`] nodes a table keeps only its best few entries. In very large trees a
-//! table keeps one entry, which amounts to choosing node by node. This module does not divide the ranks into groups;
-//! [`super::groups`] and the pipeline pass do.
+//! In trees with more than [`MAX_FULL_TABLE_NODES`] nodes, a table keeps only its best few entries. In very large
+//! trees, a table keeps one entry, which amounts to choosing node by node. This module does not divide the ranks into
+//! groups; [`super::groups`] and the pipeline pass do.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Distributes independent subtrees over the workers of one rank.
 //!
 //! A contraction that is too small for several workers leaves all workers but one idle. If independent subtrees contain
-//! many such contractions, the subtrees are distributed over concurrent branches, one per worker.
+//! many such contractions, the subtrees are distributed over concurrent branches, at most one per worker.
 //!
 //! Invariants: all branches come before all other steps; within a branch and after the branches, steps keep their
 //! original order. Plans for several ranks have no branches, because ranks already divide the work. Large contractions

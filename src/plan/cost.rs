@@ -59,7 +59,7 @@ impl Cost<'_> {
         }
     }
 
-    /// Predicted seconds of a unary step between tensors with these labels, both cut by `distribution`.
+    /// Predicted seconds of a unary step between tensors with these labels, if the result has this distribution.
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
         self.stream(self.volume(input) + self.volume(out)) / distribution.parts() as f64
     }

@@ -5,8 +5,8 @@
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum PlanError {
-    /// A contraction lacks the kinds of dimensions that the forced algorithm needs, or the number of ranks does not
-    /// suit it.
+    /// A contraction lacks the kinds of dimensions that the forced algorithm needs, or the algorithm does not run on
+    /// this number of ranks.
     #[error("algorithm {algorithm} does not apply to `{node}`: it needs {needs}")]
     NoAlgorithm { algorithm: &'static str, node: String, needs: String },
     /// No algorithm cuts the dimensions that the user requires to be cut.

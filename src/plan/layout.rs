@@ -5,8 +5,8 @@
 //! every intermediate, it computes the lowest cost of the intermediate's subtree from the prices of local contractions
 //! ([`price_contract`]). Operands and the result keep their layout.
 //!
-//! Guarantee: only the order of labels changes. Results of unary steps and of small contractions keep their layouts,
-//! because optimising them would cost more time than it saves.
+//! Guarantee: only the order of labels changes. Results of unary steps, and intermediates that a small step consumes,
+//! keep their layouts, because optimising them would cost more time than it saves.
 
 use std::collections::HashMap;
 

@@ -23,8 +23,8 @@ impl FromStr for AlgorithmName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelChoice {
-    /// The best kernels for the machine: our own, except that LIBXSMM (if the build has it) computes batches of small
-    /// products.
+    /// The best kernels for the machine. These are our own, except that LIBXSMM (if the build has it) computes batches
+    /// of small products.
     #[default]
     Auto,
     /// Micro-kernels that LIBXSMM generates.

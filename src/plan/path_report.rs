@@ -1,5 +1,5 @@
-//! Describes a path by opt_einsum's measures: the scaling, the number of operations with and without the path, and the
-//! largest intermediate.
+//! Describes a path by opt_einsum's measures, which are the scaling, the number of operations with and without the
+//! path, and the largest intermediate.
 //!
 //! A multiply-add counts as 2 operations (8 for complex numbers), as everywhere in this program; opt_einsum uses the
 //! same count for two operands. The report ignores slices. It has no row per contraction, because the plan's table has

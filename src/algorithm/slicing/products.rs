@@ -43,7 +43,8 @@ impl<'a> Products<'a> {
         products
     }
 
-    /// Returns the region of `out` that a rank's chunk adds to; `None` if the whole region is in the rank's own block.
+    /// Returns the region of `out` that a rank's chunk adds to; `None` if the rank adds the whole region directly to
+    /// its own block.
     fn sent(&self, rank: usize, round: usize) -> Option<Region> {
         let out = &self.geometry.contraction.out;
         let region = self.geometry.chunks[rank].get(round)?.region(out);

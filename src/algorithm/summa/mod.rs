@@ -28,8 +28,8 @@
 //! | `panels` | the panels of k, and the rows and columns that own them |
 //! | `choose` | shapes of the grid, widths of panels, and broadcasts; their predicted time |
 //!
-//! All ranks take part; [`super::grid`] can leave ranks idle if that moves fewer words, and can also cut k among
-//! summands of `out`.
+//! Unlike [`super::grid`], `summa` never leaves ranks idle to move fewer words, and never divides the products for one
+//! block of `out` among several ranks.
 
 mod choose;
 mod panels;

@@ -23,8 +23,8 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PathChoice {
-    /// The best order found within a tenth of the predicted run time, and within two seconds. The candidates are left
-    /// to right, greedy orders, exhaustive search and annealing.
+    /// The best order found within a tenth of the predicted run time, and within two seconds. The candidates are the
+    /// order as written, greedy orders, and the orders found by exhaustive search and annealing.
     #[default]
     Auto,
     /// Contracts the pair with the smallest result first. The best of several such orders is used. They differ in the

@@ -1,6 +1,6 @@
 //! Searches greedily by contracting, among pairs with a common label, the pair with the smallest result first.
 //!
-//! Invariants: the same network and parameters give the same order. Steps are in depth-first order, so that few results
+//! Guarantee: the same network and parameters give the same order. Steps are in depth-first order, so that few results
 //! are live at the same time. For each label, a tensor is paired with only [`PARTNERS_PER_LABEL`] other tensors,
 //! because evaluating all pairs of thousands of tensors would take minutes. This replaces `omeco`'s greedy search,
 //! which breaks ties by the order of a hash map, so that ranks would make different plans.

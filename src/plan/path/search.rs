@@ -180,7 +180,7 @@ impl<'a> PathSearch<'a> {
             match next {
                 Some(NestedEinsum::Leaf { tensor_index }) => done.push(tensor_index),
                 Some(NestedEinsum::Node { args, .. }) => {
-                    // Searches over several tensors return binary trees.
+                    // Every inner node has two inputs, because searches over several tensors return binary trees.
                     open.push(None);
                     open.extend(args.into_iter().rev().map(Some));
                 }

@@ -71,7 +71,8 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
     if grids.is_empty() {
         grids.extend(fit.widest());
     }
-    // If no grid fits into memory, the limit is ignored, because slices will make the tensors smaller later.
+    // If the user forced `grid` but none fits into memory, ignores the limit, because slices will make the tensors
+    // smaller later.
     if grids.is_empty() && setting.forced {
         let fit = GridFit { memory: None, ..fit };
         grids.extend(fit.best(0).or_else(|| fit.widest()));
@@ -97,8 +98,8 @@ impl GridFit<'_> {
     }
 
     /// Returns the grid found by [`GridFit::best`], followed by grids that move at most 1 % more words and cut
-    /// dimensions of other kinds. For example, a cube on 2 ranks can be cut along m, n or k. Cost: as
-    /// [`GridFit::best`].
+    /// dimensions of other kinds. For example, a cube on 2 ranks can be cut along m, n or k. The cost is the same as
+    /// for [`GridFit::best`].
     pub fn near_best(&self, idle: usize) -> Vec<Grid> {
         let mut found =
             self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), MAX_COUNTED_GRIDS);
@@ -122,8 +123,8 @@ impl GridFit<'_> {
         best.into_iter().map(|(_, grid)| grid).collect()
     }
 
-    /// Returns the grid with the least work on the busiest rank. Ties are broken by the number of words moved. Cost: as
-    /// [`GridFit::best`].
+    /// Returns the grid with the least work on the busiest rank. Ties are broken by the number of words moved. The cost
+    /// is the same as for [`GridFit::best`].
     pub fn widest(&self) -> Option<Grid> {
         let found = self.cheapest(1, |words, work| (work, words), 1);
         self.grid(found.first()?.1)
