@@ -94,37 +94,4 @@ impl Cut {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tiles_of_every_cut_have_every_index_once() {
-        for extent in 0..30 {
-            for parts in 1..6 {
-                let at = (1..parts).map(|i| i * i % 31).collect::<Vec<_>>();
-                let cuts = [Cut::Even, Cut::Cyclic { block: 1 }, Cut::Cyclic { block: 3 }];
-                let mut at = at;
-                at.sort_unstable();
-                for cut in cuts.into_iter().chain([Cut::At(at)]) {
-                    assert!(cut.fits(parts));
-                    let mut count = vec![0; extent];
-                    let tiles: Vec<_> = (0..parts).map(|index| cut.tile(extent, parts, index)).collect();
-                    tiles.iter().flat_map(|tile| tile.ranges()).for_each(|range| {
-                        range.clone().for_each(|index| count[index] += 1);
-                    });
-                    assert!(count.iter().all(|&count| count == 1), "{cut:?} of {extent} among {parts}");
-                    assert_eq!(cut.largest(extent, parts), tiles.iter().map(Intervals::len).max().unwrap());
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn blocks_as_large_as_numbers_get() {
-        let huge = Cut::Cyclic { block: usize::MAX };
-        assert_eq!([0, 1, 2].map(|index| huge.tile(10, 3, index).len()), [10, 0, 0]);
-        let half = Cut::Cyclic { block: usize::MAX / 2 };
-        assert_eq!([0, 1, 5].map(|index| half.tile(usize::MAX, 6, index).len()), [usize::MAX / 2, usize::MAX / 2, 0]);
-        assert_eq!((huge.pieces(10, 3), Cut::Cyclic { block: 1 }.pieces(usize::MAX, 2)), (1, usize::MAX / 2 + 1));
-    }
-}
+mod tests;

@@ -85,28 +85,4 @@ impl Tile {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_not_cut_along_what_nobody_is_to_have_a_part_of() {
-        let [m, n, k] = [0, 1, 2].map(Label);
-        let kinds = Kinds { c: vec![], m: vec![m], n: vec![n], k: vec![k] };
-        let fit = GridFit { kinds: &kinds, extents: &[64, 8, 64], uncut: &[m], ranks: 4, memory: None };
-        assert_eq!(fit.shared(&[(k, 4)])[2], [Sharing { cut: k, along: n, ranks: 4 }]);
-        let fit = GridFit { uncut: &[m, n], ..fit };
-        assert_eq!(fit.shared(&[(k, 4)])[2], []);
-    }
-
-    #[test]
-    fn parts_of_many_ranks_are_cut_along_several_dimensions() {
-        let [m, n, k] = [0, 1, 2].map(Label);
-        let kinds = Kinds { c: vec![], m: vec![m], n: vec![n], k: vec![k] };
-        let fit = GridFit { kinds: &kinds, extents: &[17_408, 17_408, 1 << 20], uncut: &[], ranks: 2304, memory: None };
-        let [left, right, out] = fit.shared(&[(m, 2), (n, 2), (k, 576)]);
-        assert_eq!(left, [Sharing { cut: n, along: k, ranks: 2 }]);
-        assert_eq!(right, [Sharing { cut: m, along: k, ranks: 2 }]);
-        let [first, second] = [m, n].map(|along| Sharing { cut: k, along, ranks: 24 });
-        assert_eq!(out, [first, second]);
-    }
-}
+mod tests;

@@ -1,0 +1,29 @@
+//! Unit tests of `zeroed`.
+
+use super::*;
+
+#[test]
+fn starts_where_asked_and_is_zero() {
+    for (bytes, align) in [(0, 64), (1, 4096), (100_000, 64), (1 << 20, 4096)] {
+        let memory = Zeroed::new(bytes, align).unwrap();
+        assert_eq!((memory.start().as_ptr() as usize % align, memory.bytes()), (0, bytes));
+        // SAFETY: the bytes are allocated and initialised.
+        let all = unsafe { std::slice::from_raw_parts(memory.start().as_ptr(), bytes) };
+        assert!(all.iter().all(|&byte| byte == 0));
+    }
+    assert!(Zeroed::new(usize::MAX, 64).is_none());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn large_memory_is_not_touched() {
+    let resident = || {
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+        pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap()
+    };
+    let before = resident();
+    let memory = Zeroed::new(1 << 30, 4096).unwrap();
+    // If touched, the memory would have 262,144 pages. Other tests of this process may touch pages of their own.
+    assert!(resident() < before + 100_000);
+    drop(memory);
+}
