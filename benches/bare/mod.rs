@@ -1,7 +1,6 @@
-//! The bare LIBXSMM kernel on `bmk,bkn->bmn`, called once per index b: an upper bound for the speed of a batched
-//! kernel.
+//! Calls the bare LIBXSMM kernel on `bmk,bkn->bmn` once per index b. Its speed is an upper bound for a batched kernel.
 
-// The kernels' own wrapper of LIBXSMM, which is not part of the public interface.
+// The library's private wrapper around LIBXSMM. It is included by path, because it is not part of the public interface.
 #[allow(dead_code, reason = "its tests, which run elsewhere")]
 #[path = "../../src/kernel/xsmm.rs"]
 mod xsmm;

@@ -1,4 +1,4 @@
-//! The contractions to measure, and their sizes.
+//! Defines the contractions to measure and their sizes.
 
 /// An expression of named dimensions, in several sizes.
 pub struct Case {
@@ -25,10 +25,10 @@ impl Sizes {
     }
 }
 
-/// The two contractions of the thesis, with its inner extent except for the smallest size, and the plain product, which
-/// has no c dimension, in several sizes and shapes.
+/// The two contractions from the thesis, and the plain matrix product in several sizes and shapes. The two contractions
+/// use the inner extent from the thesis, except in their smallest size. The plain product has no c dimension.
 ///
-/// In the first contraction, the thesis compares `c` with `master-worker` only up to the size at which its message
+/// For the first contraction, the thesis compares `c` with `master-worker` only up to the size at which its message
 /// counts overflow.
 pub const CASES: [Case; 4] = [
     Case {

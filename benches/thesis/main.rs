@@ -1,17 +1,18 @@
-//! The experiment of a thesis (J. Dressler, Scaling Out, section 6) on the cores of this machine:
-//! `cargo bench --bench thesis -- [quick] [MACHINE.toml]`.
+//! Repeats the experiment from section 6 of a thesis (J. Dressler, Scaling Out) on the cores of this machine.
 //!
-//! Two ranks with half of the cores each contract with one algorithm after another. One rank with all cores is the
-//! reference. Operands start, and the result ends, in the distributions of the algorithm, without replicas: on rank 0
-//! for `local` and `master-worker`. Each rank stays on its half of the cores, as in the program. For `auto`, the
-//! planner chooses the algorithm and the distributions. Times are those of [`einsum_dist::Program::run_dist`], without
-//! planning, compiling and gathering.
+//! Command: `cargo bench --bench thesis -- [quick] [MACHINE.toml]`.
 //!
-//! The ranks are threads of this process. If `EINSUM_DIST_MPIRUN` is set (and the feature `mpi` is enabled), they are
-//! also processes ([`ranks`]). In every round each variant runs once, in a random order. The medians over all rounds
-//! are printed as CSV, with empty fields for algorithms that do not apply. Variants with equal schedules, such as
-//! `auto` and the algorithm that it chose, share the mean of their times in each round. `auto over best` is a median
-//! over the rounds, too. Before timing, all results of a size are compared.
+//! Two ranks, each with half of the cores, run one algorithm after another. One rank with all cores is the reference.
+//! Operands and result have the distributions of the algorithm, without replicas. For `local` and `master-worker`, they
+//! are on rank 0. As in the command line program, each rank stays on its half of the cores. For `auto`, the planner
+//! chooses the algorithm and the distributions. Times cover [`einsum_dist::Program::run_dist`], without planning,
+//! compiling or gathering.
+//!
+//! The ranks are threads of this process. If `EINSUM_DIST_MPIRUN` is set (and the feature `mpi` is enabled), the
+//! variants also run on ranks that are processes ([`ranks`]). In every round each variant runs once, in a random order.
+//! The medians over all rounds are printed as CSV, with empty fields for algorithms that do not apply. Variants with
+//! equal schedules, such as `auto` and the algorithm that it chose, share the mean of their times in each round. `auto
+//! over best` is also a median over the rounds. Before timing, all results of a size are compared.
 //!
 //! | file | content |
 //! |---|---|
@@ -41,7 +42,7 @@ use part::Part;
 use ranks::Ranks;
 use variant::{Variant, VariantSummary, asked};
 
-/// Number of ranks: the sockets of the thesis's servers.
+/// Number of ranks. It is the number of sockets in the thesis's servers.
 const RANKS: usize = 2;
 
 /// Maximum ratio of the time of `auto` to the best time of its row.
@@ -73,13 +74,13 @@ impl Settings {
         Settings { quick, machine, workers }
     }
 
-    /// The machine of a world. Collective.
+    /// The machine that the planner assumes for a world. Collective.
     fn machine(&self, world: &World) -> Machine {
         let machine = self.machine.clone().unwrap_or_else(|| world.machine(self.workers).expect("a machine"));
         Machine { ranks: world.ranks(), workers: self.workers, ..machine }
     }
 
-    /// The minimum and maximum number of rounds, and the seconds from which the number is computed.
+    /// The minimum and maximum number of rounds, and the total seconds from which the number is computed.
     fn rounds(&self) -> (f64, f64, f64) {
         if self.quick { (3.0, 11.0, 0.2) } else { (5.0, 101.0, 8.0) }
     }
@@ -125,8 +126,8 @@ fn main() {
     }
 }
 
-/// The variant whose turn it is: one rank with all workers, one rank with the workers of a part, ranks in this process,
-/// or MPI ranks. The number is the index of the variant.
+/// Where the next run takes place: on one rank with all workers, on one rank with the workers of a part, on ranks in
+/// this process, or on MPI ranks. The number is the index of the variant.
 #[derive(Clone, Copy)]
 enum Turn {
     One,
@@ -187,8 +188,8 @@ fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<R
         .collect()
 }
 
-/// Seconds of each variant in every round. Variants with equal schedules get their common mean, because differences
-/// between them are noise.
+/// Seconds of each variant in every round. Variants with equal schedules share their mean, because differences between
+/// them are noise.
 fn mean_over_equal_schedules(
     summaries: &[Option<VariantSummary>],
     times: &[Option<&Vec<f64>>],

@@ -1,4 +1,4 @@
-//! The same variants on MPI ranks, whose processes wait for their turn without using a core.
+//! Runs the same variants on MPI ranks, whose processes do not use a core while they wait for their turn.
 //!
 //! The program starts itself once under mpirun. Every rank connects to the port that its arguments name, sends its
 //! rank, and answers lines until the connection closes:
@@ -84,7 +84,7 @@ impl Ranks {
 }
 
 impl Drop for Ranks {
-    /// If this process panics, the ranks wait for each other, and only this process can end them.
+    /// Ends the ranks. If this process panics, they wait for each other, and nothing else ends them.
     fn drop(&mut self) {
         let _ = self.launcher.kill();
         let _ = self.launcher.wait();
@@ -98,7 +98,7 @@ fn line(stream: &mut BufReader<TcpStream>) -> String {
     line.trim().to_owned()
 }
 
-/// The program of an MPI rank.
+/// Runs on each MPI rank.
 #[cfg(feature = "mpi")]
 pub fn rank(port: &str, settings: &super::Settings) {
     use super::case::Size;

@@ -1,4 +1,4 @@
-//! Tests that the declarations agree with the library that was found: products and sums of products are correct.
+//! Tests that the declarations match the installed LIBXSMM, by checking products and sums of products.
 
 use libxsmm_sys::libxsmm_blasint as Int;
 

@@ -1,5 +1,5 @@
-//! Random expressions of all forms survive Display and parse, with white space between any two tokens. Random text
-//! causes no panic in the parser or the renderer.
+//! Tests that parsing the displayed form of a random expression yields the same expression, with white space between
+//! any two tokens. Tests also that random text causes no panic in the parser or the renderer.
 
 use einsum_parser::{Form, Span, parse, render_carets};
 use proptest::collection::vec;
@@ -46,7 +46,7 @@ fn term(labels: &[Option<usize>], ir: bool) -> Vec<String> {
 fn write(tree: &Tree, ir: bool) -> Written {
     match tree {
         Tree::Leaf(labels) => {
-            // In the other forms, the first 7 becomes an ellipsis.
+            // In forms other than `ir`, the first label 7 becomes an ellipsis.
             let mut labels: Vec<Option<usize>> = labels.iter().map(|label| Some(*label)).collect();
             if !ir && let Some(dots) = labels.iter().position(|label| *label == Some(7)) {
                 labels[dots] = None;
