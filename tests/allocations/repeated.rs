@@ -1,6 +1,6 @@
-//! A repeated run of a program plans nothing and allocates almost nothing.
+//! Tests that a repeated run of a program plans nothing and allocates almost nothing.
 //!
-//! The remaining allocations are small lists of the run (slots, leases, metrics), whose number does not depend on
+//! The remaining allocations are small lists for the run (slots, leases, metrics). Their number does not depend on
 //! extents.
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,7 +11,7 @@ use ndarray::{ArrayD, Axis};
 
 use super::counting::{ALLOCATIONS, ALONE, BYTES};
 
-/// Average allocations and allocated bytes of a run, without the first run.
+/// Average number of allocations and of allocated bytes per run, without the first run.
 fn repeated(expression: &str, shapes: &[Vec<usize>]) -> (usize, usize) {
     let options = PlanOptions::default().dtype(Dtype::Float64);
     let shaped = Problem::parse(expression).unwrap().shapes(shapes).unwrap();

@@ -1,4 +1,4 @@
-//! The rules of ARCHITECTURE.md that a test can enforce. Every failure lists all places, one per line.
+//! Enforces the rules in ARCHITECTURE.md that a test can check. A failure lists all violations, one per line.
 //!
 //! [`Source::read`] separates code from comments and strings. It parses only the Rust syntax that this requires. The
 //! rules about code do not apply to code under `#[cfg(test)]`.
@@ -45,7 +45,7 @@ const IMPORTS: [(&str, &str); 18] = [
     ),
 ];
 
-/// Modules that contain plain values only: no data, threads or communication.
+/// Modules that contain only plain values, without tensor data, threads or communication.
 const PURE: [&str; 11] = [
     "dims",
     "dtype",
@@ -89,7 +89,7 @@ impl Source {
         format!("{}:{line}: {what}", self.path)
     }
 
-    /// Names that follow `crate::`, or a chain of `super::` that reaches the root, with their lines.
+    /// Names that follow `crate::` or a chain of `super::` that reaches the root, with their line numbers.
     fn imports(&self) -> Vec<(usize, String)> {
         let parts = self.path.trim_end_matches(".rs").trim_end_matches("/mod").split('/').count();
         let to_root = "super::".repeat(parts - 1);
@@ -176,7 +176,7 @@ fn only_code(text: &str) -> String {
     code
 }
 
-/// Number of hashes of a raw string that starts here.
+/// Number of hashes in the opening of a raw string that starts here.
 fn raw_string(rest: &str, before: &str) -> Option<usize> {
     let inner = rest.strip_prefix("br").or_else(|| rest.strip_prefix('r'))?;
     let hashes = inner.len() - inner.trim_start_matches('#').len();
@@ -198,7 +198,7 @@ fn quoted(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// Whether a quote starts a character literal, not a lifetime.
+/// Whether a quote starts a character literal rather than a lifetime.
 fn is_character(rest: &str) -> bool {
     let mut inside = rest.chars().skip(1);
     inside.next() == Some('\\') || inside.next() == Some('\'')
@@ -306,7 +306,7 @@ fn planning_is_pure() {
 
 #[test]
 fn mpi_is_called_in_comm_only() {
-    // Paths of our own module, and types of the communicators that users pass.
+    // Allowed are paths of our own module, and the types of communicators that users pass.
     let ours = ["comm::mpi::", "mpi::raw::AsRaw", "mpi::ffi::MPI_Comm>"];
     let mut faults = Vec::new();
     for source in sources(&["src", "cli/src"]).iter().filter(|source| !source.path.starts_with("src/comm/")) {
@@ -394,7 +394,7 @@ fn files_are_short() {
 
 #[test]
 fn nothing_is_left_open() {
-    // The words are split, so that this file passes its own test.
+    // The words are split so that this file passes its own test.
     let words = [
         concat!("to", "do!"),
         concat!("unimple", "mented!"),
@@ -443,7 +443,7 @@ fn the_code_map_is_complete() {
         !exists || !mapped
     });
     none("Every module is there and in the code map of ARCHITECTURE.md.", missing.map(|m| m.0.to_owned()).collect());
-    // A path with a folder, in backticks, must exist in the repository.
+    // Every path in backticks that contains a folder must exist in the repository.
     let named = map.split('`').skip(1).step_by(2).filter(|name| name.contains('/') && name.ends_with(".rs"));
     let gone = named.filter(|name| !root().join(name).exists() && !root().join("src").join(name).exists());
     none("Files that ARCHITECTURE.md names exist.", gone.map(str::to_owned).collect());

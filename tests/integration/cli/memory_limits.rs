@@ -1,5 +1,5 @@
-//! Runs with less memory than they need end with one message that names the missing bytes, never with a signal, a panic
-//! or a hang. Checks of results need little time and memory.
+//! Tests that runs with too little memory end with one message that gives the number of missing bytes, never with a
+//! signal, a panic or a hang. Tests also that `--check` needs little time and memory.
 
 use std::process::Command;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> RunOutput {
     output_of(shell.current_dir(folder.path()))
 }
 
-/// Requires that the run succeeded, or ended with one message that names bytes or threads.
+/// Requires that the run succeeded, or ended with one message about bytes or threads.
 #[track_caller]
 fn check_ended_cleanly(ended: &RunOutput, what: &str) {
     let errors = ended.err.lines().filter(|line| line.starts_with("error")).count();
@@ -37,7 +37,7 @@ fn check_ended_cleanly(ended: &RunOutput, what: &str) {
     }
 }
 
-/// Products, dot products, trees, several ranks, checks, and files as operands and as result.
+/// The runs cover products, dot products, trees, several ranks, checks, and files as operands and result.
 const RUNS: &[&[&str]] = &[
     &["mk,kn->mn", "-s", "20000"],
     &["mk,kn->mn", "-s", "2000", "-n", "3"],
@@ -67,11 +67,11 @@ fn sweep(limits: impl Iterator<Item = u64> + Clone) {
 
 #[test]
 fn little_memory_is_one_message() {
-    // The first limit hardly suffices to start, the second suffices for some runs.
+    // The first limit is barely enough to start the program, the second is enough for some runs.
     sweep([90_000, 400_000].into_iter());
 }
 
-/// As above, with limits from too little memory to start the program up to enough memory for all but the largest runs.
+/// Tests many limits, from too little memory to start the program up to enough memory for all but the largest runs.
 #[test]
 #[ignore = "takes minutes"]
 fn any_memory_is_one_message_or_enough() {

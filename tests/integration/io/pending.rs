@@ -1,4 +1,4 @@
-//! Output files appear completely or not at all.
+//! Tests that output files appear completely or not at all.
 
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::npy::{PendingFile, check_writable, read_block, read_header};

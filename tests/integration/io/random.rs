@@ -1,4 +1,5 @@
-//! Random operands: equal for every division into blocks, and reproducible from the documentation alone.
+//! Tests that random operands are the same for every division into blocks, and can be reproduced from the documentation
+//! alone.
 
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::random::{fill_block, value};
