@@ -1,7 +1,7 @@
-//! Random valid and invalid values for every flag of the program.
+//! Generates random valid and invalid values for every flag of the program.
 //!
-//! Invariant: every flag that `--help` lists has a row in [`FLAGS`], otherwise the walk fails ([`unknown`]). Rows for
-//! flags that this build lacks are skipped.
+//! Every flag that `--help` lists must have a row in [`FLAGS`]; otherwise the walk fails ([`unknown`]). Rows for flags
+//! that this build lacks are skipped.
 
 use einsum_dist::plan::AlgorithmName;
 
@@ -20,7 +20,7 @@ pub enum Outcome {
 }
 use Outcome::{Open, Refused, Works};
 
-/// Data that values of flags depend on.
+/// Data on which the values of flags depend.
 pub struct Context<'a> {
     pub expression: &'a Expression,
     /// Whether a launcher starts the ranks.
@@ -32,7 +32,7 @@ type Value = (Option<String>, Outcome);
 
 pub struct Flag {
     pub name: &'static str,
-    /// On average, one command in this many has the flag.
+    /// One in this number of commands has the flag, on average.
     pub one_in: usize,
     pub value: fn(&mut Rng, &Context<'_>) -> Value,
 }
@@ -45,7 +45,7 @@ fn plain(_: &mut Rng, _: &Context<'_>) -> Value {
     (None, Works)
 }
 
-/// Flags that influence the comparison of results. [`super::command`] generates them.
+/// Flags that affect the comparison of results. [`super::command`] generates them.
 pub const COMPARED: [&str; 9] =
     ["--output", "--size", "--dtype", "--seed", "--ranks", "--accumulate", "--json", "--help", "--version"];
 
@@ -205,7 +205,7 @@ fn path(rng: &mut Rng, context: &Context<'_>) -> Value {
     )
 }
 
-/// Pairs of positions that form a path for a list of operands without brackets, or almost do.
+/// Pairs of positions that form a path for a list of operands without brackets, or an almost valid path.
 fn explicit(rng: &mut Rng, context: &Context<'_>) -> Value {
     let mut left = context.expression.leaves().len();
     let mut outcome = if context.expression.is_flat() && left > 1 { Works } else { Open };

@@ -137,7 +137,7 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumKind, columns: bo
 #[test]
 fn contractions_of_every_nest() {
     for data in DATA {
-        // Dot products of dense operands, and of operands that consist of long runs or of short runs with gaps.
+        // Dot products of dense operands, and of operands with different strides, in long and in short runs.
         contraction::<f32>("a,a->", &[100_001], SumKind::Number, false, data);
         contraction::<f64>("a,a->", &[100_001], SumKind::Number, false, data);
         contraction::<Complex<f32>>("a,a->", &[100_001], SumKind::Number, false, data);

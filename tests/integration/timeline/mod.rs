@@ -1,5 +1,5 @@
-//! Tests the timelines of runs and of simulated plans, as traces and as text. One trace is compared with
-//! `trace.golden`, which `UPDATE_GOLDEN=1 cargo test timeline` rewrites.
+//! Tests the timelines of runs and of simulated plans, and their traces. One trace is compared with `trace.golden`,
+//! which `UPDATE_GOLDEN=1 cargo test timeline` rewrites.
 
 pub mod arrows;
 
@@ -29,8 +29,8 @@ fn tasks(plan: &Plan) -> (usize, usize) {
     (all.len(), all.iter().filter(|task| matches!(task.action, Action::Recv { .. })).count())
 }
 
-/// Requires that spans are within the run, that the spans of each lane are in order, and that only transfers have
-/// bytes.
+/// Requires that spans are within the run, that the spans of each lane are in order, and that a span has bytes if and
+/// only if it is a transfer.
 #[track_caller]
 fn sound(timeline: &Timeline) {
     for rank in 0..timeline.ranks {
