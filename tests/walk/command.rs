@@ -275,8 +275,8 @@ impl Command {
         let mut file = None;
         if rng.one_in(2) {
             let name = ["out.npy", "0.npy", "none/out.npy", "."][if rng.one_in(20) { 1 + rng.below(3) } else { 0 }];
-            // The program rejects an output that would replace an operand. If `plans`, the existing file may not be an
-            // operand, and may then be replaced.
+            // The program rejects an output that would replace an operand. If the command only plans, it may not read
+            // the existing file, and may then replace it.
             let clashes = folder.join(name).exists();
             if clashes && self.no_result {
                 self.allowed_files.push(name.to_owned());

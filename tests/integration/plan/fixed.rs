@@ -124,7 +124,7 @@ fn with_beta_0_the_output_is_not_read() {
     let trees = ["[cmk,ckn->mcn]->n", "[cmk->kmc],ckn->nm"];
     let plans = AlgorithmName::ALL.map(|algorithm| batched(algorithm.ranks().at_most(5), algorithm)).into_iter();
     let trees = trees.map(|tree| plan(tree, &SHAPES.map(|shape| shape.to_vec()), 3, PlanOptions::default()));
-    // In this contraction, no products are summed.
+    // This contraction sums over an empty dimension, so it has no products.
     let nothing = plan("mk,kn->mn", &[vec![6, 0], vec![0, 5]], 3, PlanOptions::default().algorithm(RingK));
     for plan in plans.chain(trees).chain([nothing]) {
         let world = World::in_process(plan.ranks());

@@ -192,8 +192,8 @@ fn random_results_leave_in_parts() {
         let options = PlanOptions::default().dtype(dtype).accumulate(rng.one_in(3));
         let whole = network.plan(ranks, &options).unwrap();
         let (operands, result) = users(&whole);
-        // The limit exceeds the memory for the operands by a fraction of the remaining memory, so that the operands fit
-        // but not necessarily the result.
+        // The limit allows the operands and a random share of the remaining memory, but it is below the size of
+        // operands and result together.
         let between = peak(&whole) - operands - result;
         let limit = operands + (result + between) * (1 + rng.below(3)) as u64 / 4;
         let limited = options.memory_limit(limit.min(operands + result - 1)).in_parts(true);

@@ -1,8 +1,7 @@
 //! Finds the modules of a crate and their imports. Every path is resolved through all `use` declarations to the file
 //! that defines the item.
 //!
-//! Glob imports (`*`) count as imports of the named module. Modules in braces are not supported, because the crate has
-//! none.
+//! Glob imports (`*`) count as imports of the named module. Modules in braces are not treated as separate modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
