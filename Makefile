@@ -2,7 +2,8 @@
 # before they run.
 #
 # On Debian and Ubuntu, both MPIs can be installed at the same time, so compiler and launcher have suffixed names. Each
-# MPI has its own target directory. On other systems: make demo MPICC=mpicc MPIRUN=mpirun
+# MPI has its own target directory. Example for other systems:
+#     make demo MPICC=mpicc MPIRUN=mpirun
 
 MPICC  ?= mpicc.mpich
 MPIRUN ?= mpirun.mpich

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Implements `make test-aarch64`, which builds for AArch64 and runs the kernel tests. The last line of output is `N
-# passed, 0 failed`.
+# Implements `make test-aarch64`, which builds for AArch64 and runs the kernel tests. The last output line is `N passed,
+# 0 failed`.
 #
 # On another processor the script cross-compiles and runs the tests under qemu-user, which emulates a processor whose
 # only vector extension is NEON. On Debian and Ubuntu, the script installs missing tools. The standard library for
