@@ -4,8 +4,8 @@
 //!
 //! Compares each contraction with a plain loop that reads and writes the same number of bytes, in memory order, with
 //! the same number of threads and the widest vectors of the machine. Runs of the contraction and of the loop alternate.
-//! The benchmark prints the median bandwidth of both and the median ratio of paired runs. Bytes are counted once per
-//! tensor, so a cache line that is read before it is overwritten counts only as written.
+//! The benchmark prints both median bandwidths and the median ratio of paired runs. Bytes are counted once per tensor,
+//! so a cache line that is read before it is overwritten counts only as written.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -187,7 +187,8 @@ struct PlainLoops {
     threads: usize,
 }
 
-/// Numbers per block. Reads and writes advance block by block, so that they progress at the same relative speed.
+/// Number of elements per block. Reads and writes advance block by block, so that they progress at the same relative
+/// speed.
 const STEP: usize = 4096;
 
 impl PlainLoops {
@@ -197,7 +198,7 @@ impl PlainLoops {
 
     fn time(&mut self) -> Duration {
         let start = Instant::now();
-        // Numbers per thread, rounded up to whole cache lines.
+        // Number of elements per thread, rounded up to complete cache lines.
         let share = |len: usize| (len / self.threads).next_multiple_of(16).max(16);
         let (read, written) = (share(self.read.len()), share(self.written.len()));
         match self.threads {
@@ -259,7 +260,7 @@ fn plain(read: &[f32], written: &mut [f32]) {
         // Copies one element read for each element written, and sums the remaining elements.
         let (copied, summed) = from.split_at(from.len().min(to.len()));
         let (copies, filled) = to.split_at_mut(copied.len());
-        // The addition keeps this a loop: the compiler would turn a pure copy into a call of memcpy.
+        // Without the addition, the compiler would replace this loop by a call to memcpy.
         copies.iter_mut().zip(copied).for_each(|(copy, value)| *copy = *value + 1.0);
         filled.fill(total[0]);
         let mut chunks = summed.chunks_exact(64);

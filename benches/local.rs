@@ -2,7 +2,7 @@
 //! other libraries.
 //!
 //! `local THREADS` reads one JSON request per line from standard input and answers each with one JSON line. Between
-//! requests it uses no processor time. The field `do` selects the request:
+//! requests, the server uses no processor time. The field `do` selects the kind of request:
 //!
 //! | `do` | answer |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | `drop`: frees a slot | `{}` |
 //!
 //! A failed request is answered with `{"error": ..}`. Each time covers one run, without planning and without allocating
-//! `out` and the workspace. Operands contain reproducible noise, `out` contains NaN before the first run. Tensors start
+//! `out` and the workspace. Operands contain reproducible noise. `out` contains NaN before the first run. Tensors start
 //! on a cache line, like tensors allocated by the engine or by torch.
 
 #[cfg(feature = "libxsmm")]
@@ -65,9 +65,9 @@ struct Case {
 #[derive(Deserialize, Clone, Copy, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum What {
-    /// A binary contraction by the kernel alone, without the engine.
+    /// A binary contraction that calls the kernel directly, without the engine.
     Contract,
-    /// Any expression, through the public interface.
+    /// Any expression, contracted through the public interface.
     Program,
     /// A unary operation: a permutation, a sum or a diagonal.
     Unary,
@@ -400,7 +400,7 @@ impl<T: Stream> pulp::WithSimd for Share<'_, T> {
 }
 
 trait Stream: Element {
-    /// Sums with enough independent accumulators that only memory limits the speed.
+    /// Sums `values` with enough independent accumulators that only memory limits the speed.
     #[inline(always)]
     fn sum(values: &[Self]) -> Self {
         let mut lanes = [Self::ZERO; 64];

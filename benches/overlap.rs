@@ -6,18 +6,18 @@
 //! processor. The link's rate is chosen so that a rank's transfers take as long as its computing.
 //!
 //! The computing time is the wall time of the same schedule on unlimited links. If there are fewer cores than ranks,
-//! the ranks share the cores in both measurements. A ring of p ranks computes p blocks and receives p - 1. The longer
-//! of computing and transfers determines the run time. If blocks were transferred as a whole, the computing of one
-//! block could not overlap with any transfer. In ring-mn this is the block that arrives last. In ring-k it is half a
-//! block before the first transfer, and half a block after the last.
+//! the ranks share the cores in both measurements. In a ring of p ranks, each rank computes p blocks and receives p -
+//! 1. The longer of computing and transfers determines the run time. If blocks were transferred in one piece, the
+//!    computing time of one block could not overlap with any transfer. In ring-mn, this would be the block that arrives
+//!    last. In ring-k, it would be half a block before the first transfer and half a block after the last.
 //!
 //! ```text
 //! bound           1.1 max(compute, transfer) + compute / p
 //! most            (compute + transfer) / max(compute, transfer): the maximum slowdown
 //! ```
 //!
-//! With whole blocks the slowdown without overlap could be at most 2 p / (p + 1): 1.33 on two ranks and 1.6 on four. If
-//! blocks are transferred in pieces, only one piece remains exposed.
+//! With undivided blocks, the slowdown without overlap could be at most 2 p / (p + 1), which is 1.33 on two ranks and
+//! 1.6 on four. If blocks are transferred in pieces, only one piece remains exposed.
 //!
 //! If `EINSUM_DIST_MPIRUN` is set (and the feature `mpi` is enabled), two MPI ranks with one worker each are compared
 //! with one rank with one worker and one rank with two workers, for a product of 4096^3 multiply-adds.

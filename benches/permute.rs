@@ -96,7 +96,7 @@ fn plain_loop<T: Element>(from: &[T], to: &mut [T], threads: usize) {
 
 #[inline(never)]
 fn plain_copy<T: Element>(to: &mut [T], from: &[T]) {
-    // The multiplication prevents a call of memcpy, whose streaming stores bypass the caches.
+    // The multiplication prevents the compiler from calling memcpy, whose streaming stores bypass the caches.
     for (to, from) in to.iter_mut().zip(from) {
         *to = *from * T::ONE;
     }

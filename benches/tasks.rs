@@ -19,7 +19,7 @@ use einsum_dist::{Machine, Plan, PlanOptions, Problem, World};
 
 use product::{Product, median, planned};
 
-/// Maximum microseconds per task.
+/// Maximum number of microseconds per task.
 const MAX_MICROSECONDS: f64 = 20.0;
 
 /// First argument of the processes that this program starts as MPI ranks; the second is the transport.
@@ -85,7 +85,7 @@ fn measure(world: &World, ranks: &str, steps: usize, rounds: usize) {
     }
 }
 
-/// A chain of `steps` products, each with the result of the previous one.
+/// A chain of `steps` products, each of which multiplies the result of the previous product.
 fn chain(steps: usize, algorithm: AlgorithmName, machine: &Machine) -> Plan {
     let mut text = "cij".to_owned();
     for step in 0..steps {

@@ -4,7 +4,7 @@
 use einsum_dist::distribution::Distribution;
 use einsum_dist::{DistTensor, World};
 
-/// Number of sampled elements. Because it is prime, no extent puts all samples into the same rows.
+/// Number of sampled elements. This number is prime, so that no extent puts all samples into the same rows.
 const SAMPLES: usize = 251;
 
 /// Tolerance relative to the root mean square of all elements. It is far above single-precision rounding errors and far

@@ -3,9 +3,9 @@
 //! Command: `cargo bench --bench mlp -- [quick] [MACHINE.toml]`.
 //!
 //! Source: Brock and Golin, "Slicing Is All You Need", section 5.2.1. MLP-1 multiplies a batch by a wide matrix of
-//! weights, MLP-2 projects the result back. Each of the three matrices is cut by rows, by columns or into tiles, with
-//! every number of replicas that divides the number of ranks. The planner plans every triple of distributions with the
-//! algorithm `slicing` and chooses the stationary matrix. Triples that need no transfer are included, unlike in the
+//! weights, and MLP-2 projects the result back. Each of the three matrices is cut by rows, by columns or into tiles,
+//! with every number of replicas that divides the number of ranks. For every triple of distributions, the planner uses
+//! the algorithm `slicing` and chooses the stationary matrix. Triples that need no transfer are included, unlike in the
 //! plots of the paper.
 //!
 //! ```text
@@ -15,12 +15,12 @@
 //! ```
 //!
 //! Every round compiles and runs each triple, once untimed and once timed. Compiled programs are not kept, because
-//! together they would exceed the memory. The medians over the rounds are printed as CSV (`set` is `all`). Then the
-//! fastest triples and a sample of the others run with each of the three matrices stationary, in alternation (`set` is
-//! `stationary`).
+//! together they would exceed the memory. The medians over the rounds are printed as CSV (`set` is `all`). The fastest
+//! triples and a sample of the other triples then run with each of the three matrices as the stationary one, in
+//! alternation (`set` is `stationary`).
 //!
 //! Ranks are threads of this process with one worker each. If there are more ranks than cores, the planner assumes that
-//! each rank has a fraction of a core. Results are compared with the result of one rank.
+//! each rank has a fraction of a core. All results are compared with the result on one rank.
 
 mod cuts;
 #[path = "../digest/mod.rs"]
@@ -82,7 +82,7 @@ fn main() {
 fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine>, size: &Size) {
     let world = World::in_process(ranks);
     // Rates in a file apply to a rank with its own cores, so a rank that shares a core has a fraction of these rates.
-    // Measured rates are already those of all ranks running at the same time.
+    // Measured rates need no correction, because all ranks run while they are measured.
     let share = (host::cpus().len() as f64 / ranks as f64).min(1.0);
     let of_file = |rates: &Machine| Machine {
         ranks,

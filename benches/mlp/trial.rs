@@ -47,7 +47,7 @@ impl Trial {
         Trial { distributions, plan, predicted, simulated, planned, measured: Vec::new(), seconds: Vec::new() }
     }
 
-    /// The same triple with another stationary matrix.
+    /// Returns the same triple with another stationary matrix.
     pub fn with(&self, stationary: Stationary) -> Trial {
         let mut plan = self.plan.clone();
         let predicted = self.predicted.filter(|_| stationary == self.stationary());
@@ -64,7 +64,7 @@ impl Trial {
         }
     }
 
-    /// Runs once untimed and once timed. Returns the digest of the result if `digested`.
+    /// Runs the plan once untimed and once timed. Returns the digest of the result if `digested`.
     pub fn run(&mut self, world: &World, matrices: &mut Matrices, digested: bool) -> Option<Vec<f64>> {
         let [left, right, mut out] = [0, 1, 2].map(|at| {
             let value = if at < 2 { self.plan.operand(at) } else { self.plan.output() };

@@ -72,7 +72,7 @@ impl Case {
             });
             let [compute, transfer] = seconds;
             machine.flops = 2.0 * extents.iter().product::<usize>() as f64 / (ranks as f64 * compute);
-            // `Machine::flops` is the rate of f32; f64 runs at half of it.
+            // `Machine::flops` is the rate for f32. The rate for f64 is half of it.
             machine.flops *= 2.0;
             machine.link_bandwidth = received(&plan) / transfer;
             if compute.max(transfer) < MAX_IMBALANCE * compute.min(transfer) {

@@ -11,7 +11,7 @@ use super::product::max_over_processes;
 
 const PORT: u16 = 7707;
 
-/// Bytes per write and per read.
+/// Number of bytes per write and per read.
 const CHUNK: usize = 1 << 20;
 
 /// Streams to the next host and from the previous one.

@@ -14,9 +14,9 @@ const MAX_SLOWDOWN: f64 = 1.15;
 
 /// Sizes and number of rounds.
 pub struct Settings {
-    /// Extents of the matrix that travels.
+    /// Extents of the travelling matrix.
     pub extent: usize,
-    /// First value of the growing extents.
+    /// Initial value of the growing extents.
     pub growing: usize,
     /// Bytes per second of a plain stream.
     pub link: f64,

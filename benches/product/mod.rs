@@ -16,7 +16,7 @@ pub fn run_options() -> [RunOptions; 4] {
     ]
 }
 
-/// Medians of alternating rounds.
+/// Median seconds over alternating rounds.
 #[derive(Debug, Clone, Copy)]
 pub struct Seconds {
     pub compute: f64,
@@ -28,7 +28,8 @@ pub struct Seconds {
 }
 
 impl Seconds {
-    /// Runs one plan in four worlds: only computing, only transfers, both, and both without overlap. Collective.
+    /// Runs one plan in four worlds, which run only computing, only transfers, both, and both without overlap.
+    /// Collective.
     pub fn of<T: Element>(worlds: [&World; 4], plan: &Plan, rounds: usize) -> Seconds {
         Seconds::between::<T>(worlds, plan, rounds, |_| {})
     }
@@ -98,7 +99,7 @@ impl<T: Element> Product<T> {
 
     /// Seconds of `within` on the slowest process. The argument of `within` runs the product. Collective.
     pub fn run_within(&mut self, within: impl FnOnce(&mut dyn FnMut())) -> f64 {
-        // A barrier, so that all processes start at the same time.
+        // Acts as a barrier, so that all processes start at the same time.
         self.world.all_gather(&[]).expect("all ranks");
         let start = Instant::now();
         let operands: Vec<&DistTensor<T>> = self.operands.iter().collect();

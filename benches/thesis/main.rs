@@ -9,18 +9,19 @@
 //! compiling or gathering.
 //!
 //! The ranks are threads of this process. If `EINSUM_DIST_MPIRUN` is set (and the feature `mpi` is enabled), the
-//! variants also run on ranks that are processes ([`ranks`]). In every round each variant runs once, in a random order.
-//! The medians over all rounds are printed as CSV, with empty fields for algorithms that do not apply. Variants with
-//! equal schedules, such as `auto` and the algorithm that it chose, share the mean of their times in each round. `auto
-//! over best` is also a median over the rounds. Before timing, all results of a size are compared.
+//! variants also run on ranks that are processes ([`ranks`]). In every round, each variant has one turn, in random
+//! order. The medians over all rounds are printed as CSV, with empty fields for algorithms that do not apply. Variants
+//! with equal schedules, such as `auto` and the algorithm that it chose, share the mean of their times in each round.
+//! `auto over best` is also a median over the rounds. Before timing starts, the results of all variants are compared
+//! for each size.
 //!
 //! | file | content |
 //! |---|---|
-//! | `case` | expressions and extents |
-//! | `variant` | one compiled algorithm with its tensors |
-//! | `part` | one rank with the number of workers that each of the two ranks has |
-//! | `ranks` | MPI ranks |
-//! | `draw.py` | the plot |
+//! | `case` | defines expressions and extents |
+//! | `variant` | compiles and runs one algorithm |
+//! | `part` | runs one rank with the number of workers that each of the two ranks has |
+//! | `ranks` | runs MPI ranks |
+//! | `draw.py` | draws the plot |
 
 mod case;
 #[path = "../digest/mod.rs"]
@@ -45,18 +46,19 @@ use variant::{Variant, VariantSummary, asked};
 /// Number of ranks. It is the number of sockets in the thesis's servers.
 const RANKS: usize = 2;
 
-/// Maximum ratio of the time of `auto` to the best time of its row.
+/// Maximum ratio of the time for `auto` to the best time in the same row.
 const NEAR_BEST_FACTOR: f64 = 1.05;
 
-/// Below this number of operations (in units of 10^9), a turn is the mean of many runs, as in the thesis. An untimed
-/// run precedes them, because the previous variant leaves cold caches, and sleeping threads take time to wake up.
+/// Below this number of operations (in units of 10^9), the time of a turn is the mean over many runs, as in the thesis.
+/// An untimed run precedes these runs, because the previous variant leaves cold caches and sleeping threads take time
+/// to wake up.
 const MIN_SINGLE_RUN_GFLOP: f64 = 1.0;
 const RUNS: usize = 10;
 
 /// Command line settings.
 struct Settings {
     quick: bool,
-    /// The machine that the planner assumes; `None` measures this machine.
+    /// The machine that the planner assumes. If this is `None`, the rates of this machine are measured.
     machine: Option<Machine>,
     workers: usize,
 }
@@ -85,7 +87,7 @@ impl Settings {
         if self.quick { (3.0, 11.0, 0.2) } else { (5.0, 101.0, 8.0) }
     }
 
-    /// All variants that apply on the ranks of `world`, compiled. Collective.
+    /// Compiles all variants that apply to the ranks of `world`. Collective.
     fn variants(&self, world: &World, size: &Size) -> Vec<Option<Variant>> {
         world.place(self.workers).expect("ranks that are told of each other");
         let machine = self.machine(world);
@@ -228,8 +230,8 @@ fn print_row(
     verdict != "no"
 }
 
-/// A pseudo-random permutation. In a fixed order, a variant would always profit from the warm caches, or suffer from
-/// the spinning threads, of the same predecessor.
+/// A pseudo-random permutation. In a fixed order, a variant would always follow the same predecessor, and would profit
+/// from its warm caches or suffer from its spinning threads.
 fn shuffled(count: usize, random: &mut u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     for at in (1..count).rev() {

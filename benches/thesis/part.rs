@@ -1,7 +1,7 @@
 //! Runs one rank with the number of workers that each of several ranks has. Its time is the reference for a speed-up.
 //!
-//! A rank in a single-process world uses the thread pool of its caller. The global pool of the program has all cores,
-//! so this rank has a pool of its own, in which it waits for its turns.
+//! A rank in a single-process world uses the thread pool of its caller. The program's global pool has all cores, so
+//! this rank has its own pool, in which it waits for its turns.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 

@@ -38,7 +38,7 @@ impl Ranks {
         command.args(words).args(["-n", &RANKS.to_string()]).arg(std::env::current_exe().expect("a path"));
         command.args([MPI_RANK, &port.to_string()]).args(arguments).stdin(Stdio::null());
         let mut launcher = command.spawn().expect("mpirun starts");
-        // A blocking accept would wait for ever if mpirun failed.
+        // If mpirun failed, a blocking accept would wait forever.
         listener.set_nonblocking(true).expect("a socket");
         let mut streams: Vec<(usize, BufReader<TcpStream>)> = Vec::new();
         while streams.len() < RANKS {

@@ -31,7 +31,7 @@ const K: Label = Label(2);
 /// Words of memory per rank, if 36 ranks share 64 GiB and words are f32.
 const MACHINE: f64 = (64u64 << 30) as f64 / 36.0 / 4.0;
 
-/// Name, extents, and the divisors of the extents for products that are executed.
+/// Name and extents of each shape, and the numbers by which the extents are divided if the product is executed.
 const SHAPES: [(&str, [usize; 3], [usize; 3]); 4] = [
     ("square", [16_384; 3], [64, 64, 64]),
     ("largeK", [17_408, 17_408, 3_735_552], [128, 128, 128]),
@@ -89,7 +89,7 @@ fn executed(extents: [usize; 3], ranks: usize, grid: &Grid) -> bool {
     (0..ranks).all(|rank| measured[rank].received.iter().sum::<u64>() == plan.schedule(rank).bytes_received())
 }
 
-/// Replaces the algorithm of a plan of one contraction.
+/// Replaces the algorithm in a plan for one contraction.
 fn put(plan: &mut Plan, with: Algorithm) {
     let last = plan.values.len() - 1;
     let Source::Contract { left, right, algorithm, .. } = &mut plan.values[last].source else {

@@ -2,8 +2,9 @@
 //! receives.
 //!
 //! Every decomposition uses the best integer grid that its rule allows, with the same allowance for idle ranks as ours.
-//! Best means the fewest words if a rank receives the fraction 1 - 1/s of a tile that s ranks share. The words for the
-//! chosen grids are then counted exactly, with tiles divided into the same parts as ours.
+//! The best grid has the fewest words, on the assumption that a rank receives the fraction 1 - 1/s of a tile that s
+//! ranks share. The words for the chosen grids are then counted exactly, with tiles divided into the same parts as
+//! ours.
 
 /// Extents of a matrix product.
 #[derive(Clone, Copy)]
@@ -41,7 +42,8 @@ impl Case {
         (held <= self.memory).then_some(words)
     }
 
-    /// All grids that use enough of the ranks, and cut no dimension into more parts than its extent.
+    /// All grids that leave at most the allowed number of ranks idle, and cut no dimension into more parts than its
+    /// extent.
     fn grids(&self) -> impl Iterator<Item = Grid> + '_ {
         let Shape { m, n, k } = self.extents;
         let (ranks, least) = (self.ranks, self.ranks.saturating_sub(self.idle).max(1));

@@ -6,14 +6,14 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
-/// A random tree: a leaf with its labels, or a step with its inputs and the choice of its output labels.
+/// A random tree. A leaf contains its labels. A step contains its inputs and the choice of its output labels.
 #[derive(Clone, Debug)]
 enum Tree {
     Leaf(Vec<usize>),
     Step(Vec<Tree>, Vec<Index>),
 }
 
-/// The output labels of a tree, where `None` is the ellipsis, and its tokens.
+/// The output labels of a tree (`None` is the ellipsis) and its tokens.
 type Written = (Vec<Option<usize>>, Vec<String>);
 
 const LETTERS: &[&str] = &["a", "b", "Z", "7", "_", "é", "日", "😀", "→", "'", "{", "\u{200b}", "\u{301}"];

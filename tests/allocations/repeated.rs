@@ -64,7 +64,7 @@ fn tensors_may_lie_otherwise_in_every_run() {
         let right = ArrayD::from_shape_fn(vec![9, 40], |at| (at[0] * 40 + at[1]) as f64);
         let wanted = program.run(&[&left, &right]).unwrap();
         for run in 0..8 {
-            // The same values in another memory order.
+            // Returns the same values in a different memory order.
             let in_other_order = |array: &ArrayD<f64>, turn: bool, flip: bool| {
                 let mut copy = array.clone();
                 if turn {

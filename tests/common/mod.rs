@@ -74,7 +74,7 @@ impl Case {
         Case { left, right, out, names, extents, f64: rng.below(2) == 0 }
     }
 
-    /// The contraction of an expression with the given shapes.
+    /// The contraction that an expression describes, with the given shapes.
     pub fn of(expression: &str, shapes: [&[usize]; 2], f64: bool) -> Case {
         let shaped = Problem::parse(expression).unwrap().shapes(&shapes.map(<[usize]>::to_vec)).unwrap();
         let tree = shaped.tree(&Machine::default(), &PlanOptions::default()).unwrap();

@@ -68,7 +68,8 @@ pub fn special_values(world: &World) -> usize {
     runs
 }
 
-/// Plans for all kernels on one rank, or for all applicable algorithms with random kernels on several ranks.
+/// On one rank, returns plans for all kernels. On several ranks, returns plans for all applicable algorithms with
+/// random kernels.
 fn plans(
     ranks: usize,
     rng: &mut Rng,

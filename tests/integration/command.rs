@@ -191,7 +191,8 @@ pub fn product(folder: &Folder) {
     }
 }
 
-/// Requires that a run within [`TOO_LITTLE`] produced its result in parts and used exactly the planned memory.
+/// Requires that a run within the limit [`TOO_LITTLE`] produced its result in parts and used exactly the planned
+/// memory.
 #[track_caller]
 pub fn in_parts(report: &serde_json::Value) {
     let peak = &report["peak_bytes"];
@@ -204,7 +205,7 @@ pub fn in_parts(report: &serde_json::Value) {
 /// A kernel that this processor does not support.
 const FOREIGN: &str = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
 
-/// Invalid arguments, with texts of their error messages.
+/// Invalid arguments, each with a text that its error message must contain.
 pub const REFUSED: &[(&[&str], &str)] = &[
     (&["mk,kn->mx"], "output label `x` is in none of the inputs"),
     (&["mk,kn-"], "the expression ends in `-`"),

@@ -108,7 +108,7 @@ impl Source {
     }
 }
 
-/// The first names of a path: `distribution::Region` has one, `{dims::Label, distribution}` has two.
+/// The first names in a path. `distribution::Region` has one, and `{dims::Label, distribution}` has two.
 fn first_names(path: &str) -> Vec<String> {
     let name = |text: &str| -> String {
         let text = text.trim_start();
@@ -118,7 +118,7 @@ fn first_names(path: &str) -> Vec<String> {
     split_group(group).into_iter().map(name).filter(|name| !name.is_empty()).collect()
 }
 
-/// The members of a group in braces; `group` starts after the opening brace.
+/// The members of a group in braces. `group` starts after the opening brace.
 fn split_group(group: &str) -> Vec<&str> {
     let (mut depth, mut start, mut members) = (0, 0, Vec::new());
     for (at, c) in group.char_indices() {
@@ -332,7 +332,8 @@ fn unsafe_code_is_where_it_may_be() {
     none("`unsafe` belongs into libxsmm-sys, kernel, memory and comm.", faults);
 }
 
-/// Whether there is a safety comment above the line, above its statement, or above its group of `unsafe` lines.
+/// Whether there is a safety comment above the line, above the statement that contains it, or above its group of
+/// `unsafe` lines.
 fn has_safety_comment(lines: &[&str], code: &[&str], at: usize) -> bool {
     let comment = |line: &str| line.contains("SAFETY:") || line.contains("# Safety");
     for above in (0..=at).rev() {

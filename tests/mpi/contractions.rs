@@ -67,7 +67,8 @@ pub fn main() {
     world.finish().unwrap();
 }
 
-/// All ranks generate the same cases. In every second case the tensors have arbitrary distributions.
+/// Runs random contractions. All ranks generate the same cases. In every second case, the tensors have arbitrary
+/// distributions.
 fn random_contractions(world: &World) -> usize {
     let ranks = world.ranks();
     let mut rng = Rng::new(ranks as u64);

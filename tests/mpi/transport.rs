@@ -17,8 +17,8 @@
 //! mpirun -n 2 mpi transport bandwidth ROUTE [KIB]   blocks in one and in both directions, compared with a plain copy
 //! ```
 //!
-//! If `tests/pmpi/count.c` is preloaded and `PMPI_COUNT_FILE` is set, the first scenario also compares the bytes that
-//! the endpoints report with those counted between the program and MPI.
+//! If `tests/pmpi/count.c` is preloaded and `PMPI_COUNT_FILE` is set, the first scenario also compares the number of
+//! bytes that the endpoints report with the number counted between the program and MPI.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -201,7 +201,8 @@ fn transfers<T: Element + From<u16> + PartialEq>(world: &Communicator, moved: &m
     }
 }
 
-/// Every rank sends hundreds of boxes to every rank, some of them large. All are posted before the first wait.
+/// Tests many transfers in flight. Every rank sends hundreds of boxes, some of them large, to every rank. All transfers
+/// are posted before the first wait.
 fn in_flight(world: &Communicator, moved: &mut Moved) {
     const BOXES: usize = 100;
     let (rank, ranks) = (world.rank(), world.size());
@@ -353,7 +354,7 @@ fn mismatch(world: &Communicator, scenario: &str) {
         world.abort(3, &format!("found: {error}"));
     }
     end.send(0, 1, read(&mine, &vec![vec![0..sent]])).unwrap();
-    // Two transfers never complete, because rank 1 aborts.
+    // This never returns, because rank 1 aborts.
     finish(&mut end, 2).unwrap();
 }
 

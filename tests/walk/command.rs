@@ -8,7 +8,7 @@ use super::flags::{Context, FLAGS, Outcome};
 use super::operands::{self, DAMAGES, DTYPES, Dtype, FOREIGN, Numbers};
 use super::rng::Rng;
 
-/// Flags and programs that are the same for all commands.
+/// The flags and programs with which all commands are generated.
 pub struct Setting {
     /// The flags that `--help` lists.
     pub listed: Vec<String>,
@@ -251,7 +251,7 @@ impl Command {
         }
     }
 
-    /// Evaluates the expected result, if the command runs.
+    /// Computes the expected result if the command runs.
     fn expect(
         &mut self,
         rng: &mut Rng,

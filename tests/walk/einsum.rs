@@ -13,7 +13,7 @@ use super::expression::{Index, Node};
 pub struct Array {
     pub shape: Vec<usize>,
     pub values: Vec<Complex<f64>>,
-    /// Sum of absolute products of each element.
+    /// Sum of the absolute products for each element.
     pub sizes: Vec<f64>,
 }
 

@@ -121,7 +121,7 @@ const BEYOND: &str = "18446744073709551616";
 /// Numbers of ranks whose products and sums overflow.
 const LARGE: [&str; 4] = ["4294967296", "9223372036854775807", "18446744073709551615", BEYOND];
 
-/// A valid value, or sometimes one of the others.
+/// A valid value, or sometimes one of `others`.
 fn some(rng: &mut Rng, valid: &[&str], others: &[(&str, Outcome)]) -> Value {
     if rng.one_in(9) {
         let (value, outcome) = others[rng.below(others.len())];

@@ -2,12 +2,12 @@
 //!
 //! | subject | rule |
 //! |---|---|
-//! | exit | in time, without a signal, with code 0, 1 or 2; code 1 only if `--check` finds overflow or non-finite numbers |
+//! | exit | in time and without a signal; code 0, 1 or 2, but 1 only if `--check` finds overflow or non-finite numbers |
 //! | promise | a command that must succeed exits with 0; a command that must be rejected exits with 2 |
 //! | standard error | one message that starts with `error` after a failure; otherwise at most warnings; never a panic |
 //! | standard output | the result; nothing after a failure, except for the object that `--json` prints |
 //! | files | operands are unchanged; only requested files are created, and none after a failure |
-//! | numbers | errors are within the bound for type and number of roundings; exactly the expected elements are not finite |
+//! | numbers | errors are within the bound for type and roundings; exactly the expected elements are non-finite |
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -58,7 +58,7 @@ pub fn judge(command: &Command, ended: &Ended, folder: &Path, before: &Files) ->
     match (code, command.outcome) {
         (0, Outcome::Works | Outcome::Open) | (2, Outcome::Open | Outcome::Refused) => {}
         (1, Outcome::Works | Outcome::Open) if one => {}
-        // Exit code 1 requires `--check` and unusual numbers, because plain numbers cannot overflow.
+        // Exit code 1 requires `--check` and numbers other than plain ones, because plain numbers cannot overflow.
         (code, outcome) => return Err(format!("exit code {code}, where the promise is {outcome:?}")),
     }
     let report = streams(command, ended, code)?;

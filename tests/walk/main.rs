@@ -10,7 +10,7 @@
 //! | `--commands N`, `--seconds N` | number of commands, or duration; the walk ends at the first limit that is reached |
 //! | `--seed S`, `--only K` | seed, and the number of the only command to run |
 //! | `--jobs N` | number of concurrent commands (default: all cores) |
-//! | `--limit SECONDS` | time limit of a command (10); six times as long with `--check`, which may sum 10^9 products |
+//! | `--limit SECONDS` | time limit per command (default: 10); 6 times as long with `--check`, which may sum 10^9 products |
 //! | `--program PATH` | a program other than the one that was built with the walk |
 //! | `--launcher MPIRUN=PROGRAM` | one in 50 commands runs under this launcher; may be repeated (default: `EINSUM_DIST_MPIRUN` with the built program) |
 //!
@@ -177,7 +177,7 @@ impl Walk {
         }
     }
 
-    /// The words of a command line: launcher, program and arguments.
+    /// The words of a command line, which are launcher, program and arguments.
     fn words(&self, command: &Command) -> Vec<String> {
         let program: Vec<String> = match command.launched {
             Some((at, ranks)) => {

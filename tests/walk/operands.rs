@@ -25,7 +25,7 @@ pub const DTYPES: [Dtype; 4] = [
 ];
 
 impl Dtype {
-    /// The smallest type that can represent the values of both.
+    /// The smallest type that can represent the values of both types.
     pub fn promote(self, other: Dtype) -> Dtype {
         Dtype { complex: self.complex || other.complex, part: self.part.max(other.part) }
     }
@@ -43,9 +43,9 @@ impl Dtype {
         format!("<{}{}", if self.complex { 'c' } else { 'f' }, self.part * self.parts())
     }
 
-    /// Largest |got - want| / (sum of |products|) after `roundings` roundings: gamma_n of Higham, "Accuracy and
-    /// Stability of Numerical Algorithms", section 3.1. A complex product has twice the roundings in each of two parts,
-    /// which gives the factor sqrt(8).
+    /// Largest |got - want| / (sum of |products|) after `roundings` roundings. This is gamma_n from Higham, "Accuracy
+    /// and Stability of Numerical Algorithms", section 3.1. A complex product has twice the roundings in each of two
+    /// parts, which gives the factor sqrt(8).
     pub fn bound(self, roundings: usize) -> f64 {
         let unit = if self.part == 4 { f64::from(f32::EPSILON) / 2.0 } else { f64::EPSILON / 2.0 };
         let n = roundings as f64 * unit * if self.complex { 8f64.sqrt() } else { 1.0 };
@@ -189,7 +189,7 @@ pub fn foreign(descr: &str, shape: &[usize]) -> Vec<u8> {
     bytes
 }
 
-/// Contents of a file: type, shape, and numbers in C order.
+/// The type, the shape and the numbers (in C order) in a file.
 pub type Contents = (Dtype, Vec<usize>, Vec<Complex<f64>>);
 
 /// Reads a file that the program wrote, with one of the four types.

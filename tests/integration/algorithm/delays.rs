@@ -18,7 +18,7 @@ fn check(algorithm: AlgorithmName) {
 
 #[test]
 fn pauses_change_no_bit() {
-    // Runs are idle most of the time, so all algorithms run concurrently.
+    // Runs sleep most of the time, so all algorithms run concurrently.
     std::thread::scope(|scope| {
         AlgorithmName::ALL.iter().for_each(|&algorithm| drop(scope.spawn(move || check(algorithm))))
     });

@@ -118,7 +118,7 @@ fn random_plan(rng: &mut Rng) -> Plan {
     }
 }
 
-/// Names of the optional features of a plan.
+/// Names of the optional features that a plan uses.
 fn features(plan: &Plan) -> Vec<&'static str> {
     let mut found: Vec<&str> = Vec::new();
     found.extend(plan.pipeline.is_some().then_some("pipeline"));

@@ -69,7 +69,7 @@ fn planned(expression: &str, shapes: &[Vec<usize>], ranks: usize, algorithm: Opt
     shaped.plan(&Machine::new(ranks, 1), &PlanOptions::default().algorithm(algorithm)).unwrap()
 }
 
-/// Verifies some ranks of each class instead of all ranks.
+/// The verifier follows only some ranks of each class instead of all ranks.
 #[test]
 fn thousands_of_ranks_verify_by_classes() {
     let product = [vec![1000, 700], vec![700, 900]];
@@ -125,7 +125,7 @@ fn faults_of_ranks_that_others_have_blocks_from_are_found() {
                 Action::Send { peer, .. } => Some(peer),
                 _ => None,
             });
-            // Sends to the wrong rank.
+            // Redirects a send to the wrong rank.
             sends.next().map(|peer| *peer = (*peer + 1) % 16).is_some()
         },
     ];

@@ -148,7 +148,7 @@ fn double_precision_is_not_its_own_limit() {
     }
     doubles(&folder, "cancel.npy", &[4], &[1e308, 1e308, -1e308, -1e308]);
     run(&folder, &["k->", "cancel.npy", "-t1", "--check"]).succeeded();
-    // `a` is summed first, so infinity is not subtracted from infinity.
+    // `a` is summed before the multiplication, so infinity is not subtracted from infinity.
     folder.npy("left.npy", &[2, 3], &[2.0, 2.0, 2.0, -1.0, -1.0, -1.0]);
     folder.npy("right.npy", &[3, 1], &[f32::INFINITY, 1.0, 1.0]);
     run(&folder, &["ab,bc->c", "left.npy", "right.npy", "-t1", "--check"]).succeeded();

@@ -10,7 +10,7 @@ use crate::command::{Folder, PRODUCT, RunOutput, TOO_LITTLE, executable, output_
 fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> RunOutput {
     let mut shell = Command::new("timeout");
     shell.args(["60", "sh", "-c", &format!("ulimit -v {kilobytes}; exec \"$@\""), "sh", executable()]).args(arguments);
-    // The same environment variables as for other runs.
+    // Sets the same environment variables as for other runs.
     for (name, value) in program(folder, &[]).get_envs() {
         match value {
             Some(value) => shell.env(name, value),
@@ -31,7 +31,7 @@ fn check_ended_cleanly(ended: &RunOutput, what: &str) {
             assert!(ended.err.contains(" bytes") || ended.err.contains(" threads"), "{what}: {}", ended.err);
             assert!(!ended.err.contains("panicked") && ended.err.lines().count() == 1, "{what}: {}", ended.err);
         }
-        // The dynamic loader could not map the libraries.
+        // With this exit code, the dynamic loader could not map the libraries.
         Some(127) => assert!(ended.err.contains("shared object"), "{what}: {}", ended.err),
         code => panic!("{what}: ended by a signal or not at all ({code:?}): {}", ended.err),
     }

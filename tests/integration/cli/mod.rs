@@ -443,7 +443,7 @@ fn without_mpi_one_process_speaks_for_all_of_mpirun() {
     assert_eq!(version.out, format!("einsum-dist {}\n", env!("CARGO_PKG_VERSION")));
 }
 
-/// The result does not depend on whether warnings and errors can be written.
+/// The result must not depend on whether warnings and errors can be written.
 #[test]
 fn standard_error_may_be_full_and_standard_output_may_not() {
     let folder = Folder::new("full");
@@ -539,7 +539,7 @@ fn numbers_that_cannot_be_meant() {
     assert!(ran.err.contains("`@` needs the name of a file"), "{}", ran.err);
 }
 
-/// Runs the commands of data/README.md as they are printed there.
+/// Runs the commands in data/README.md as they are printed there.
 #[test]
 fn the_commands_of_the_data_work() {
     let folder = Folder::new("data");

@@ -119,14 +119,14 @@ fn every_flag_refuses_values_that_cannot_be_meant() {
             "--distribution" => &["-n4", "-t1"],
             _ => &[],
         };
-        // `--completions` is used without an expression.
+        // `--completions` does not accept an expression.
         let ended = if *flag == "--completions" {
             output_of(program(&folder, &[]).arg(flag).arg(value))
         } else {
             let more: Vec<&OsStr> = more.iter().map(OsStr::new).collect();
             run(&folder, &[&[OsStr::new(flag), value][..], &more].concat())
         };
-        // A message about a file names the file instead of the flag.
+        // A message about a file contains the name of the file instead of the flag.
         let says = if name.starts_with("FILE") && value.len() > 2 { &[][..] } else { &[*flag][..] };
         refused(&ended, &case, says);
         let quoted = shown.len() < 60 && !value.is_empty() && value.to_str().is_some();

@@ -22,7 +22,7 @@ fn two_units() -> Option<[usize; 2]> {
     host::cpus().first_chunk().copied()
 }
 
-/// Runs the program on the first two units only. Each unit is a domain that has the number of the unit.
+/// Runs the program on only the first two units. Each unit is a domain with the number of the unit.
 fn on_two(folder: &Folder, arguments: &[&str]) -> RunOutput {
     let [first, second] = two_units().unwrap();
     let here = program(folder, arguments);

@@ -108,8 +108,8 @@ fn a_process_that_is_silent_while_the_others_write_ends_all() {
     }
 }
 
-/// Rank 1 receives a signal during a long run. A killed process prints nothing; the launcher ends its peers and prints
-/// which process was killed, and by which signal.
+/// Rank 1 receives a signal during a long run. A killed process prints nothing. The launcher must end the other
+/// processes, and print which process was killed and by which signal.
 #[test]
 fn a_process_that_is_killed_or_stopped_ends_all() {
     let folder = Folder::new("mpi-killed");
@@ -176,7 +176,7 @@ fn a_trace_that_cannot_be_written_leaves_the_result() {
     let folder = Folder::new("no-trace");
     for (flag, file) in [("--trace", "t.json"), ("--timeline", "t.svg")] {
         for (how, json) in [("--json", true), ("-v", false), ("--simulate", false)] {
-            // Allows empty files only.
+            // The limit allows only empty files.
             let mut limited = Command::new("sh");
             limited.args([
                 "-c",

@@ -30,7 +30,7 @@ fn ranks(launcher: u32) -> Vec<i32> {
     };
     let mut below = children(&launcher.to_string());
     below.extend(below.clone().iter().flat_map(|child| children(child)));
-    // Rank 0 may have a child process of the same program, which removes files after a crash.
+    // Rank 0 may have a child process that runs the same program and removes files after a crash.
     let program = |pid: &String| {
         let exe = std::fs::read_link(format!("/proc/{pid}/exe"));
         let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

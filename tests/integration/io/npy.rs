@@ -86,7 +86,7 @@ fn column_major(shape: &[usize], at: &[usize]) -> usize {
     shape.iter().zip(at).rev().fold(0, |index, (n, i)| index * n + i)
 }
 
-/// The dense block of an array in which the value of an element depends on its row-major index.
+/// A dense block of an array. The value of each element depends on its row-major index in the array.
 fn block(shape: &[usize], ranges: &[Range<usize>], size: usize) -> Vec<u8> {
     positions(ranges).iter().flat_map(|at| element(row_major(shape, at), size)).collect()
 }
@@ -301,7 +301,7 @@ fn with_text(version: u8, text: &[u8], bytes: usize) -> Vec<u8> {
     file
 }
 
-/// Headers that other programs or old versions of NumPy write, and that NumPy reads.
+/// Tests headers that other programs or old versions of NumPy write, and that NumPy can read.
 #[test]
 fn what_numpy_reads() {
     let scratch = Scratch::new("spellings");
@@ -329,7 +329,7 @@ fn what_numpy_reads() {
     }
 }
 
-/// NumPy does not read these headers either. The error names the fault in one line.
+/// NumPy cannot read these headers either. The error must describe the fault in one line.
 #[test]
 fn what_numpy_does_not_read() {
     let scratch = Scratch::new("unreadable");

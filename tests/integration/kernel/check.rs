@@ -1,4 +1,4 @@
-//! Contracts a random case with every kernel, and compares the results with the expected one.
+//! Contracts a random case with every kernel, and compares each result with the expected one.
 
 use super::case::{Case, caches};
 use super::coverage::Coverage;

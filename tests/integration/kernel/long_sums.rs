@@ -1,6 +1,6 @@
 //! Compares the rounding errors of long sums with the bounds.
 //!
-//! With constant elements every addition rounds in the same direction, so the errors add up as in the worst case.
+//! With constant elements, every addition rounds in the same direction, so the errors accumulate as in the worst case.
 
 use einsum_dist::dims::Label;
 use einsum_dist::dtype::Dtype;
@@ -205,9 +205,9 @@ fn sums_of_one_tensor() {
         sums::<f64>("a->", &[300_003], false, data);
         sums::<Complex<f32>>("a->", &[300_003], false, data);
         sums::<Complex<f64>>("a->", &[100_003], false, data);
-        // Along a diagonal, along short runs, and across few or many elements.
+        // Sums along a diagonal, along short runs, and across few or many elements.
         sums::<f32>("aa->", &[1_001], false, data);
-        // Short diagonals of real and of complex elements, and a long complex diagonal.
+        // Sums along short diagonals of real and of complex elements, and along a long complex diagonal.
         sums::<f32>("abb->", &[20_000, 2], false, data);
         sums::<f32>("abb->", &[2_000, 16], false, data);
         sums::<Complex<f32>>("abb->", &[3_000, 5], false, data);

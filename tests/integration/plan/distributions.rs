@@ -11,11 +11,12 @@ use einsum_dist::distribution::Distribution;
 use einsum_dist::plan::{AlgorithmName, FixedDistributions, Source};
 use einsum_dist::{Plan, World};
 
-/// Number of cases with `slicing`, and with all algorithms.
+/// Number of cases for `slicing`, and number of cases for all algorithms.
 const CASES: [usize; 2] = [1000, 4000];
 
-/// Counts the elements that ranks must receive, from sets of indices per dimension and from the distributions of
-/// tensors. The only information that it uses from the plan is the choice of the stationary tensor.
+/// Counts the elements that ranks must receive. The count is based on one set of indices per dimension and on the
+/// distributions of the tensors. The only information that it uses from the plan is the choice of the stationary
+/// tensor.
 struct TransferCount<'a> {
     case: &'a Case,
     ranks: usize,
@@ -80,7 +81,7 @@ impl<'a> TransferCount<'a> {
         }
     }
 
-    /// Number of elements of a tensor that belong to both sets.
+    /// Number of a tensor's elements that belong to both sets.
     fn common(&self, tensor: usize, a: &Sets, b: &Sets) -> u64 {
         let both = |&label: &usize| a[label].iter().zip(&b[label]).filter(|(a, b)| **a && **b).count() as u64;
         self.labels(tensor).iter().map(both).product()

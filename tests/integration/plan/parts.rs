@@ -57,7 +57,7 @@ impl Network {
     }
 
     fn plan(&self, ranks: usize, options: &PlanOptions) -> Result<Plan, Error> {
-        // A single rank uses the thread pool of its caller; several ranks have pools of their own.
+        // A single rank uses the thread pool of its caller, whereas each of several ranks has its own pool.
         let workers = if ranks == 1 { rayon::current_num_threads() } else { 1 };
         let options = options.clone().path(self.path.parse().unwrap());
         Problem::parse(&self.expression)?.shapes(&self.shapes)?.plan(&Machine::new(ranks, workers), &options)
@@ -156,7 +156,7 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
                 }
             }
         }
-        // Also compute the whole result in one call, which needs memory for all of it.
+        // Also computes the complete result in one call, which needs memory for the complete result.
         let mut out = prior.clone();
         program.run_into(alpha, &borrowed, beta, &mut out).unwrap();
         assert_eq!(out, want, "{what}");

@@ -44,7 +44,7 @@ fn fresh(expression: &str, operands: &[ArrayD<f64>]) -> ArrayD<f64> {
     World::single().compile::<f64>(&plan).unwrap().run(&borrowed(operands)).unwrap()
 }
 
-/// Number of values that are kept between runs.
+/// Number of values that the program keeps between runs.
 fn kept(plan: &Plan) -> usize {
     let is_step = |id: usize| !plan.leaves.contains(&id);
     (0..plan.values.len()).filter(|&id| is_step(id) && plan.values[id].lasts == ReuseScope::Program).count()

@@ -81,8 +81,8 @@ fn uses(code: &str) -> Vec<(usize, Import)> {
     places.flat_map(|at| expand(tree(at)).into_iter().map(move |import| (at, import))).collect()
 }
 
-/// The paths in code, with their positions: paths of `use` declarations, paths that start with `crate`, `self` or
-/// `super`, and paths that start with an imported module.
+/// The paths in code, with their positions. These are the paths in `use` declarations, and paths that start with
+/// `crate`, `self`, `super` or an imported module.
 pub(super) fn paths(code: &str) -> Vec<(usize, String)> {
     let imports = uses(code);
     let lower = |import: &&Import| import.name.starts_with(|c: char| c.is_lowercase());
@@ -98,7 +98,7 @@ pub(super) fn paths(code: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The modules of the crate, and the imports of each.
+/// The modules of the crate, and the imports of each module.
 pub(super) struct Modules {
     pub(super) sources: BTreeMap<Module, Source>,
     imports: BTreeMap<Module, Vec<Import>>,

@@ -129,7 +129,7 @@ fn slices_and_what_runs_leave_out() {
         // Slices after the first omit the tasks of values that are reused.
         assert!(count > all.max(plan.slice_count()) && count <= all * plan.slice_count(), "{count} of {all}");
         assert!(arrows >= transfers && arrows <= transfers * plan.slice_count(), "{arrows} of {transfers}");
-        // Idle times and hidden shares are summed slice by slice.
+        // Idle times and hidden shares are accumulated over all slices.
         for rank in program.measured().unwrap() {
             assert!(rank.idle_seconds >= 0.0 && rank.hidden_share.is_none_or(|share| (0.0..=1.0).contains(&share)));
         }

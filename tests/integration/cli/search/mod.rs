@@ -13,7 +13,7 @@ fn explained(folder: &Folder, expression: &str, size: &str, flags: &[&str]) -> R
     output_of(&mut program(folder, &[&["@network.txt", "-s", size, "-t1", "--explain", "--json"], flags].concat()))
 }
 
-/// Several steps have the same peak, so slicing a single dimension does not lower it.
+/// Several steps have the same peak memory, so slicing a single dimension does not lower the peak.
 #[test]
 fn slices_are_found_where_steps_have_the_same_peak() {
     let folder = Folder::new("same-peak");
