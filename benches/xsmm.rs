@@ -15,7 +15,7 @@ mod xsmm;
 
 use xsmm::{Real, Tile};
 
-/// Number of bytes of all matrices in a batch.
+/// Total number of bytes of the matrices in a batch.
 const BATCH_BYTES: usize = 1 << 20;
 const ROUND: Duration = Duration::from_millis(20);
 const ROUNDS: usize = 15;

@@ -1,5 +1,5 @@
-//! Tests that parsing the displayed form of a random expression yields the same expression, with white space between
-//! any two tokens. Tests also that random text causes no panic in the parser or the renderer.
+//! Tests that random expressions are parsed with white space between any two tokens, and that parsing their displayed
+//! form yields the same structure. Tests also that random text causes no panic in the parser or the renderer.
 
 use einsum_parser::{Form, Span, parse, render_carets};
 use proptest::collection::vec;

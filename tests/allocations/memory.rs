@@ -45,7 +45,7 @@ fn table_bytes(plan: &Plan, rank: usize) -> usize {
         _ => None,
     });
     let shapes: BTreeSet<_> = shapes.collect();
-    // Every label is in two of the three tensors.
+    // Every label is in two of the three tensors, so the sum is halved.
     24 * shapes.iter().map(|shape| shape.iter().flat_map(|(extents, _)| extents).sum::<usize>() / 2).sum::<usize>()
 }
 
