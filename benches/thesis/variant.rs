@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::case::Size;
 use super::digest::digest;
 
-/// Names and algorithms of all variants: `auto`, and each algorithm that runs on this number of ranks.
+/// Names and algorithms of all variants. These are `auto`, and each algorithm that runs on this number of ranks.
 pub fn asked(ranks: usize) -> Vec<(&'static str, Option<AlgorithmName>)> {
     let all = AlgorithmName::ALL.into_iter().filter(|algorithm| algorithm.ranks().allows(ranks));
     [("auto", None)].into_iter().chain(all.map(|algorithm| (algorithm.name(), Some(algorithm)))).collect()

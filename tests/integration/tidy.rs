@@ -444,7 +444,7 @@ fn the_code_map_is_complete() {
         !exists || !mapped
     });
     none("Every module is there and in the code map of ARCHITECTURE.md.", missing.map(|m| m.0.to_owned()).collect());
-    // Every path in backticks that contains a folder must exist in the repository.
+    // Every path of a Rust file that is in backticks and contains a folder must exist in the repository.
     let named = map.split('`').skip(1).step_by(2).filter(|name| name.contains('/') && name.ends_with(".rs"));
     let gone = named.filter(|name| !root().join(name).exists() && !root().join("src").join(name).exists());
     none("Files that ARCHITECTURE.md names exist.", gone.map(str::to_owned).collect());
