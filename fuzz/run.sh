@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and runs fuzz targets on a stable compiler: fuzz/run.sh [TARGET]... Without names, it runs all targets. With
-# --build, it only builds them.
+# Builds and runs fuzz targets with a stable compiler. Usage: fuzz/run.sh [TARGET]... or fuzz/run.sh --build
+# Without target names, all targets run. With --build, the targets are built but do not run.
 #
 #     FUZZ_SECONDS=60   run time of each target in seconds (default: 60), or
 #     FUZZ_RUNS=100000  number of inputs that each target executes; 0 only replays the corpus. The target `arguments`,
@@ -8,7 +8,7 @@
 #     FUZZ_JOBS=2       number of targets that run at the same time (default: the number of cores)
 #     FUZZ_SEED=1       seed of the random inputs (default: a new seed for each run)
 #
-# fuzz/corpus/TARGET is only read. New inputs are stored in target/fuzz/corpus/TARGET; inputs that crash, hang or
+# fuzz/corpus/TARGET is never written. New inputs are stored in target/fuzz/corpus/TARGET; inputs that crash, hang or
 # allocate too much are stored in target/fuzz/artifacts. The last line is `N passed, 0 failed`, where N is the number of
 # targets.
 set -uo pipefail
@@ -20,8 +20,8 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 programs=$out/$host/release
 mkdir -p $out/corpus $out/artifacts $out/logs
 
-# The coverage flags of cargo-fuzz, which are stable, unlike sanitizers. With --target, they do not apply to build
-# scripts.
+# These are the coverage flags of cargo-fuzz. Unlike sanitizers, they work with a stable compiler. Because of --target,
+# they do not apply to build scripts.
 coverage="--cfg fuzzing -Cpasses=sancov-module"
 for option in level=4 inline-8bit-counters pc-table trace-compares; do
     coverage+=" -Cllvm-args=-sanitizer-coverage-$option"
@@ -33,7 +33,7 @@ CARGO_TARGET_DIR=$out RUSTFLAGS="$coverage" cargo build --quiet --release --mani
 targets=("$@")
 [ $# -gt 0 ] || mapfile -t targets < <(basename -s .rs fuzz/targets/*.rs)
 
-# one TARGET: runs a target, and prints its speed or, if it fails, the end of its log.
+# `one TARGET` runs a target and prints its speed. If the target fails, prints the end of its log.
 one() {
     local target=$1 limit
     mkdir -p "$out/corpus/$target" "$corpora/$target"

@@ -1,9 +1,9 @@
-//! Finds LIBXSMM, determines its interface, and links it.
+//! Finds LIBXSMM, determines the version of its interface, and links it.
 //!
-//! If `LIBXSMM_DIR` is set, LIBXSMM must be there: it is the prefix of an installation, or a source tree in which
-//! LIBXSMM was built. Otherwise pkg-config finds the library. The version in the headers determines the interface,
-//! because the library was built with these headers. The build scripts of dependent crates receive `DEP_XSMM_API` ("1"
-//! or "2") and `DEP_XSMM_VERSION`. Nothing is compiled, and the library is never built here.
+//! If `LIBXSMM_DIR` is set, it must be the prefix of an installation, or a source tree in which LIBXSMM was built.
+//! Otherwise pkg-config finds the library. The version in the headers determines the interface, because the library was
+//! built with these headers. The build scripts of dependent crates receive `DEP_XSMM_API` ("1" or "2") and
+//! `DEP_XSMM_VERSION`. This script compiles nothing. In particular, it never builds LIBXSMM.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
@@ -15,7 +15,7 @@ To go on, do one of these:
                                and set LIBXSMM_DIR=/some/place
   without LIBXSMM              leave out the cargo feature `libxsmm`";
 
-/// The folders of an installation.
+/// The directories of an installation.
 struct Installation {
     headers: PathBuf,
     libraries: PathBuf,
@@ -36,7 +36,7 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(xsmm_api, values(\"1\", \"2\"))");
     println!("cargo::rustc-check-cfg=cfg(xsmm_ilp64)");
     if env::var_os("DOCS_RS").is_some() {
-        // Documentation covers both interfaces and links no library.
+        // docs.rs has no LIBXSMM. The documentation covers both interfaces and links no library.
         println!("cargo::rustc-cfg=xsmm_api=\"1\"");
         println!("cargo::rustc-cfg=xsmm_api=\"2\"");
         return;
@@ -52,7 +52,7 @@ fn find() -> Result<Installation, String> {
         return below(Path::new(&prefix));
     }
     let package = "libxsmm";
-    // pkg-config omits system folders from its flags, so its variables are read instead.
+    // pkg-config omits system directories from its flags, so the script reads its variables instead.
     let probed = pkg_config::Config::new().cargo_metadata(false).env_metadata(true).probe(package);
     let variable = |name| pkg_config::get_variable(package, name).map(PathBuf::from);
     let found = probed.and_then(|_| Ok((variable("includedir")?, variable("libdir")?)));
@@ -77,7 +77,7 @@ fn below(prefix: &Path) -> Result<Installation, String> {
     Ok(Installation { headers, libraries: libraries.clone() })
 }
 
-/// The folder that contains the headers: newer installations put them one level deeper.
+/// Returns the directory that contains the headers. Newer installations have them one level deeper.
 fn with_headers(include: &Path) -> Result<PathBuf, String> {
     let folders = [include.to_owned(), include.join("libxsmm")];
     let found = folders.iter().find(|folder| folder.join("libxsmm_version.h").is_file());
@@ -86,7 +86,7 @@ fn with_headers(include: &Path) -> Result<PathBuf, String> {
         .ok_or_else(|| folders.map(|folder| format!("  {}: no libxsmm_version.h", folder.display())).join("\n"))
 }
 
-/// The kind of the library in a folder, for the linker; `None` if there is no library.
+/// Returns the kind of the library in a directory, as the linker names it, or `None` if there is no library.
 fn library(folder: &Path) -> Option<&'static str> {
     let has = |name: &str| folder.join(name).exists();
     if has("libxsmm.a") {
@@ -109,7 +109,8 @@ fn interface(headers: &Path) -> Result<Interface, String> {
     let name = defined(&version, "LIBXSMM_CONFIG_VERSION").unwrap_or_default().trim_matches('"').to_owned();
     let wide = defined(&config, "LIBXSMM_CONFIG_ILP64").is_some_and(|value| value != "0");
     let major: Option<u32> = defined(&version, "LIBXSMM_CONFIG_VERSION_MAJOR").and_then(|value| value.parse().ok());
-    // Snapshots between the two have a version of 1 and functions like those of 2, but other values of flags.
+    // Snapshots between the two releases have the version number 1 and the functions of 2.x, but their flags have other
+    // values. They are not supported.
     let between = functions.contains("libxsmm_dispatch_gemm");
     let api = match major {
         Some(1) if !between && functions.contains("libxsmm_smmdispatch_reducebatch_strd(") => 1,
@@ -122,7 +123,7 @@ fn interface(headers: &Path) -> Result<Interface, String> {
     Ok(Interface { api, version: name, wide })
 }
 
-/// The value of `#define NAME value`.
+/// Returns the value of `#define NAME value`.
 fn defined<'a>(header: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = header.lines().map(|line| line.split_whitespace());
     lines.find_map(|mut words| {

@@ -1,7 +1,7 @@
-//! The flags as typed.
+//! Parses the command-line arguments with clap.
 //!
-//! Invariant: apart from the conflicts that clap detects, each flag is parsed independently of the others. Deliberately
-//! absent: checks that depend on several flags, on the expression or on files, which are in `validate`.
+//! Each flag is parsed independently of the others, apart from the conflicts that clap detects. Checks that depend on
+//! several flags, on the expression or on files are in `validate`.
 
 use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -38,19 +38,19 @@ pub struct Args {
     pub output: Option<PathBuf>,
 
     /// Extents for random operands: `m=4096,k=512` by name, one number for all dimensions, `8,k=512` for one number
-    /// with exceptions, or a list in ascending order of the names of an einsum_ir tree [default: the largest power of
-    /// two, at most 2048, with which no tensor has more than four million elements]
+    /// with exceptions, or, for an einsum_ir tree, a list in ascending order of its names [default: the largest power
+    /// of two up to 2048 for which no tensor has more than four million elements]
     #[arg(short, long, value_name = "EXTENTS", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Operands")]
     pub size: Vec<String>,
 
-    /// Element type of random operands: float32, float64, complex64, complex128, or f32, f64, c64, c128 [default:
+    /// Element type for random operands: float32, float64, complex64, complex128, or f32, f64, c64, c128 [default:
     /// float32]
     #[arg(long, value_name = "TYPE", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Operands")]
     pub dtype: Option<String>,
 
-    /// Seed of random operands, which are the same on any number of ranks
+    /// Seed for random operands; the operands do not depend on the number of ranks
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true, value_parser = values::seed())]
     #[arg(help_heading = "Operands")]
     pub seed: u64,
@@ -84,32 +84,33 @@ pub struct Args {
     #[arg(help_heading = "Plan")]
     pub distribution: Option<String>,
 
-    /// The dimension that algorithms cut, or two dimensions separated by a comma: `m,n`
+    /// The dimension that the algorithm cuts, or two dimensions separated by a comma: `m,n`
     #[arg(long, value_name = "LABEL", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub cut: Option<String>,
 
-    /// Order of the contractions that brackets leave open: auto, greedy, optimal, anneal, left-to-right, or positions
-    /// in the list of operands in the format of opt_einsum: "(0,1),(0,1)"
+    /// Contraction order where brackets leave it open: auto, greedy, optimal, anneal, left-to-right, or positions in
+    /// the list of operands, written as in opt_einsum: "(0,1),(0,1)"
     #[arg(long, value_name = "PATH", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub path: String,
 
-    /// Time budget of the search for the contraction order, on a core of about 3 GHz. The search counts steps, so that
-    /// all ranks find the same order [default: 10 for optimal; for auto a tenth of the predicted run time, at most 2]
+    /// Time budget for the contraction-order search, in seconds on a core of about 3 GHz. It is converted to a number
+    /// of search steps, so that all ranks find the same order [default: 10 for optimal; for auto a tenth of the
+    /// predicted run time, at most 2]
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = values::seconds())]
     #[arg(help_heading = "Plan")]
     pub path_time: Option<f64>,
 
-    /// Kernel of local contractions: auto, xsmm (LIBXSMM), portable (our own, with the widest instructions of this
-    /// processor), avx2, avx512, neon, or reference (one product after another, slow, for comparison); a kernel that is
-    /// not available is an error. auto chooses portable, or xsmm for batches of small products if this build includes
-    /// it
+    /// Kernel for local contractions: auto, xsmm (LIBXSMM), portable (our own, with this processor's widest vector
+    /// instructions), avx2, avx512, neon, or reference (a slow kernel for comparison, which adds one product after
+    /// another). A kernel that is not available is an error. auto chooses portable, or xsmm for batches of small
+    /// products if this build includes it
     #[arg(long, value_name = "KERNEL", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub kernel: String,
 
-    /// Keep the dimensions of intermediates in the order of the expression
+    /// Keep the dimensions of intermediates in the order in which the expression lists them
     #[arg(long)]
     #[arg(help_heading = "Plan")]
     pub no_layout: bool,
@@ -172,30 +173,31 @@ pub struct Args {
     #[arg(help_heading = "Reports")]
     pub explain: bool,
 
-    /// As --explain, and simulate the schedules of all ranks: when each rank computes, sends and receives
+    /// Like --explain, and also simulate when each rank computes, sends and receives
     #[arg(long)]
     #[arg(help_heading = "Reports")]
     pub simulate: bool,
 
-    /// Write a trace for chrome://tracing and Perfetto: the tasks of every rank's workers and the transfers of every
-    /// rank, from the last run or from the simulation
+    /// Write a trace for chrome://tracing and Perfetto, with the tasks of every worker and the transfers of every rank,
+    /// from the last run or the simulation
     #[arg(long, value_name = "FILE.json", allow_hyphen_values = true, value_parser = values::file())]
     #[arg(help_heading = "Reports")]
     pub trace: Option<PathBuf>,
 
-    /// Draw the tasks and transfers of up to 64 ranks over time, as a picture in SVG
+    /// Draw the tasks and transfers of up to 64 ranks over time, as an SVG picture
     #[arg(long, value_name = "FILE.svg", allow_hyphen_values = true, value_parser = values::file())]
     #[arg(help_heading = "Reports")]
     pub timeline: Option<PathBuf>,
 
-    /// With --explain or --simulate, plan for the machine in this file: topology, ranks, workers and rates
+    /// With --explain or --simulate, plan for the machine that this file describes by its topology, ranks, workers and
+    /// rates
     #[arg(long, value_name = "FILE.toml", allow_hyphen_values = true, value_parser = values::file())]
     #[arg(help_heading = "Plan")]
     pub machine: Option<PathBuf>,
 
-    /// Fail if a peer does not respond for this long while this rank has nothing to compute. The time must exceed the
-    /// longest period in which any rank does not communicate because it reads, checks, writes or runs consecutive
-    /// tasks. Between ranks of one process, the timeout takes effect when the silent rank returns
+    /// Fail if a peer does not respond for this long while this rank has nothing to compute. The timeout must exceed
+    /// the longest period in which any rank does not communicate because it reads, checks, writes or runs consecutive
+    /// tasks. Between ranks of one process, the timeout takes effect only when the unresponsive rank returns
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = values::seconds())]
     #[arg(help_heading = "Ranks")]
     pub timeout: Option<f64>,
@@ -225,10 +227,10 @@ pub struct Args {
 }
 
 impl Args {
-    /// The arguments of this process.
+    /// Parses the arguments of this process.
     ///
     /// # Errors
-    /// Unknown or incomplete flags; also `--help` and `--version`, which clap calls errors.
+    /// If a flag is unknown or incomplete. Also for `--help` and `--version`, which clap reports as errors.
     pub fn parse_process() -> Result<Args, clap::Error> {
         Args::try_parse_from(readable(std::env::args_os())).map(as_typed)
     }
@@ -254,8 +256,8 @@ fn readable(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = O
     })
 }
 
-/// Removes the space that [`readable`] added to operands, because operands are file names. Flags refuse such file
-/// names.
+/// Removes the space that [`readable`] put before operands, because operands are file names. The values of flags need
+/// no such treatment, because flags refuse file names that begin with an arrow.
 fn as_typed(mut args: Args) -> Args {
     for operand in &mut args.operands {
         if let Some(typed) =
@@ -267,14 +269,14 @@ fn as_typed(mut args: Args) -> Args {
     args
 }
 
-/// The help of `--algorithm`.
+/// The help text for `--algorithm`.
 fn algorithms_in_a_line() -> String {
     let names: Vec<&str> = ["auto"].into_iter().chain(AlgorithmName::ALL.map(AlgorithmName::name)).collect();
     let (last, others) = names.split_last().unwrap_or((&"", &[]));
     format!("{} or {last}, for every contraction of the expression", others.join(", "))
 }
 
-/// A table of the algorithms: the dimensions that each cuts, and the tensors that it moves between ranks.
+/// Returns a table with the dimensions that each algorithm cuts and the tensors that it moves between ranks.
 fn algorithms_in_a_table() -> String {
     let rows = AlgorithmName::ALL.map(|algorithm| [algorithm.name(), algorithm.cuts(), algorithm.moves()]);
     let rows: Vec<[&str; 3]> = [["Algorithm", "cuts", "moves"]].into_iter().chain(rows).collect();

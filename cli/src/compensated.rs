@@ -1,9 +1,9 @@
-//! Compensated sums, as accurate as sums in twice the precision. The reference for a result in double precision must be
-//! more accurate than the result itself.
+//! Computes compensated sums, which are as accurate as sums in twice the precision. They are needed because the
+//! reference for a result in double precision must be more accurate than that result.
 //!
-//! T. Ogita, S. M. Rump and S. Oishi, Accurate Sum and Dot Product, SIAM J. Sci. Comput. 26 (2005), algorithm 4.1: the
-//! rounding errors of all additions are summed separately and added to the total. Invariant: infinities and NaN give
-//! the same total as a plain sum.
+//! T. Ogita, S. M. Rump and S. Oishi, Accurate Sum and Dot Product, SIAM J. Sci. Comput. 26 (2005), algorithm 4.1. The
+//! rounding errors of all additions are summed separately and added to the total. If terms are infinite or NaN, the
+//! total is that of a plain sum.
 
 use num_complex::Complex;
 
@@ -23,7 +23,7 @@ impl Compensated {
     }
 
     pub fn total(&self) -> f64 {
-        // If the sum overflows, the errors are infinite or NaN.
+        // If the sum overflows, the errors are infinite or NaN, and must not change it.
         if self.sum.is_finite() && self.errors.is_finite() { self.sum + self.errors } else { self.sum }
     }
 }

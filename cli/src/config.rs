@@ -1,7 +1,6 @@
-//! The validated description of a run, made from its flags.
+//! Defines the validated description of a run, which is made from its flags.
 //!
-//! Invariant: every rank of the world has the same [`RunConfig`], or none has one. Deliberately absent: the checks,
-//! which are in `validate`.
+//! Invariant: every rank of the world has the same [`RunConfig`], or none has one. The checks are in `validate`.
 
 use std::path::PathBuf;
 
@@ -15,7 +14,7 @@ use einsum_dist::tree::Tree;
 pub struct RunConfig {
     pub tree: Tree,
     pub plan: Plan,
-    /// The plan for a single rank, for comparison; only if the machine describes its topology.
+    /// The plan for a single rank, for comparison. `None` unless the machine describes its topology.
     pub one_rank_plan: Option<Plan>,
     /// Seconds spent on planning.
     pub plan_seconds: f64,
@@ -44,13 +43,14 @@ pub struct RunConfig {
 }
 
 impl RunConfig {
-    /// The name of the kernel that multiplies, as found in the schedules of the sampled ranks.
+    /// Returns the name of the contraction kernel in the schedules of the sampled ranks.
     pub fn kernel(&self) -> &'static str {
         let ranks = self.plan.sampled_ranks();
         kernel_name(self.resolved_kernel, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))
     }
 
-    /// Simulates the plan with or without overlap, as it runs. `None` if there are too many ranks to simulate.
+    /// Simulates the plan with or without overlap, in the same way as it runs. Returns `None` if there are too many
+    /// ranks to simulate.
     pub fn simulated_timeline(&self) -> Option<Timeline> {
         if self.overlap { self.plan.simulate() } else { self.plan.simulate_in_turns() }
     }

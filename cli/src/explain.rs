@@ -1,5 +1,5 @@
-//! `--explain` and `--simulate`: the plan, its proof and its simulation, for any number of ranks that the planner
-//! supports. Reads no operand data.
+//! Implements `--explain` and `--simulate`, which describe, verify and simulate the plan for any number of ranks that
+//! the planner supports. Reads no operand data.
 
 use einsum_dist::machine::{Placement, RankPlacement, Topology, listed};
 use einsum_dist::plan::{Classes, MAX_FULL_PROOF_RANKS, Step};
@@ -15,11 +15,11 @@ use super::{Result, trace_files};
 /// Maximum number of placement warnings that are printed. With many ranks, the warnings are similar.
 const MAX_WARNINGS: usize = 8;
 
-/// Verifies the plan. Returns its description on the process of rank 0, and the error of a trace or timeline file that
-/// could not be written.
+/// Verifies the plan. Returns a description of the plan on rank 0's process, and the error of a trace or timeline file
+/// that could not be written.
 ///
 /// # Errors
-/// The plan does not verify: a bug in the engine.
+/// If the plan does not verify, which is a bug in the engine.
 pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Option<Error>)> {
     let plan = &config.plan;
     let ranks = plan.ranks();
@@ -61,21 +61,22 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     Ok((Some(text), trace_error))
 }
 
-/// One line for the host and one for each of its ranks; if there are many ranks, only the first ones.
+/// Returns one line for the host and one for each of its ranks. If there are many ranks, lists only the first ones.
 pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
     let heads = std::iter::once("placement ").chain(std::iter::repeat("          "));
     let ranks = heads.zip(listed(places)).map(|(head, line)| format!("{head}{line}\n"));
     format!("topology  {host}\n{}", ranks.collect::<String>())
 }
 
-/// The predicted speed-up of all ranks over a single rank. A single rank needs no core for communication.
+/// Formats the predicted speed-up over a single rank. The single rank has one more worker if the plan leaves a core
+/// free for communication, which a single rank does not need.
 fn speed_up(plan: &Plan, one: &Plan) -> String {
     let times = one.seconds() / plan.seconds().max(f64::MIN_POSITIVE);
     let workers = counted(one.machine.workers, "worker");
     format!("speed-up  {times:.2} times as fast as one rank of {workers}: {}\n", seconds(one.seconds()))
 }
 
-/// The result of simulating the schedules of all ranks, as one line.
+/// Formats the result of simulating the schedules of all ranks, on one line.
 fn simulated(plan: &Plan, timeline: Option<&Timeline>) -> String {
     let Some(timeline) = timeline else {
         return "simulated not at all: there are too many ranks to play\n".to_owned();

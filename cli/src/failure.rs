@@ -1,7 +1,7 @@
-//! The failures that end the program early: their messages and exit codes.
+//! Defines the failures that end the program early, with their messages and exit codes.
 //!
-//! Invariants: the message is the same in every output format. Carets appear only if the error has positions in a text.
-//! Deliberately absent: the choice of the rank that prints.
+//! The message is the same in every output format. Carets appear only if the error has positions in a text. The caller
+//! chooses the rank that prints.
 
 use std::io::IsTerminal;
 
@@ -16,10 +16,10 @@ use einsum_parser::{Span, render_carets};
 use super::say::{self, say};
 use super::{Result, write_out};
 
-/// Maximum bytes of a text that is shown in full. A longer text is clipped around the positions of the error.
+/// Maximum number of bytes of a text that is shown in full. A longer text is clipped around the positions of the error.
 const WHOLE_LINES: usize = 400;
 
-/// Maximum bytes of a message, not counting carets and their text.
+/// Maximum number of bytes of a message, without the carets and the text above them.
 const MAX_MESSAGE_BYTES: usize = 4000;
 
 /// A failure that ends a run.
@@ -43,17 +43,17 @@ impl<E: Into<Error>> From<E> for Failure {
     }
 }
 
-/// Adds this rank to the error of an allocation.
+/// Adds this rank to an allocation error.
 ///
 /// # Errors
-/// The given error.
+/// If `had` is an error.
 pub fn memory<V>(had: std::result::Result<V, OutOfMemory>) -> Result<V> {
     let rank = || Rank { number: launcher().map_or(0, |launcher| launcher.rank), host: host::name() };
     Ok(had.map_err(|cause| Error::Memory { rank: rank(), cause })?)
 }
 
 impl Failure {
-    /// The exit code: 2 for bad input, 1 for a failed run or check.
+    /// Returns the exit code, which is 2 for bad input and 1 for a failed run or check.
     pub fn code(&self) -> u8 {
         match self {
             Failure::Arguments(_) => 2,
@@ -104,7 +104,7 @@ impl Failure {
         }
     }
 
-    /// The category of the failure, for scripts.
+    /// Returns the category of the failure, for scripts.
     fn kind(&self) -> &'static str {
         match self {
             Failure::Arguments(_) => "usage",
@@ -125,7 +125,7 @@ impl Failure {
         }
     }
 
-    /// The message on one line. A message longer than `MAX_MESSAGE_BYTES` is clipped to its two ends.
+    /// Returns the message on one line. A message longer than `MAX_MESSAGE_BYTES` is clipped to its two ends.
     pub fn message(&self) -> String {
         clipped(&self.whole_message())
     }
@@ -160,7 +160,7 @@ fn clipped(text: &str) -> String {
     format!("{}[..]{}", &text[..head], &text[tail..])
 }
 
-/// The message, with carets under the positions of the error in `text`.
+/// Returns the message, with carets under the positions of the error in `text`.
 fn pointed(text: &str, message: &str, places: &[(Span, String)], help: Option<&str>, colour: bool) -> String {
     let text = text.trim_end();
     if text.is_empty() || text.len() > WHOLE_LINES {

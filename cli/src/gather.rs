@@ -1,6 +1,6 @@
 //! Gathers numbers from all processes.
 //!
-//! Invariant: every process receives the same lists, in the order of the processes, and no number is rounded.
+//! Every process receives the same lists, in the order of the processes. No number is rounded.
 
 use einsum_dist::World;
 

@@ -1,11 +1,14 @@
-//! A guard process that outlives rank 0 and removes its temporary files, for launchers that may kill rank 0 by SIGKILL.
+//! Starts a guard process, which outlives rank 0 and removes rank 0's temporary files. A guard is needed if the
+//! launcher may kill rank 0 by SIGKILL.
 //!
 //! MPICH's launcher kills its ranks by SIGKILL, without warning, when it loses a rank or is itself ended by SIGHUP, as
-//! at the end of a session. So rank 0 starts this program once more, in a process group of its own, which the launcher
-//! does not kill. This guard process reads its standard input to the end, which it reaches when rank 0 has ended for
-//! any reason. Then it removes the temporary files that are left. Invariant: it removes no file that a process has
-//! locked. Deliberately absent: guards for launchers that give ranks time after a first signal, and for schedulers that
-//! kill all processes of a job. After such a kill, the next run removes the leftovers.
+//! happens at the end of a login session. So rank 0 starts this program again as a guard, in a separate process group,
+//! which the launcher does not kill. The guard reads its standard input to the end, which it reaches when rank 0 has
+//! ended for any reason. Then it removes the remaining temporary files. It removes no file that a process has locked.
+//!
+//! There is no guard for launchers that give ranks time after a first signal, because `signals` then removes the files.
+//! A guard would not help against schedulers that kill all processes of a job. After such a kill, the next run removes
+//! the leftovers.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -16,7 +19,7 @@ use std::time::Duration;
 use einsum_dist::World;
 use einsum_dist::io::output::remove_leftovers;
 
-/// Environment variable that marks a process as a guard; its arguments are the outputs.
+/// Environment variable that marks a process as a guard. The arguments of a guard are the paths of the outputs.
 const VARIABLE: &str = "EINSUM_DIST_GUARD";
 
 /// Environment variable that MPICH's launcher sets.
@@ -27,7 +30,7 @@ const HYDRA: &str = "HYDI_CONTROL_FD";
 const MAX_ATTEMPTS: usize = 40;
 const RETRY_INTERVAL: Duration = Duration::from_millis(25);
 
-/// Returns whether this process is a guard. If it is, first waits for rank 0 to end and removes the leftovers.
+/// Returns whether this process is a guard. A guard first waits for rank 0 to end and removes the leftovers.
 pub fn run_if_guard() -> bool {
     if std::env::var_os(VARIABLE).is_none() {
         return false;

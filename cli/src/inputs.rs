@@ -1,6 +1,6 @@
-//! The inputs from which a run is planned: the text of the expression and the headers of files.
+//! Reads the inputs from which a run is planned, which are the text of the expression and the headers of files.
 //!
-//! Deliberately absent: the data. Every rank reads its own blocks once the plan has assigned them.
+//! This module reads no array data. Every rank reads its own blocks once the plan has assigned them.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,14 +13,14 @@ use einsum_dist::{Error, Result, World};
 
 use super::args::Args;
 
-/// Maximum size of an expression in MiB: a million operands of dozens of labels each.
+/// Maximum size of an expression in MiB. It is enough for a million operands with dozens of labels each.
 const MAX_EXPRESSION_MIB: u64 = 64;
 
-/// Returns the text of the expression: as typed, from a file (`@FILE`), or from standard input (`-`). Collective,
-/// because a launcher passes its standard input to rank 0 only.
+/// Returns the text of the expression, which comes from the command line, from a file (`@FILE`) or from standard input
+/// (`-`). Collective, because a launcher passes its standard input to rank 0 only.
 ///
 /// # Errors
-/// The file cannot be read.
+/// If the file or standard input cannot be read.
 pub fn expression(world: &World, typed: &str) -> Result<String> {
     let from_file = typed == "-" || typed.starts_with('@');
     if !from_file {
@@ -47,7 +47,7 @@ fn read_text(typed: &str) -> Result<String> {
 /// Reads a text file of at most `most` MiB. Blocks if the file is a pipe whose writer has not finished.
 ///
 /// # Errors
-/// The reason why the file cannot be read, worded to follow its name.
+/// If the file cannot be read. The error is the reason, worded so that it can follow the file's name.
 pub fn text_of(path: &Path, most: u64) -> std::result::Result<String, String> {
     text_from(File::open(path).map_err(|error| without_code(&error))?, most)
 }
@@ -74,10 +74,10 @@ pub struct Headers {
     pub accumulate: Option<NpyHeader>,
 }
 
-/// Reads the headers.
+/// Reads the headers of all input files.
 ///
 /// # Errors
-/// The first file that is missing or damaged.
+/// If a file is missing or damaged. The error names the first such file.
 pub fn headers(args: &Args) -> Result<Headers> {
     let read = |path: &PathBuf| -> Result<NpyHeader> { Ok(read_header(path)?) };
     let operands = args.operands.iter().map(read).collect::<Result<_>>()?;
@@ -85,11 +85,11 @@ pub fn headers(args: &Args) -> Result<Headers> {
     Ok(Headers { operands, accumulate })
 }
 
-/// Returns the element type of the run: promoted from the types of the files, or, for random operands, given by
-/// `--dtype` (float32 by default).
+/// Returns the element type for the run. For operands from files, it is promoted from the types of the files. For
+/// random operands, `--dtype` gives it (float32 by default).
 ///
 /// # Errors
-/// An unknown type, or an array of `--accumulate` that would lose digits in this type.
+/// If the type is unknown, or cannot represent the array of `--accumulate` without loss.
 pub fn dtype(args: &Args, headers: &Headers) -> Result<Dtype> {
     let asked = args.dtype.as_deref().map(parse_dtype).transpose()?;
     let promoted = headers.operands.iter().map(|header| header.dtype).reduce(Dtype::promote);

@@ -1,4 +1,4 @@
-//! The command line: from the flags as typed, through a validated run, to the printed result.
+//! Implements the command line. Parses the flags, validates the run, carries it out and prints the result.
 //!
 //! ```text
 //! args --start--> World --config--> RunConfig --run--> Outcome --print--> text or JSON
@@ -8,11 +8,11 @@
 //! | file | content |
 //! |---|---|
 //! | `args`, `values`, `sizes`, `units` | flags as typed, their values, and the small languages inside them |
-//! | `start` | the world: a single rank, ranks in this process, or the processes of mpirun |
-//! | `config`, `validate`, `inputs` | a validated run; the checks of all flags together; headers of files |
+//! | `start` | creates the world, which is a single rank, ranks in this process, or the processes of mpirun |
+//! | `config`, `validate`, `inputs` | a validated run, the checks of all flags together, and the headers of files |
 //! | `paths` | checks that outputs can be written and overwrite no file that is read |
-//! | `run`, `outcome` | the run, and the values that it prints at its end |
-//! | `result_sink`, `check` | the consumers of the result; its comparison with double precision |
+//! | `run`, `outcome` | the run, and the values that are printed at its end |
+//! | `result_sink`, `check` | consume the result, and compare it with a reference in double precision |
 //! | `gather` | gathers numbers from all processes |
 //! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
 //! | `explain`, `print` | standard output |
@@ -20,9 +20,9 @@
 //! | `failure`, `panics`, `say` | messages on standard error |
 //! | `signals`, `guard` | clean-up of temporary files when a signal ends the program |
 //!
-//! Invariants: only the public API of the library is used. After the world has started, all ranks agree on the outcome
-//! of every step that can fail on one rank, so all ranks exit with the same code and none waits for a failed one.
-//! Standard output carries results only.
+//! This crate uses only the public API of the library. After the world has started, all ranks agree on the outcome of
+//! every step that can fail on one rank. So all ranks exit with the same code, and no rank waits for one that failed.
+//! Only results are written to standard output.
 
 pub mod args;
 mod check;
@@ -65,7 +65,8 @@ use say::say;
 
 type Result<T> = std::result::Result<T, Failure>;
 
-/// How long other ranks wait before they exit with an error: longer than rank 0 needs to start and print its message.
+/// How long ranks other than 0 wait before they exit with an error. It is longer than rank 0 needs to start and print
+/// its message.
 const SPEAKER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Runs the program.
@@ -75,7 +76,8 @@ pub fn main() -> ExitCode {
     }
     panics::install();
     let json = args::wants_json();
-    // Must precede the first thread, which waits for signals, because every thread reserves address space.
+    // This call must precede the start of any thread, because every thread reserves address space. The first thread is
+    // the one that waits for signals.
     panics::report_missing_memory(json);
     signals::install();
     let arguments = Args::parse_process();
@@ -103,7 +105,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The text of help, version, completions or the manual page, which are printed without a world.
+/// Returns the text of the help, version, completions or manual page, which are printed without creating a world.
 fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<String> {
     match arguments {
         Err(error) if !error.use_stderr() => Some(error.to_string()),
@@ -136,7 +138,7 @@ fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -
     trace_error.map_or(Ok(()), |error| Err(Failure::TraceFile(error)))
 }
 
-/// Ends the world and the process. Every rank exits with the largest code of any rank.
+/// Ends the world and returns the exit code for this process, which is the largest code of any rank.
 fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
     let code = outcome.as_ref().err().map_or(0, Failure::code);
     if let Err(failure) = &outcome {
@@ -144,7 +146,7 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
             failure.print(json);
         }
         if let Failure::Library(Error::Comm(CommError::Mpi { .. })) = failure {
-            // The failure may be unknown to the other ranks, and rank 0 may be unable to report it.
+            // If MPI fails, the other ranks may not learn of the failure, and rank 0 may be unable to report it.
             let message = if world.is_root() { format!("ends the run with code {code}") } else { failure.message() };
             world.abort(&message);
         }

@@ -1,8 +1,8 @@
-//! The program einsum-dist, which the library of this package implements.
+//! The program `einsum-dist`. The library of this package implements it.
 
 einsum_dist::remember_ignored_signals!();
 
-/// Reports a failed allocation and ends the program.
+/// An allocator that reports a failed allocation and ends the program.
 #[global_allocator]
 static ALLOCATOR: einsum_dist::memory::ReportingAllocator = einsum_dist::memory::ReportingAllocator;
 

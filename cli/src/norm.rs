@@ -1,12 +1,12 @@
-//! The Frobenius norm of a result of any size and scale.
+//! Computes the Frobenius norm of a result of any size and scale.
 //!
 //! Squares of large, ordinary and small numbers are summed separately, and large and small numbers are scaled first, so
 //! that no square leaves the range of double precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean
-//! Norm of a Vector, ACM TOMS 4 (1978); BLAS's dnrm2 does the same). Each of the three sums is a compensated sum of
-//! blocks.
+//! Norm of a Vector, ACM TOMS 4 (1978); BLAS's dnrm2 does the same). Each of the three sums is a compensated sum over
+//! blocks, and the squares within a block are summed plainly.
 //!
-//! Invariants: scales are powers of two; a NaN makes the norm NaN, otherwise an infinity makes it infinite; the same
-//! blocks in the same order give the same bits.
+//! Scales are powers of two, so that scaling is exact. If any number is NaN, the norm is NaN; otherwise, if any number
+//! is infinite, the norm is infinite. The same blocks in the same order give the same bits.
 
 use super::compensated::Compensated;
 
@@ -14,17 +14,17 @@ use super::compensated::Compensated;
 /// largest double.
 const MAX_UNSCALED: f64 = power(480);
 const MIN_UNSCALED: f64 = power(-480);
-/// Factor that multiplies large numbers and divides small ones.
+/// Large numbers are multiplied by this factor, and small ones are divided by it.
 const SCALE: f64 = power(-600);
-/// Numbers in a block, whose squares are summed plainly before they are added to the compensated sums.
+/// Number of values in a block. Their squares are summed plainly before the block is added to the compensated sums.
 const BLOCK: usize = 1 << 12;
 
-/// 2^exponent, as a normal number.
+/// Returns 2^`exponent`, which must be a normal number.
 const fn power(exponent: i64) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// Sums of squares.
+/// Partial sums of squares, from which the norm is computed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Norm {
     /// Sums of the squares of large, ordinary and small numbers.
@@ -62,14 +62,15 @@ impl Norm {
         (self.block, self.added) = ([0.0; 3], 0);
     }
 
-    /// The sums and flags as numbers, to send to other processes.
+    /// Returns the sums and flags as numbers, to send to other processes.
     pub fn numbers(mut self) -> [f64; 5] {
         self.end_block();
         let [large, others, small] = self.sums.map(|sum| sum.total());
         [large, others, small, f64::from(u8::from(self.nan)), f64::from(u8::from(self.infinite))]
     }
 
-    /// The norm of the numbers that several processes have added, combined in the order of the processes.
+    /// Returns the norm of the numbers that several processes have added. Combines the processes in their given order,
+    /// so that the norm is reproducible.
     pub fn of<'a>(processes: impl Iterator<Item = &'a [f64]>) -> f64 {
         let (mut sums, mut nan, mut infinite) = ([Compensated::default(); 3], false, false);
         for numbers in processes {
@@ -96,7 +97,7 @@ impl Norm {
 mod tests {
     use super::*;
 
-    /// The norm of numbers that are distributed over `processes`.
+    /// Computes the norm of numbers that are distributed over `processes`.
     fn norm(numbers: &[f64], processes: usize) -> f64 {
         let parts = numbers.chunks(numbers.len().div_ceil(processes).max(1)).map(|part| {
             let mut norm = Norm::default();
@@ -125,7 +126,7 @@ mod tests {
     fn scales_are_mixed() {
         assert!((norm(&[3e200, 1.0, 4e200, 1e-200], 2) / 5e200 - 1.0).abs() < 1e-15);
         assert!((norm(&[3.0, 1e-200, 4.0], 3) - 5.0).abs() < 1e-15);
-        // Numbers on both sides of a limit have the same weight.
+        // Numbers on both sides of a limit must have the same weight.
         let around: Vec<f64> = (0..1000).map(|i| MIN_UNSCALED * (0.5 + f64::from(i) / 1000.0)).collect();
         let plain = around.iter().map(|x| (x / MIN_UNSCALED).powi(2)).sum::<f64>().sqrt();
         assert!((norm(&around, 2) / MIN_UNSCALED - plain).abs() < 1e-12 * plain);

@@ -1,7 +1,7 @@
-//! The values of a run that are printed at its end.
+//! Defines the values that are printed at the end of a run.
 //!
 //! Invariant: the values are the same on every rank, except for the name of the kernel, which each process determines
-//! for itself. Deliberately absent: the result itself.
+//! for itself. The result is not among them, because it is consumed part by part (see `result_sink`).
 
 use einsum_dist::Error;
 use einsum_dist::report::{CheckReport, Measured, Seconds};
@@ -16,9 +16,9 @@ pub struct Outcome {
     pub seconds: Seconds,
     pub norm: f64,
     pub check: Option<CheckReport>,
-    /// Elements that overflow the type, if the check found any.
+    /// The elements that overflow the element type, if the check found any.
     pub overflow: Option<Overflow>,
-    /// The kernel that contracted in this process.
+    /// The name of the contraction kernel that this process used.
     pub kernel: &'static str,
     /// The error of a trace or timeline file that could not be written.
     pub trace_error: Option<Error>,

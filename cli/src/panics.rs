@@ -1,6 +1,6 @@
-//! Handles panics and exhausted memory: prints one line for each, and leaves no other rank waiting.
+//! Handles panics and failed allocations. Prints one line for each, and leaves no other rank waiting.
 //!
-//! The library handles panics during a run: it reports the task and ends all ranks. This module handles all other
+//! During a run, the library handles a panic by reporting the task and ending all ranks. This module handles all other
 //! panics, which are bugs in this program.
 
 use std::fmt::Arguments;
@@ -17,8 +17,8 @@ use einsum_dist::memory::{end_at_once, report_with, share_few_addresses};
 
 use super::say::say;
 
-/// Bytes of stack that the main thread touches at its start. If address space is limited, a later growth of the stack
-/// could fail, which would end the program by a signal.
+/// Number of bytes of stack that the main thread touches at its start. If address space is limited, growing the stack
+/// later could fail, which would end the program by a signal.
 const STACK: usize = 1 << 20;
 
 /// Whether an error is also printed to standard output, as one JSON object.
@@ -27,7 +27,7 @@ static JSON: AtomicBool = AtomicBool::new(false);
 /// The rank that a launcher assigned to this process.
 static RANK: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes for a line of the report, more than the longest one.
+/// Size of the buffer for one line of the report, larger than the longest line.
 const LINE_BYTES: usize = 256;
 
 /// Makes a failed allocation end the program with a message. Must run before any thread starts.
@@ -52,7 +52,8 @@ pub fn report_missing_memory(json: bool) {
     });
 }
 
-/// Writes a line without allocating and without locks, because another thread may never release its lock.
+/// Writes a line without allocating, because memory is exhausted, and without locks, because another thread may never
+/// release its lock.
 fn write_line(stream: impl AsFd, line: Arguments<'_>) {
     let mut text = [0; LINE_BYTES];
     let mut left = &mut text[..];
@@ -63,13 +64,13 @@ fn write_line(stream: impl AsFd, line: Arguments<'_>) {
         match rustix::io::write(&stream, rest) {
             Ok(bytes) if bytes > 0 => rest = &rest[bytes..],
             Err(rustix::io::Errno::INTR) => {}
-            // The stream is closed, so there is nowhere to report.
+            // The stream is closed, so there is nowhere to report the failure.
             _ => return,
         }
     }
 }
 
-/// Installs a hook that reports where a thread panicked, in one line. `RUST_BACKTRACE=full` keeps the standard message.
+/// Installs a hook that reports on one line where a thread panicked. `RUST_BACKTRACE=full` keeps the standard message.
 pub fn install() {
     if std::env::var("RUST_BACKTRACE").is_ok_and(|value| value == "full") {
         return;
@@ -84,7 +85,7 @@ pub fn install() {
     }));
 }
 
-/// Calls `body`; a panic ends all ranks.
+/// Calls `body`. If it panics, ends all ranks.
 pub fn contained<T>(world: &World, body: impl FnOnce() -> T) -> T {
     // `AssertUnwindSafe` is correct because nothing that the body modified is used after a panic.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| world.abort(&panic_message(panic.as_ref())))

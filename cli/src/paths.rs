@@ -1,8 +1,10 @@
-//! Checks all paths of a command together: each output can be written, and differs from all other files of the command.
+//! Checks all paths of a command together. Each output must be writable, and must differ from all other files of the
+//! command.
 //!
-//! Invariants, checked before anything runs: a file that the command writes is not read or written under another flag,
-//! even if the paths are spelt differently. The only exception is `--accumulate FILE --output FILE`, which reads all of
-//! the file before replacing it. No file of the command has the name of a temporary file that would be removed.
+//! The checks precede the run, so that a mistake costs no computing time. They refuse a file that the command writes
+//! under one flag and reads or writes under another, even if the paths are spelt differently. The only exception is
+//! `--accumulate FILE --output FILE`, which reads all of the file before replacing it. The checks also refuse a file
+//! whose name is that of a temporary file, because temporary files are removed.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +26,7 @@ struct Named<'a> {
 /// Checks the paths on this rank.
 ///
 /// # Errors
-/// A path that cannot be a file, an output that cannot be written, or two paths to the same file.
+/// If a path cannot be a file, an output cannot be written, or an output is also another file of the command.
 pub fn check(world: &World, args: &Args) -> Result<()> {
     let named = named(args);
     for Named { flag, path, .. } in &named {
@@ -45,8 +47,8 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
     if world.is_root() { none_is_temporary(&named) } else { Ok(()) }
 }
 
-/// Starts the guard of the outputs and removes temporary files that killed runs left behind. Warns if an output file
-/// would lose its owner, and about temporary files that remain. Does nothing on ranks other than rank 0.
+/// Starts the guard process for the outputs and removes temporary files that killed runs left behind. Warns if an
+/// output file would lose its owner, and if temporary files remain. Does nothing on ranks other than rank 0.
 pub fn tidy(world: &World, args: &Args) {
     if !world.is_root() {
         return;
@@ -105,8 +107,8 @@ fn streams() -> [(&'static str, Option<Identity>); 3] {
     ]
 }
 
-/// Refuses a file of the command that has the name of a temporary file of an output. It would be removed as the
-/// leftover of a killed run, before it is read or after it is written.
+/// Refuses a file of the command whose name is that of a temporary file for an output. Such a file would be removed as
+/// the leftover of a killed run, before it is read or after it is written.
 fn none_is_temporary(named: &[Named<'_>]) -> Result<()> {
     for output in named.iter().filter(|named| named.writes) {
         let path = named.iter().find(|named| would_be_removed(output.path, named.path));
@@ -125,7 +127,7 @@ fn none_is_temporary(named: &[Named<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses an output that is also another file of the command, or the file of a standard stream.
+/// Refuses an output that is also another file of the command, or a file to which a standard stream is redirected.
 fn different(named: &[Named<'_>]) -> Result<()> {
     let files: Vec<(&Named<'_>, Identity)> =
         named.iter().filter_map(|named| Some((named, Identity::of(named.path)?))).collect();

@@ -1,7 +1,7 @@
-//! The results of a run, as text or as one JSON object.
+//! Prints the results of a run as text or as one JSON object.
 //!
-//! Invariants: text and JSON are made from the same [`Report`]. The lines of the text have a fixed order, and lines
-//! that do not apply are left out. The number of lines does not grow with the expression.
+//! Text and JSON are made from the same [`Report`]. The lines of the text have a fixed order, and lines that do not
+//! apply are left out. The number of lines does not grow with the expression.
 
 use std::fmt::Write;
 
@@ -20,20 +20,21 @@ use super::{Result, write_out};
 /// Maximum number of steps in the summary. For a larger plan, it lists the steps with the most operations.
 const MAX_STEPS: usize = 24;
 
-/// Maximum characters of a text in the summary, such as the expression or its extents.
+/// Maximum number of characters of a text in the summary, such as the expression or its extents.
 const MAX_TEXT_CHARACTERS: usize = 400;
 
-/// Maximum ranks for which the summary compares the run with a simulation.
+/// Maximum number of ranks for which the summary compares the run with a simulation.
 const MAX_COMPARED_RANKS: usize = 64;
 
-/// Maximum characters of a step that can widen its column.
+/// Maximum number of characters of a step that widens its column. Longer steps are not aligned.
 const MAX_ALIGNED_CHARACTERS: usize = 60;
 
-/// Returns the text for standard output on the process of rank 0, and `None` on all others. With `--quiet`, returns
-/// only JSON.
+/// Returns the text for standard output on rank 0's process, and `None` on all others. With `--quiet`, returns only
+/// JSON.
 ///
 /// # Errors
-/// The result is outside the error bound, or the type cannot represent it. The text has been printed in both cases.
+/// If the result is outside the error bound, or if the element type cannot represent it. In both cases, the text has
+/// already been printed.
 pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Option<String>> {
     let text = match (world.is_root(), config.json, config.quiet) {
         (true, true, _) => Some(json(world, config, Some(outcome))),
@@ -61,7 +62,7 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
     Err(Failure::Check)
 }
 
-/// The report as a JSON object on one line.
+/// Returns the report as a JSON object on one line.
 pub fn json(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> String {
     let report = report(world, config, outcome);
     // A report consists of numbers, strings and maps with string keys; serialising these into memory cannot fail.
@@ -83,7 +84,7 @@ fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Repor
     report
 }
 
-/// The summary: one name and value per line.
+/// Returns the summary, which has one name and value per line.
 fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     let report = report(world, config, Some(outcome));
     let plan = &config.plan;
@@ -126,7 +127,7 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     text
 }
 
-/// The lines of the steps: expression, algorithm and, with several ranks, the time.
+/// Returns one line per step with its expression, its algorithm and, with several ranks, its time.
 fn steps(config: &RunConfig, report: &Report) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let steps = listed(report);
@@ -157,7 +158,7 @@ fn steps(config: &RunConfig, report: &Report) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// The lines about the communication between several ranks and their idle time.
+/// Returns the lines about the communication and the idle time of several ranks.
 fn communication(config: &RunConfig, outcome: &Outcome, report: &Report) -> Vec<(&'static str, String)> {
     let timeline = (report.ranks <= MAX_COMPARED_RANKS).then(|| config.simulated_timeline()).flatten();
     let sum = |bytes: fn(&ByLink) -> u64| outcome.measured.iter().map(|rank| bytes(&rank.by_link)).sum::<u64>();
@@ -185,7 +186,7 @@ fn verdict(outcome: &Outcome, check: &CheckReport) -> String {
     format!("{verdict}: {elements}, error {:.1e}, bound {:.1e}", check.max_error, check.bound)
 }
 
-/// The steps that the summary lists, in execution order.
+/// Returns the steps that the summary lists, in execution order.
 fn listed(report: &Report) -> Vec<&NodeReport> {
     let mut steps: Vec<(usize, &NodeReport)> = report.nodes.iter().enumerate().collect();
     steps.sort_by(|(_, a), (_, b)| b.gflop.total_cmp(&a.gflop));
@@ -194,7 +195,8 @@ fn listed(report: &Report) -> Vec<&NodeReport> {
     steps.into_iter().map(|(_, node)| node).collect()
 }
 
-/// The algorithm of a step and the dimensions it cuts, or else its operation.
+/// Returns the algorithm of a step and the dimensions that it cuts. If the step has no algorithm, returns its
+/// operation.
 fn how(node: &NodeReport) -> String {
     let cuts: Vec<&str> = node.grid.keys().map(String::as_str).collect();
     match (node.algorithm, cuts.as_slice()) {
@@ -204,7 +206,7 @@ fn how(node: &NodeReport) -> String {
     }
 }
 
-/// The text, or only its first `MAX_TEXT_CHARACTERS` characters if it is longer.
+/// Shortens a text to its first `MAX_TEXT_CHARACTERS` characters and appends its length. A shorter text stays as it is.
 fn beginning(text: String) -> String {
     match text.char_indices().nth(MAX_TEXT_CHARACTERS) {
         Some((end, _)) => format!("{}.. ({} characters)", &text[..end], text.chars().count()),
@@ -212,7 +214,7 @@ fn beginning(text: String) -> String {
     }
 }
 
-/// The measured and the predicted time.
+/// Formats the measured and the predicted time.
 fn time(config: &RunConfig, outcome: &Outcome) -> String {
     let times = &outcome.seconds;
     let measured = match times.runs {
@@ -227,12 +229,12 @@ fn time(config: &RunConfig, outcome: &Outcome) -> String {
     measured + &predicted(config, config.plan.seconds())
 }
 
-/// The predicted time. Empty for runs without overlap, because predictions assume overlap.
+/// Formats the predicted time. Returns an empty text for runs without overlap, because predictions assume overlap.
 fn predicted(config: &RunConfig, predicted: f64) -> String {
     if config.overlap { format!(", {} predicted", seconds(predicted)) } else { String::new() }
 }
 
-/// The idle time of workers: on average over the ranks, on the rank that is idle longest, and in the simulation.
+/// Formats three idle times of workers: the average over all ranks, the maximum of any rank, and the simulated one.
 fn idle(plan: &Plan, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
     let all: Vec<f64> = outcome.measured.iter().map(|rank| rank.idle_seconds).collect();
     let longest = (0..all.len()).max_by(|&one, &other| all[one].total_cmp(&all[other])).unwrap_or(0);
@@ -244,14 +246,16 @@ fn idle(plan: &Plan, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
     format!("{mean} the workers of an average rank, {} those of rank {longest}{predicted}", seconds(all[longest]))
 }
 
-/// The fraction of the receiving time of all ranks during which they computed, defined as [`Timeline::hidden_share`].
+/// Returns the fraction of the receiving time, summed over all ranks, that was hidden by computation. The definition is
+/// that of [`Timeline::hidden_share`].
 fn hidden_share(measured: &[Measured]) -> Option<f64> {
     let receiving: f64 = measured.iter().map(|rank| rank.receiving_seconds).sum();
     let hidden = measured.iter().filter_map(|rank| Some(rank.hidden_share? * rank.receiving_seconds)).sum::<f64>();
     (receiving > 0.0).then_some(hidden / receiving)
 }
 
-/// The bytes received on the busiest rank, their lower bound, and the fraction of the transfer time that was hidden.
+/// Formats the number of bytes that the busiest rank received, its lower bound, and the fraction of the transfer time
+/// that was hidden.
 fn received(report: &Report, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
     // If there are very many ranks, the report lists only some of them.
     let listed = report.per_rank.len();
@@ -263,7 +267,7 @@ fn received(report: &Report, outcome: &Outcome, timeline: Option<&Timeline>) -> 
         let predicted = predicted.map_or(String::new(), |share| format!(", {:.0} % simulated", 100.0 * share));
         format!(", {:.0} % of the transfer time hidden{predicted}", 100.0 * share)
     });
-    // With several steps, each step may have a different busiest rank.
+    // With several steps, the bounds cannot be added, because each step may have a different busiest rank.
     let bounds: Vec<f64> = report.nodes.iter().filter_map(|node| node.lower_bound_bytes).collect();
     let bound = match bounds[..] {
         [bound] if report.nodes.len() == 1 => format!(", no algorithm less than {}", bytes(bound)),

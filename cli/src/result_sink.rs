@@ -1,4 +1,4 @@
-//! Consumes the result part by part: computes its norm, checks it and writes it to the output file.
+//! Consumes the result part by part. Computes its norm, checks it and writes it to the output file.
 
 use einsum_dist::report::CheckReport;
 use einsum_dist::{DistTensor, Element, NpyOutput, World};
@@ -14,7 +14,7 @@ use super::norm::Norm;
 pub struct ResultSink<'a> {
     world: &'a World,
     config: &'a RunConfig,
-    /// The norm of the elements of the local ranks.
+    /// The norm of the elements that this process stores.
     norm: Norm,
     check: Option<Check<'a>>,
     output: Option<NpyOutput>,
@@ -24,7 +24,7 @@ impl<'a> ResultSink<'a> {
     /// Prepares the check, if one is requested. Collective.
     ///
     /// # Errors
-    /// The check cannot read a file, or has too little memory.
+    /// If the check cannot read a file, or has too little memory.
     pub fn new(world: &'a World, config: &'a RunConfig) -> Result<ResultSink<'a>> {
         let check = if config.check { Some(Check::new(world, config)?) } else { None };
         Ok(ResultSink { world, config, norm: Norm::default(), check, output: None })
@@ -33,7 +33,7 @@ impl<'a> ResultSink<'a> {
     /// Consumes the part of the result that begins at `corner`. Collective.
     ///
     /// # Errors
-    /// The output cannot be written, or an operand cannot be read again.
+    /// If the output cannot be written, or if the check cannot read an operand again.
     pub fn consume<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize]) -> Result<()> {
         for (_, block) in part.first_replicas() {
             for element in &block {
@@ -56,11 +56,11 @@ impl<'a> ResultSink<'a> {
         Ok(self.output.insert(output).write(part, corner)?)
     }
 
-    /// Returns the Frobenius norm, summed in double precision, the report of the check and any overflow. Renames the
-    /// output file to its final name if the check found no errors. Collective.
+    /// Returns the Frobenius norm (summed in double precision), the report of the check, and the overflow if there is
+    /// one. Renames the output file to its final name if the check found no errors. Collective.
     ///
     /// # Errors
-    /// The output cannot be written.
+    /// If the output cannot be written.
     pub fn end(self) -> Result<(f64, Option<CheckReport>, Option<Overflow>)> {
         let all = gather(self.world, &self.norm.numbers())?;
         let norm = Norm::of(all.iter().map(Vec::as_slice));

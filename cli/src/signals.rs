@@ -1,11 +1,15 @@
-//! Handles signals that end the program: removes its temporary files, then ends by the same signal, as its parent
-//! expects.
+//! Handles signals that end the program. Removes its temporary files, then ends the program by the same signal, so that
+//! its parent sees the expected status.
 //!
-//! A thread that starts before the first file is created waits for the signals by which users and batch systems end a
-//! program. Invariants: a signal that the parent made this program ignore, as `nohup` does, stays ignored. After the
-//! temporary files have been removed, no other thread creates or renames a file. Exceeding the limit on file sizes
-//! makes the write call fail and raises no signal. Deliberately absent: SIGKILL, which cannot be caught (the next run
-//! that writes the same file removes the leftovers), signals of faults in the program, and SIGPIPE.
+//! A thread waits for the signals by which users and batch systems end a program. It starts before the first file is
+//! created, so that no temporary file is left behind.
+//!
+//! A signal that the parent made this program ignore, as `nohup` does, stays ignored. After the temporary files have
+//! been removed, no other thread creates or renames a file. Exceeding the limit on file sizes makes the write call fail
+//! and raises no signal.
+//!
+//! SIGKILL cannot be caught; the next run that writes the same file removes the leftovers. SIGPIPE and the signals that
+//! report faults in the program, such as SIGSEGV, are not handled.
 
 use std::ffi::c_int;
 use std::sync::atomic::AtomicBool;
@@ -21,14 +25,14 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// How long other ranks wait before they end. Launchers kill all ranks when the first rank ends, and rank 0 has the
-/// most files to remove.
+/// How long ranks other than 0 wait before they end. Launchers kill all ranks when the first rank ends, and rank 0 has
+/// the most files to remove.
 const AFTER_RANK_0: Duration = Duration::from_millis(100);
 
 /// Signals that end a program by default. Batch systems send SIGXCPU, SIGUSR1 or SIGUSR2 some time before SIGKILL.
 const ENDING: [c_int; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM];
 
-/// Starts the thread that waits for signals. If it cannot start, signals keep their default actions.
+/// Starts the thread that waits for signals. If the thread cannot start, signals keep their default actions.
 pub fn install() {
     // When SIGXFSZ is caught, the call that made the file too large fails. Ignoring the signal would have the same
     // effect, but programs that this one starts would inherit it.

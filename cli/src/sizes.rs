@@ -1,7 +1,6 @@
-//! The extents of `--size`, and the default extents of all other labels.
+//! Parses the extents given by `--size`, and chooses default extents for all other labels.
 //!
-//! Invariant: a label has one extent wherever it occurs. Deliberately absent: the extents of files, which are in their
-//! headers.
+//! Invariant: a label has the same extent wherever it occurs. If operands are files, their headers define the extents.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,7 +8,7 @@ use einsum_dist::plan::PathChoice;
 use einsum_dist::{Error, Machine, PlanOptions, Problem, Result};
 use einsum_parser::{Expression, Form, IndexKind, Term};
 
-/// Maximum elements of any tensor if extents are defaults. Extents given by `--size` may exceed it.
+/// Maximum number of elements of any tensor if extents are defaults. Extents given by `--size` may exceed this limit.
 const MAX_ELEMENTS: usize = 4_000_000;
 const MAX_EXTENT: usize = 2048;
 
@@ -24,7 +23,7 @@ impl Sizes {
     /// Reads the texts of all `--size` flags.
     ///
     /// # Errors
-    /// A text that is not a list of extents, or one that does not fit the expression.
+    /// If a text is not a list of extents, or does not fit the expression.
     pub fn parse(texts: &[String], expression: &Expression) -> Result<Sizes> {
         let mut sizes = Sizes::default();
         let mut bare = Vec::new();
@@ -81,10 +80,10 @@ impl Sizes {
         self.named.get(name).copied().or(self.all)
     }
 
-    /// Returns the shapes of random operands, and whether any label has the default extent.
+    /// Returns the shapes for random operands, and whether any label has the default extent.
     ///
     /// # Errors
-    /// The expression does not resolve.
+    /// If the shapes do not fit the expression.
     pub fn shapes(&self, problem: &Problem) -> Result<(Vec<Vec<usize>>, bool)> {
         let expression = problem.expression();
         let shapes = |default: usize| -> Vec<Vec<usize>> {
@@ -112,7 +111,7 @@ impl Sizes {
     /// Checks the given extents against the shapes of files.
     ///
     /// # Errors
-    /// A label has a different extent in a file.
+    /// If a label has a different extent in a file.
     pub fn agree(&self, expression: &Expression, shapes: &[Vec<usize>]) -> Result<()> {
         for (operand, (term, shape)) in expression.operands().zip(shapes).enumerate() {
             for (name, extent) in placed(expression, term, shape) {
@@ -130,7 +129,7 @@ impl Sizes {
     }
 }
 
-/// The labels of a term, without its ellipsis.
+/// Returns the labels of a term, without its ellipsis.
 fn names<'a>(expression: &'a Expression, term: &'a Term) -> impl Iterator<Item = &'a str> {
     term.indices.iter().filter_map(|index| match index.kind {
         IndexKind::Label(label) => Some(expression.name(label)),
@@ -138,7 +137,8 @@ fn names<'a>(expression: &'a Expression, term: &'a Term) -> impl Iterator<Item =
     })
 }
 
-/// The labels of a term with their extents in `shape`. Labels after an ellipsis are matched from the end of the shape.
+/// Returns the labels of a term with their extents in `shape`. Labels after an ellipsis are matched from the end of the
+/// shape.
 fn placed<'a>(expression: &'a Expression, term: &'a Term, shape: &[usize]) -> Vec<(&'a str, usize)> {
     let before = term.indices.iter().take_while(|index| index.kind != IndexKind::Ellipsis).count();
     let names: Vec<&str> = names(expression, term).collect();
@@ -147,7 +147,7 @@ fn placed<'a>(expression: &'a Expression, term: &'a Term, shape: &[usize]) -> Ve
     names.into_iter().enumerate().filter_map(|(at, name)| Some((name, extent(at)?))).collect()
 }
 
-/// Sorts names: numbers first, in numerical order, then the others.
+/// Sorts the names that are numbers in numerical order, then appends the other names in alphabetical order.
 fn ascending(names: &[String]) -> Vec<String> {
     let mut sorted = names.to_vec();
     sorted.sort_by_cached_key(|name| (name.parse::<u128>().unwrap_or(u128::MAX), name.clone()));

@@ -1,8 +1,8 @@
-//! Creates the world of a run, from the flags and from the launcher that started the process.
+//! Creates the world (the set of ranks) for a run, from the flags and the launcher that started the process.
 //!
-//! MPI is initialised before anything else is checked, so that all ranks agree on an error of any rank. The environment
-//! variable `EINSUM_DIST_INJECT` injects faults for tests; `worker@RANK`, for example, makes a worker of that rank
-//! panic.
+//! MPI is initialised before anything else is checked, because ranks must communicate to agree on an error. The
+//! environment variable `EINSUM_DIST_INJECT` injects faults for tests; `worker@RANK`, for example, makes a worker of
+//! that rank panic.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use super::{Result, units};
 
 type Arguments = std::result::Result<Args, clap::Error>;
 
-/// Maximum ranks in one process, where each rank is a thread. A larger number is assumed to be a mistake.
+/// Maximum number of ranks in one process, where each rank is a thread. A larger number is assumed to be a mistake.
 const MAX_RANKS: usize = 4096;
 
-/// Maximum threads of a rank. A larger number is assumed to be a mistake.
+/// Maximum number of threads per rank. A larger number is assumed to be a mistake.
 pub const MAX_WORKERS: usize = 4096;
 
 /// Whether this process prints errors that occur before the world exists.
@@ -30,10 +30,10 @@ pub fn prints_errors() -> bool {
     launcher().is_none_or(|launcher| launcher.rank == 0)
 }
 
-/// Joins the world of mpirun, or creates one in this process. Returns the world and the arguments.
+/// Joins the world that mpirun started, or creates a world in this process. Returns the world and the arguments.
 ///
 /// # Errors
-/// The world cannot be joined or created. Every process returns the same error.
+/// If the world cannot be joined or created. Then every process returns an error.
 pub fn world(arguments: Arguments) -> Result<(World, Arguments)> {
     let (world, inject) = match (launcher(), &arguments) {
         (Some(_), Ok(args)) => (under_mpirun(&args.transport)?, true),
@@ -74,7 +74,7 @@ fn under_mpirun(_transport: &str) -> Result<World> {
 fn in_process(args: &Args) -> Result<World> {
     let ranks = match (args.ranks, &args.machine) {
         (Some(ranks), _) => ranks.into(),
-        // The plan is for the machine in the file, so one rank is enough here.
+        // The plan is made for the machine in the file and does not run here, so one rank is enough.
         (None, Some(_)) => 1,
         (None, None) => host::allowed()?.ranks_within(host::processors()),
     };
@@ -106,7 +106,7 @@ fn in_process(args: &Args) -> Result<World> {
 /// that contradict mpirun.
 ///
 /// # Errors
-/// The first such flag.
+/// If there is such a flag. The error names the first one.
 pub fn check_flags(args: &Args) -> Result<()> {
     if let Some(workers) = args.workers {
         let (most, what) = if args.explain || args.simulate {
@@ -137,7 +137,7 @@ pub fn check_flags(args: &Args) -> Result<()> {
     }
 }
 
-/// A transport between ranks, or transfers throttled to a rate in bytes per second.
+/// A transport between ranks, or a rate in bytes per second to which transfers are throttled.
 pub enum Link {
     Transport(Transport),
     Throttled(f64),
@@ -146,7 +146,7 @@ pub enum Link {
 /// Parses `--transport`.
 ///
 /// # Errors
-/// An unknown transport, or `throttled` without a valid rate.
+/// If the transport is unknown, or if `throttled` has no valid rate.
 pub fn transport(text: &str) -> Result<Link> {
     if let Ok(transport) = text.parse() {
         return Ok(Link::Transport(transport));
@@ -166,10 +166,10 @@ pub fn transport(text: &str) -> Result<Link> {
     }
 }
 
-/// Makes all ranks agree on whether one has failed, for failures outside the library. Collective.
+/// Makes all ranks agree on whether any rank has failed, for failures outside the library. Collective.
 ///
 /// # Errors
-/// This rank's own failure, or else the first failure of another rank.
+/// If any rank has failed. Returns this rank's own failure, or else the first failure of another rank.
 pub fn agree<V>(world: &World, mine: Result<V>) -> Result<V> {
     let outcome = match &mine {
         Ok(_) => Ok(()),
@@ -181,7 +181,7 @@ pub fn agree<V>(world: &World, mine: Result<V>) -> Result<V> {
     Ok(value)
 }
 
-/// A user error without a position in the expression.
+/// Returns a user error without a position in the expression.
 pub fn usage(message: impl Into<String>) -> Failure {
     Failure::Library(Error::Usage(message.into()))
 }

@@ -1,6 +1,6 @@
 //! Writes the files of `--trace` and `--timeline`, which show a run or a simulated plan.
 //!
-//! Invariants: rank 0 writes the files, and all ranks learn the outcome. A file appears complete or not at all.
+//! Rank 0 writes the files and sends the outcome to all ranks. A file appears complete or not at all.
 
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Error, World};
@@ -9,19 +9,19 @@ use super::Result;
 use super::config::RunConfig;
 use super::units::{counted, seconds};
 
-/// Maximum characters of the expression in the title of a timeline.
+/// Maximum number of characters of the expression in the title of a timeline.
 const TITLE: usize = 40;
 
-/// Whether any file is requested.
+/// Whether a trace or a timeline is requested.
 pub fn wanted(config: &RunConfig) -> bool {
     config.trace.is_some() || config.timeline.is_some()
 }
 
-/// Writes the requested files, if there is a timeline. Returns the error of a file rather than failing, because the
-/// result has to be printed first. Collective.
+/// Writes the requested files, if there is a timeline. If a file cannot be written, returns the error as a value
+/// instead of failing, because the result has to be printed first. Collective.
 ///
 /// # Errors
-/// MPI fails.
+/// If MPI fails.
 pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> Result<Option<Error>> {
     // Schedules of very many ranks are not simulated, so they have no timeline.
     if !wanted(config) || world.all_gather(&[u8::from(timeline.is_some())])?.first() != Some(&vec![1]) {

@@ -1,9 +1,9 @@
-//! Numbers with units: parsed from flags, formatted for people.
+//! Parses numbers with units from flags, and formats such numbers for people.
 
-/// Parses a number of bytes: `512`, `4GiB`, `1.5 GB`, `100k`.
+/// Parses a number of bytes, such as `512`, `4GiB`, `1.5 GB` or `100k`.
 ///
 /// # Errors
-/// A message that describes the mistake in the text.
+/// If the text is not a number of bytes that fits 64 bits. The error is a message that describes the mistake.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
     // An exponent is part of the number, so the unit starts after it.
@@ -40,7 +40,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     if bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(format!("`{text}` is more than 64 bits hold")) }
 }
 
-/// Formats bytes with a decimal unit and four digits.
+/// Formats a number of bytes with a decimal unit and four digits.
 pub fn bytes(bytes: f64) -> String {
     let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     match units.into_iter().find(|&(size, _)| bytes >= size) {
@@ -49,9 +49,9 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
-/// Formats seconds with a unit and four digits.
+/// Formats a time in seconds with a suitable unit and four digits.
 pub fn seconds(seconds: f64) -> String {
-    // Would be shown as 0.000 ns.
+    // A smaller time would be shown as 0.000 ns.
     if seconds < 5e-13 {
         return "0 s".to_owned();
     }
@@ -74,7 +74,7 @@ pub fn digits(number: f64) -> String {
     format!("{number:.places$}")
 }
 
-/// `1 rank`, `3 ranks`.
+/// Formats a count with its noun, such as `1 rank` or `3 ranks`.
 pub fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

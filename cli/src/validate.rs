@@ -1,6 +1,6 @@
-//! Checks all flags together, against each other, the files and the world, and makes the plan of the run.
+//! Checks all flags against each other, the files and the world, and makes the plan for the run.
 //!
-//! Invariant: all ranks return the same error, or none returns one.
+//! Guarantee: if any rank returns an error, all ranks return one.
 
 use std::path::Path;
 use std::time::Instant;
@@ -26,8 +26,8 @@ use super::start::{MAX_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
 use super::{Result, inputs, paths};
 
-/// Maximum ranks of an explained plan with given distributions. The cost of its proof is quadratic in the ranks: at
-/// worst a minute and 0.3 GB for 512 ranks.
+/// Maximum number of ranks for which a plan with given distributions is explained. The cost of proving the plan is
+/// quadratic in the number of ranks. For 512 ranks, it is at most a minute and 0.3 GB.
 const MAX_DISTRIBUTED_RANKS: usize = 512;
 
 /// Maximum size of a machine description in MiB.
@@ -37,7 +37,7 @@ impl RunConfig {
     /// Checks the flags. Collective.
     ///
     /// # Errors
-    /// The first error found, on any rank.
+    /// If any rank finds an error. Then all ranks return one.
     pub fn new(world: &World, args: Args) -> Result<RunConfig> {
         agree(world, check_flags(&args).and_then(|()| paths::check(world, &args)))?;
         paths::tidy(world, &args);
@@ -50,7 +50,8 @@ impl RunConfig {
         let target = shared_target(world, &args, workers)?;
         let machine = if runs_here(world, &args, workers) {
             world.place(workers)?;
-            // The global pool generates random operands, and runs all tasks of a rank without peers.
+            // The global thread pool generates random operands. If there is a single rank, it also runs the tasks of
+            // that rank.
             world.agree(start_threads(workers))?;
             world.machine(workers)?
         } else {
@@ -64,10 +65,11 @@ impl RunConfig {
         Ok(config)
     }
 
-    /// Checks everything that one rank can check by itself. `target` is the target of the kernels on rank 0.
+    /// Checks everything that one rank can check by itself. `target` describes the processor for which kernels are
+    /// selected, as rank 0 determined it.
     ///
     /// # Errors
-    /// The first error found.
+    /// If a check fails. Returns the first error found.
     pub fn local(world: &World, args: Args, text: &str, here: Machine, target: Option<Target>) -> Result<RunConfig> {
         let problem = Problem::parse(text)?;
         let headers = inputs::headers(&args)?;
@@ -139,7 +141,7 @@ impl RunConfig {
     }
 }
 
-/// The problem with the shapes of its files or random operands, and whether any extent is a default.
+/// Adds to the problem the shapes of its files or random operands. Also returns whether any extent is a default.
 fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, bool)> {
     let sizes = Sizes::parse(&args.size, problem.expression())?;
     let (shapes, default_sizes) = if args.operands.is_empty() {
@@ -161,7 +163,7 @@ fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, 
     }
 }
 
-/// Warns of flags that have no effect in this run.
+/// Warns about flags that have no effect in this run.
 fn warn_of_no_effect(args: &Args, dtype: Dtype) {
     if args.dtype.is_some() && !args.operands.is_empty() {
         say!("warning: --dtype is for random operands; these files make it {dtype}");
@@ -181,21 +183,23 @@ fn with_flag_name(error: Error) -> Failure {
     })
 }
 
-/// Whether the plan is for this world, whose machine can be measured. False for more workers than a rank may run.
+/// Whether the plan is for this world, so that its machine can be measured. False if there are more workers than a rank
+/// may run.
 fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
     args.machine.is_none()
         && workers <= MAX_WORKERS
         && (args.ranks.is_none() || args.ranks.map(usize::from) == Some(world.ranks()))
 }
 
-/// The machine that a file describes; `ranks` overrides its number of ranks.
+/// Reads the description of a machine from a file. `ranks` overrides the number of ranks in the file.
 fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
     let invalid = |what: String| usage(format!("--machine {}: {what}", display_path(path)));
     let text = inputs::text_of(path, MAX_MACHINE_FILE_MIB).map_err(invalid)?;
     Machine::from_toml_with(&text, ranks).map_err(invalid)
 }
 
-/// The plan for a single rank on the cores of one planned rank, including the core that is spare for communication.
+/// Makes a plan for a single rank on the cores of one planned rank, including the core that the planned rank leaves
+/// free for communication.
 fn one_rank_plan(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Option<Plan> {
     let (_, placement) = machine.placement()?;
     let spare = usize::from(placement.places.first()?.spare);
@@ -204,7 +208,8 @@ fn one_rank_plan(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &Plan
     if machine.ranks > 1 { shaped.plan_tree(tree, &one, &options).ok() } else { None }
 }
 
-/// The target of local plans, as determined by rank 0, because all ranks share one plan. Collective.
+/// Returns the target for which kernels are selected, as rank 0 determines it. Other ranks use the same target because
+/// all ranks share one plan. Collective.
 fn shared_target(world: &World, args: &Args, workers: usize) -> Result<Option<Target>> {
     // An unavailable kernel is refused later, when the element type is known.
     let kernel = args.kernel.parse().unwrap_or_default();
@@ -256,7 +261,7 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
     let mut largest = 0;
     for (id, node) in tree.nodes.iter().enumerate() {
         let shape = tree.shape(&node.labels);
-        // An extent of 0 does not hide an overflow of the other extents, as for arrays in memory.
+        // The product skips extents of 0, so that they do not hide an overflow of the other extents.
         let fits = shape.iter().filter(|&&n| n > 0).try_fold(dtype.size(), |bytes, &n| bytes.checked_mul(n));
         if fits.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
             let term = tree.term(&node.labels);
@@ -271,13 +276,13 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
 }
 
 /// Warns on rank 0 about idle ranks if there are more ranks than work, or refuses idle ranks with `--strict-ranks`.
-/// Ranks that are idle because the plan is faster without them are reported by `--explain` only. `largest` is the
-/// number of elements of the largest operand or result.
+/// Only `--explain` reports ranks that are idle because the plan is faster without them. `largest` is the number of
+/// elements of the largest operand or result.
 fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usize) -> Result<()> {
     let ranks = plan.ranks();
-    // Ranks that the user did not request may be idle.
+    // If the number of ranks is a default, idle ranks cause neither a warning nor an error.
     let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
-    // No warning with `--explain`, whose text reports idle ranks.
+    // With `--explain` and `--simulate`, the text itself reports idle ranks.
     let too_many = ranks > largest || ranks as f64 > most_work(tree);
     let warns = too_many && world.is_root() && !args.quiet && !args.explain && !args.simulate;
     if ranks == 1 || !asked || !(warns || args.strict_ranks) {
@@ -305,7 +310,8 @@ fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usi
     Ok(())
 }
 
-/// The work of the largest step: the products of a contraction, or the elements of the input of another step.
+/// Returns the work of the largest step. The work of a contraction is its number of products, and that of any other
+/// step is its number of input elements.
 fn most_work(tree: &Tree) -> f64 {
     let work = |id: usize| match &tree.nodes[id].step {
         Step::Leaf { .. } => 0.0,
@@ -317,7 +323,7 @@ fn most_work(tree: &Tree) -> f64 {
     (0..tree.nodes.len()).map(work).fold(0.0, f64::max)
 }
 
-/// Refuses explanations, timelines and traces of more ranks than they support.
+/// Refuses explanations, timelines and traces if there are more ranks than they support.
 fn check_explained(args: &Args, ranks: usize) -> Result<()> {
     if args.distribution.is_some() && (args.explain || args.simulate) && ranks > MAX_DISTRIBUTED_RANKS {
         return Err(usage(format!(

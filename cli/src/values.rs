@@ -1,9 +1,9 @@
-//! Parsers for the values of flags. A value is refused by one message, which names the flag, the value and what is
+//! Parses the values of flags. The error message for an invalid value names the flag, the value and the values that are
 //! allowed.
 //!
-//! A flag consumes the next argument even if that argument begins with a hyphen, so that `-5` is refused as a value and
-//! not parsed as a flag. A value that looks like a flag is refused too, so that a flag without a value does not consume
-//! the next flag. Deliberately absent: values whose meaning depends on the expression or the files.
+//! A flag consumes the next argument even if that argument begins with a hyphen, so that `-5` is refused as a value
+//! instead of being parsed as a flag. A value that looks like a flag is refused too, so that a flag without a value
+//! does not consume the next flag. Values whose meaning depends on the expression or the files are parsed elsewhere.
 
 use std::ffi::OsStr;
 use std::num::NonZero;
@@ -15,10 +15,11 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
 
-/// Maximum timed or untimed runs. Each run stores its time, and a larger number is assumed to be a mistake.
+/// Maximum number of timed runs, and of untimed runs. The time of each run is stored, and a larger number is assumed to
+/// be a mistake.
 const MAX_RUNS: u32 = 1_000_000_000;
 
-/// Characters of a long value that messages show at each end.
+/// Number of characters at each end of a long value that messages show.
 const END_CHARACTERS: usize = 40;
 
 /// A parser for one kind of value.
@@ -58,12 +59,12 @@ fn reader<T>(read: fn(&OsStr) -> Result<T, String>) -> Reader<T> {
     Reader { read, known: Vec::new }
 }
 
-/// Any text.
+/// Returns a parser for any text.
 pub fn text() -> Reader<String> {
     reader(|value| Ok(utf8(value)?.to_owned()))
 }
 
-/// The name of a file.
+/// Returns a parser for the name of a file.
 pub fn file() -> Reader<PathBuf> {
     reader(|value| match value.as_encoded_bytes() {
         // `paths` refuses `-` later, with a message that depends on the purpose of the file.
@@ -76,8 +77,8 @@ pub fn file() -> Reader<PathBuf> {
     })
 }
 
-/// A number of ranks or workers. Its upper limit is checked later, because it depends on whether the ranks run or are
-/// only planned.
+/// Returns a parser for a number of ranks or workers. The upper limit is checked later, because it depends on whether
+/// the ranks run or are only planned.
 pub fn count() -> Reader<NonZero<usize>> {
     reader(|value| {
         let count = usize::try_from(whole(value, 1..=u64::MAX)?).ok().and_then(NonZero::new);
@@ -85,7 +86,7 @@ pub fn count() -> Reader<NonZero<usize>> {
     })
 }
 
-/// A number of timed runs.
+/// Returns a parser for a number of timed runs.
 pub fn repeat() -> Reader<NonZero<u32>> {
     reader(|value| {
         let runs = whole(value, 1..=u64::from(MAX_RUNS))?;
@@ -93,17 +94,17 @@ pub fn repeat() -> Reader<NonZero<u32>> {
     })
 }
 
-/// A number of untimed runs.
+/// Returns a parser for a number of untimed runs.
 pub fn warmup() -> Reader<u32> {
     reader(|value| Ok(whole(value, 0..=u64::from(MAX_RUNS))? as u32))
 }
 
-/// A seed: any 64-bit number.
+/// Returns a parser for a seed, which is any 64-bit number.
 pub fn seed() -> Reader<u64> {
     reader(|value| whole(value, 0..=u64::MAX))
 }
 
-/// A duration in seconds.
+/// Returns a parser for a duration in seconds.
 pub fn seconds() -> Reader<f64> {
     reader(|value| {
         let seconds = utf8(value)?.parse().ok().filter(|seconds| (1e-3..=1e9).contains(seconds));
@@ -111,7 +112,7 @@ pub fn seconds() -> Reader<f64> {
     })
 }
 
-/// A shell that has completion scripts.
+/// Returns a parser for the name of a shell that has completion scripts.
 pub fn shell() -> Reader<Shell> {
     let known = || Shell::value_variants().iter().filter_map(ValueEnum::to_possible_value).collect();
     let read = |value: &OsStr| {
@@ -131,11 +132,11 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     let text = utf8(value)?;
     let (least, most) = (range.start(), range.end());
     match text.parse::<u64>() {
-        // A count has no sign, as elsewhere on the command line.
+        // Counts are written without a sign everywhere on the command line.
         Ok(_) if text.starts_with('+') => Err(format!("expected a whole number from {least} to {most}")),
         Ok(number) if range.contains(&number) => Ok(number),
         Ok(number) if number < *least => Err(format!("number too small, it may be {least} to {most}")),
-        // Digits that do not fit 64 bits are still a number: too large, not malformed.
+        // Digits that do not fit 64 bits are a number that is too large, so the message must not call them malformed.
         Err(_) if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) => {
             Err(format!("expected a whole number from {least} to {most}"))
         }
@@ -143,7 +144,7 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     }
 }
 
-/// The text on one line. A long text is shortened to its two ends.
+/// Returns the text on one line. Shortens a long text to its two ends.
 pub fn shortened(text: &str) -> String {
     let shown = |part: &mut dyn Iterator<Item = char>| -> String {
         part.map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()

@@ -1,26 +1,28 @@
-//! Shared code of all fuzz targets: a memory limit that depends on the length of the input, and conversion to text.
+//! Contains the code that all fuzz targets share. Limits the memory by the length of the input, and converts inputs to
+//! text.
 //!
-//! A target is a file of `targets/` that calls [`check`] on every input. A panic or a violated property ends the
-//! process, so that libFuzzer stores the input. Deliberately absent: sanitizers, which need a nightly compiler; `make
+//! A target is a file in `targets/` that calls [`check`] on every input. A panic or a violated property ends the
+//! process, so that libFuzzer stores the input. Fuzzing uses no sanitizers, because they need a nightly compiler. `make
 //! test-asan` uses them.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// Bytes that any input may allocate, independent of its length.
+/// Number of bytes that any input may allocate, whatever its length.
 pub const FREE_BYTES: usize = 64 << 10;
 
-/// Additional bytes that each byte of the input may allocate.
+/// Number of additional bytes that may be allocated for each byte of the input.
 pub const PER_BYTE: usize = 1000;
 
-/// The system's allocator, which counts the bytes of this thread that are in use and ends the process above the limit.
+/// The system's allocator, with a count of the bytes that this thread has in use. Ends the process if the count exceeds
+/// the limit.
 struct Limited;
 
 thread_local! {
-    /// Bytes in use; negative if this thread frees memory that another thread allocated.
+    /// Number of bytes in use. It is negative if this thread frees memory that another thread allocated.
     static BYTES_IN_USE: Cell<isize> = const { Cell::new(0) };
-    /// Maximum bytes that may be in use.
+    /// Maximum number of bytes that may be in use.
     static LIMIT: Cell<isize> = const { Cell::new(isize::MAX) };
 }
 
@@ -42,11 +44,11 @@ fn signed(bytes: usize) -> isize {
     isize::try_from(bytes).unwrap_or(isize::MAX)
 }
 
-// SAFETY: every call is passed unchanged to the system's allocator; counting accesses no memory of the caller.
+// SAFETY: every call is passed unchanged to the system's allocator, and counting does not access the caller's memory.
 unsafe impl GlobalAlloc for Limited {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grow(signed(layout.size()));
-        // SAFETY: the caller's contract is that of the system's allocator.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`, which is also that of the system's allocator.
         unsafe { System.alloc(layout) }
     }
 
@@ -69,12 +71,13 @@ unsafe impl GlobalAlloc for Limited {
     }
 }
 
-/// Calls `body`, which may have [`FREE_BYTES`] bytes in use, and [`PER_BYTE`] more for each byte of the input.
+/// Calls `body`. It may have [`FREE_BYTES`] bytes in use, plus [`PER_BYTE`] bytes for each byte of the input.
 pub fn check(input: &[u8], body: impl FnOnce()) {
     check_beyond(input, 0, body);
 }
 
-/// As [`check`], with `more` additional bytes: for values whose size is a number in the input, up to a limit.
+/// Calls `body` as [`check`] does, and allows it `more` additional bytes. They are for values whose size is a number in
+/// the input, up to a limit.
 pub fn check_beyond(input: &[u8], more: usize, body: impl FnOnce()) {
     let allowed = signed(FREE_BYTES.saturating_add(PER_BYTE.saturating_mul(input.len())).saturating_add(more));
     LIMIT.set(BYTES_IN_USE.get().saturating_add(allowed));
@@ -82,12 +85,12 @@ pub fn check_beyond(input: &[u8], more: usize, body: impl FnOnce()) {
     LIMIT.set(isize::MAX);
 }
 
-/// The input as text. Invalid UTF-8 becomes replacement characters, as in a lossy conversion of arguments.
+/// Converts the input to text. Invalid UTF-8 becomes replacement characters, as in a lossy conversion of arguments.
 pub fn text(input: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(input)
 }
 
-/// An error message as users read it: one line, not empty.
+/// Asserts that an error message is a single line that is not empty.
 #[track_caller]
 pub fn one_line(message: &str) {
     assert!(!message.trim().is_empty() && !message.contains('\n'), "no single line: {message:?}");

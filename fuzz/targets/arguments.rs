@@ -1,8 +1,9 @@
-//! Complete command lines, with one argument per line of the input, up to a proved plan; no data.
+//! Fuzzes complete command lines, with one argument per line of the input. Plans the run and proves the plan, but reads
+//! no operand data.
 //!
-//! The files are in a folder that is created at the start. Extents and ranks are small, because the time of planning
-//! and of the proof grows with ranks and operands. The memory limit is larger than usual, because plans are far larger
-//! than their texts.
+//! The input files are in a folder that is created at the start. Extents and numbers of ranks are small, because the
+//! times of planning and of the proof grow with them. The memory limit is larger than in other targets, because plans
+//! are far larger than the command lines.
 #![no_main]
 
 use std::ffi::OsString;
@@ -16,14 +17,14 @@ use einsum_dist_cli::start::check_flags;
 use einsum_dist_fuzz::{check_beyond, text};
 use libfuzzer_sys::fuzz_target;
 
-/// Bytes that a plan and its proof may have in use.
+/// Number of bytes that a plan and its proof may have in use.
 const MAX_PLAN_BYTES: usize = 64 << 20;
 
-/// Maximum ranks of a plan.
+/// Maximum number of ranks of a plan.
 const MAX_RANKS: usize = 6;
 
-/// Maximum operands, and maximum bytes of an expression: the budget of a path search is long compared with an
-/// execution.
+/// Maximum number of operands, and maximum number of bytes of an expression. They are small because the time budget of
+/// a path search is long compared with one execution.
 const MAX_OPERANDS: usize = 4;
 const EXPRESSION: usize = 100;
 
@@ -49,7 +50,7 @@ fuzz_target!(init: folder(), |input: &[u8]| check_beyond(input, MAX_PLAN_BYTES, 
     }
 }));
 
-/// Whether the run can be planned quickly and uses only files in the folder.
+/// Whether the run can be planned quickly and uses only files in the target's folder.
 fn small(args: &Args) -> bool {
     let paths = args
         .operands

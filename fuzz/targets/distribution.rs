@@ -1,6 +1,7 @@
-//! `--distribution` of two operands and a result.
+//! Fuzzes the value of `--distribution` for two operands and a result.
 //!
-//! Accepted text assigns ranks to each tensor. A grid of few ranks covers a small tensor, with each element once.
+//! If the text is accepted and the grid is small, asserts that the blocks of the grid cover each element of a small
+//! tensor exactly once, not counting replicas.
 #![no_main]
 
 use einsum_dist::distribution::Distribution;
@@ -10,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 
 const TERMS: [&[&str]; 3] = [&["m", "k"], &["k", "n", "k"], &["m0", "日"]];
 
-/// The maximum number of ranks whose blocks are compared.
+/// Maximum number of ranks of a grid whose blocks are computed.
 const MAX_RANKS: usize = 24;
 
 fuzz_target!(|input: &[u8]| check(input, || {

@@ -1,14 +1,15 @@
-//! Files of `--machine`: an accepted machine is written as a file that reads as the same machine.
+//! Fuzzes the files of `--machine`. Asserts that an accepted machine can be written to a file that reads as the same
+//! machine.
 #![no_main]
 
 use einsum_dist::Machine;
 use einsum_dist_fuzz::{check_beyond, text};
 use libfuzzer_sys::fuzz_target;
 
-/// Bytes of the largest host that a file may describe, which has a list for each of its cores.
+/// Number of bytes of the largest host that a file may describe. A host has a list for each of its cores.
 const MAX_HOST_BYTES: usize = (1 << 16) * 160;
 
-/// Maximum number of ranks, and of workers, for which the ranks are placed.
+/// Maximum number of ranks, and of workers per rank, for which the target places the ranks.
 const MAX_COMPUTED_SIZE: usize = 64;
 
 fuzz_target!(|input: &[u8]| check_beyond(input, MAX_HOST_BYTES, || {

@@ -1,4 +1,5 @@
-//! Headers of `.npy` files, for a file that ends with the input and for longer files.
+//! Fuzzes the headers of `.npy` files. Reads each input as the header of a file that ends with the input, and of files
+//! that are longer.
 #![no_main]
 
 use std::path::Path;

@@ -1,7 +1,7 @@
-//! The parser: all three notations.
+//! Fuzzes the parser with all three notations.
 //!
-//! The result is either an expression whose spans are inside the text and whose canonical text has the same structure,
-//! or an error whose places are inside the text and which can be rendered.
+//! Asserts that the result is either an expression or an error. An expression has all spans inside the text, and its
+//! canonical text has the same structure. An error has all places inside the text, and can be rendered.
 #![no_main]
 
 use einsum_dist_fuzz::{check, one_line, text};

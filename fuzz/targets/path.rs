@@ -1,5 +1,5 @@
-//! `--path`: a name or positions. Positions are printed as text that reads as the same path, and used for a chain of
-//! products.
+//! Fuzzes the value of `--path`, which is a name or a list of positions. Asserts that printed positions read as the
+//! same path, and applies them to a chain of products.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use einsum_dist::{Machine, PlanOptions, Problem, Shaped};
 use einsum_dist_fuzz::{check, text};
 use libfuzzer_sys::fuzz_target;
 
-/// A chain of four operands with the smallest extents.
+/// Returns a chain of four operands, all of whose extents are 2.
 fn chain() -> &'static Shaped {
     static CHAIN: OnceLock<Shaped> = OnceLock::new();
     CHAIN.get_or_init(|| {
@@ -27,7 +27,7 @@ fuzz_target!(init: { chain(); }, |input: &[u8]| check(input, || {
     let step = |step: &Vec<usize>| format!("({})", step.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
     let printed = steps.iter().map(step).collect::<Vec<_>>().join(",");
     assert_eq!(printed.parse().as_ref(), Ok(&path), "{printed}");
-    // A path that does not fit is refused with a message about the path.
+    // A path that does not fit the chain is refused with a message about the path.
     match chain().tree(&Machine::default(), &PlanOptions::default().path(path.clone())) {
         Ok(tree) => assert_eq!(tree.operands, 4),
         Err(error) => assert!(error.to_string().contains("path"), "{error}"),

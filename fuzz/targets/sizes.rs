@@ -1,7 +1,8 @@
-//! `--size` for expressions of all three notations; each line of the input is a flag.
+//! Fuzzes the values of `--size` for expressions in all three notations. Each line of the input is the value of one
+//! flag.
 //!
-//! Accepted flags give every label that they name one extent. Flags that name every label with its extent read the
-//! same.
+//! Asserts that accepted flags assign one extent to every label that they name. If all labels have an extent, also
+//! asserts that a flag that lists all labels with these extents gives the same result.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -31,7 +32,7 @@ fuzz_target!(init: { problems(); }, |input: &[u8]| check(input, || {
         };
         let named: Option<Vec<String>> =
             expression.names().iter().map(|name| Some(format!("{name}={}", sizes.of(name)?))).collect();
-        // A label without an extent would get the default, which needs a search for the path.
+        // A label without an extent would have the default extent, which depends on a slow path search.
         let Some(named) = named.filter(|named| !named.is_empty()) else { continue };
         let again = Sizes::parse(&[named.join(",")], expression).expect("all labels with their extents are sizes");
         assert!(expression.names().iter().all(|name| again.of(name) == sizes.of(name)), "{named:?}");

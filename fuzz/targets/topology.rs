@@ -1,12 +1,13 @@
-//! Topologies as text: an accepted topology prints as text that reads as the same topology. Small topologies become
-//! hosts.
+//! Fuzzes the text form of topologies. Asserts that an accepted topology prints as text that reads as the same
+//! topology. Creates hosts from small topologies.
 #![no_main]
 
 use einsum_dist::machine::Synthetic;
 use einsum_dist_fuzz::{check_beyond, text};
 use libfuzzer_sys::fuzz_target;
 
-/// Maximum number of processing units of the hosts that are created here. A host has a list for each of its cores.
+/// Maximum number of processing units of the hosts that are created here. The number is limited because a host has a
+/// list for each of its cores.
 const MAX_CORES: usize = 2000;
 
 fuzz_target!(|input: &[u8]| check_beyond(input, MAX_CORES * 300, || {

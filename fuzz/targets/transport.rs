@@ -1,4 +1,4 @@
-//! `--transport`: the name of a transport, or a rate.
+//! Fuzzes the value of `--transport`, which is the name of a transport or a rate.
 #![no_main]
 
 use einsum_dist_cli::start::{Link, transport};

@@ -1,4 +1,5 @@
-//! Numbers of bytes with their units, as in `--memory-limit`: read, written with four digits, and read again.
+//! Fuzzes numbers of bytes with units, as in `--memory-limit`. Asserts that an accepted number keeps its value, to four
+//! digits, when it is written and read again.
 #![no_main]
 
 use einsum_dist_cli::units;

@@ -1,21 +1,23 @@
-//! Raw declarations for small matrix products by [LIBXSMM](https://github.com/libxsmm/libxsmm). The library generates
-//! code at run time for one shape, and owns this code.
+//! Declares the functions of [LIBXSMM](https://github.com/libxsmm/libxsmm) for small matrix products. At run time,
+//! LIBXSMM generates code for one shape at a time, and owns this code.
 //!
-//! LIBXSMM has two interfaces, of which the one that was found is compiled: `v1` for releases 1.16 and 1.17, x86-64
-//! only, or `v2` for 2.x, which also generates NEON and SVE. The build scripts of dependent crates read the interface
-//! from `DEP_XSMM_API`. Matrices are column-major in both interfaces. Dispatching is thread-safe. Generated code lives
-//! as long as the program, and any number of threads may call it.
+//! LIBXSMM has two interfaces. `v1` is for releases 1.16 and 1.17, which support only x86-64. `v2` is for 2.x, which
+//! also generates NEON and SVE code. This crate compiles only the interface of the installed library. The build scripts
+//! of dependent crates read the number of the interface from `DEP_XSMM_API`. Matrices are column-major in both
+//! interfaces. Dispatching is thread-safe. Generated code remains valid as long as the program runs, and any number of
+//! threads may call it.
 //!
-//! Generated code leaves the upper halves of x86 vector registers dirty, so the caller must execute `vzeroupper`.
+//! Generated code leaves the upper halves of x86 vector registers dirty, which slows down later SSE code, so the caller
+//! must execute `vzeroupper`.
 //!
 //! # Linking
-//! `LIBXSMM_DIR` is the folder of an installation; if it is not set, pkg-config finds one. A static library is
-//! preferred, and LIBXSMM's own license then applies to the program, see the file NOTICE. LIBXSMM 1.x refers to
-//! `sgemm_`, `dgemm_`, `sgemv_` and `dgemv_`, for products that it does not generate. These symbols are taken from
-//! `xsmmnoblas`, whose versions only print an error. A program that also uses a BLAS sets `LIBXSMM_BLAS` to the name of
-//! that library, so that these symbols refer to the BLAS.
+//! The environment variable `LIBXSMM_DIR` gives the directory of an installation. If it is not set, pkg-config finds
+//! one. A static library is preferred. LIBXSMM's own license then applies to the program (see the file NOTICE). LIBXSMM
+//! 1.x calls `sgemm_`, `dgemm_`, `sgemv_` and `dgemv_` for products that it does not generate. By default, these
+//! symbols come from `xsmmnoblas`, whose functions only print an error. If a program also uses a BLAS library, set
+//! `LIBXSMM_BLAS` to the name of that library, so that these symbols refer to it.
 //!
-//! Deliberately absent: safe wrappers, and the many other things that LIBXSMM generates.
+//! This crate declares only the functions that `einsum-dist` needs. The safe wrappers are in `einsum-dist`.
 
 #![allow(non_camel_case_types)]
 

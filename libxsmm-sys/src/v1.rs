@@ -1,28 +1,28 @@
-//! The interface of LIBXSMM 1.16 and 1.17.
+//! Declares the interface of LIBXSMM 1.16 and 1.17.
 //!
-//! A null pointer for a leading dimension, alpha, beta, flags or prefetch selects the library's default. The default
-//! prefetch may make the generated code read more arguments than are declared here, so pass
-//! [`LIBXSMM_GEMM_PREFETCH_NONE`]. Alpha must be 1, beta 0 or 1.
+//! A null pointer for a leading dimension, `alpha`, `beta`, `flags` or `prefetch` selects the library's default. The
+//! default prefetch may make the generated code read more arguments than are declared here, so pass
+//! [`LIBXSMM_GEMM_PREFETCH_NONE`]. `alpha` must be 1, and `beta` must be 0 or 1.
 
 use core::ffi::{c_int, c_ulonglong};
 
 use crate::libxsmm_blasint;
 
 pub const LIBXSMM_GEMM_FLAG_NONE: c_int = 0;
-/// Code with this flag is never generated: dispatching returns null.
+/// The library generates no code for this flag, so that dispatching returns null.
 pub const LIBXSMM_GEMM_FLAG_TRANS_A: c_int = 1;
 pub const LIBXSMM_GEMM_FLAG_TRANS_B: c_int = 2;
-/// The library sets this flag if beta is 0.
+/// The library sets this flag itself if `beta` is 0.
 pub const LIBXSMM_GEMM_FLAG_BETA_0: c_int = 16;
 
 pub const LIBXSMM_GEMM_PREFETCH_NONE: c_int = 0;
 
 macro_rules! real {
     ($real:ty, $function:ident, $strided:ident, $dispatch:ident, $dispatch_strided:ident) => {
-        /// c = a b + beta c. Further arguments, variadic in C, are for prefetching.
+        /// Computes `c = a b + beta c`. In C, the function has further, variadic arguments for prefetching.
         pub type $function = unsafe extern "C" fn(a: *const $real, b: *const $real, c: *mut $real);
 
-        /// c = sum of a_i b_i for i below count, plus beta c.
+        /// Computes `c = sum of a_i b_i + beta c`, where i runs from 0 to `count - 1`.
         pub type $strided =
             unsafe extern "C" fn(a: *const $real, b: *const $real, c: *mut $real, count: *const c_ulonglong);
 
@@ -41,8 +41,8 @@ macro_rules! real {
                 prefetch: *const c_int,
             ) -> Option<$function>;
 
-            /// Returns null if the code cannot be generated. Strides, between one a_i or b_i and the next, are in
-            /// bytes.
+            /// Returns null if the code cannot be generated. The strides are the distances in bytes from one `a_i` or
+            /// `b_i` to the next.
             pub fn $dispatch_strided(
                 m: libxsmm_blasint,
                 n: libxsmm_blasint,
@@ -77,9 +77,9 @@ real!(
 );
 
 unsafe extern "C" {
-    /// Optional, because the first dispatch initialises the library.
+    /// Initialises the library. Calling it is optional, because the first dispatch does the same.
     pub fn libxsmm_init();
 
-    /// The instruction set for which code is generated.
+    /// Returns the name of the instruction set for which code is generated.
     pub fn libxsmm_get_target_arch() -> *const core::ffi::c_char;
 }

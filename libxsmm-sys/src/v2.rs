@@ -1,7 +1,8 @@
-//! The interface of LIBXSMM 2.x.
+//! Declares the interface of LIBXSMM 2.x.
 //!
-//! Generated code has one argument, a structure. A product of real matrices reads the primary pointers of a, b and c.
-//! With batch reduction by stride, it also reads the number of products, to which `op.tertiary` points.
+//! Generated code has a single argument, which points to a [`libxsmm_gemm_param`]. A product of real matrices reads the
+//! primary pointers of `a`, `b` and `c`. With batch reduction by stride, the code also reads the number of products, to
+//! which `op.tertiary` points.
 
 use core::ffi::{c_uchar, c_uint, c_void};
 
@@ -15,10 +16,10 @@ pub const LIBXSMM_DATATYPE_F64: libxsmm_datatype = 0;
 pub const LIBXSMM_DATATYPE_F32: libxsmm_datatype = 1;
 
 pub const LIBXSMM_GEMM_FLAG_NONE: libxsmm_bitfield = 0;
-/// The generated code transposes a into its own memory at every call.
+/// The generated code transposes `a` into its own memory at every call.
 pub const LIBXSMM_GEMM_FLAG_TRANS_A: libxsmm_bitfield = 1;
 pub const LIBXSMM_GEMM_FLAG_TRANS_B: libxsmm_bitfield = 2;
-/// The product overwrites c, which is not read. Without this flag, the product is added to c.
+/// The product overwrites `c` without reading it. Without this flag, the product is added to `c`.
 pub const LIBXSMM_GEMM_FLAG_BETA_0: libxsmm_bitfield = 4;
 
 pub const LIBXSMM_GEMM_PREFETCH_NONE: libxsmm_bitfield = 0;
@@ -26,7 +27,7 @@ pub const LIBXSMM_GEMM_PREFETCH_NONE: libxsmm_bitfield = 0;
 pub const LIBXSMM_GEMM_BATCH_REDUCE_NONE: libxsmm_gemm_batch_reduce_type = 0;
 pub const LIBXSMM_GEMM_BATCH_REDUCE_STRIDE: libxsmm_gemm_batch_reduce_type = 4;
 
-/// State and parameters of an operation.
+/// The state and the parameters of an operation.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct libxsmm_matrix_op_arg {
@@ -75,9 +76,9 @@ pub struct libxsmm_gemm_shape {
 #[derive(Debug, Clone, Copy)]
 pub struct libxsmm_gemm_batch_reduce_config {
     pub br_type: libxsmm_gemm_batch_reduce_type,
-    /// Distance in bytes from one a to the next.
+    /// Distance in bytes from one `a` to the next.
     pub br_stride_a_hint: libxsmm_blasint,
-    /// Distance in bytes from one b to the next.
+    /// Distance in bytes from one `b` to the next.
     pub br_stride_b_hint: libxsmm_blasint,
     /// Number of products, or 0 for no hint.
     pub br_unroll_hint: c_uchar,
@@ -86,10 +87,10 @@ pub struct libxsmm_gemm_batch_reduce_config {
 pub type libxsmm_gemmfunction = unsafe extern "C" fn(parameters: *const libxsmm_gemm_param);
 
 unsafe extern "C" {
-    /// Optional, because the first dispatch initialises the library.
+    /// Initialises the library. Calling it is optional, because the first dispatch does the same.
     pub fn libxsmm_init();
 
-    /// The instruction set for which code is generated.
+    /// Returns the name of the instruction set for which code is generated.
     pub fn libxsmm_get_target_arch() -> *const core::ffi::c_char;
 
     pub fn libxsmm_create_gemm_shape(

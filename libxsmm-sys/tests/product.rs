@@ -1,11 +1,12 @@
-//! Tests that the declarations match the installed LIBXSMM, by checking products and sums of products.
+//! Tests that the declarations agree with the installed library, by checking that products and sums of products are
+//! correct.
 
 use libxsmm_sys::libxsmm_blasint as Int;
 
 const SIDE: usize = 8;
 const COUNT: usize = 3;
 
-/// The sum of `count` products of consecutive column-major matrices.
+/// Computes the sum of `count` products of consecutive column-major matrices.
 fn expected<R: Copy + Default + std::ops::Mul<Output = R> + std::ops::AddAssign>(
     a: &[R],
     b: &[R],
@@ -35,7 +36,7 @@ macro_rules! product {
             let mut sum = vec![<$real>::NAN; SIDE * SIDE];
 
             #[cfg(xsmm_api = "1")]
-            // SAFETY: all pointers are to live values, and to matrices of the given extents.
+            // SAFETY: all pointers point to live values, and those to matrices point to matrices of the given extents.
             unsafe {
                 use libxsmm_sys::v1::*;
                 let (flags, prefetch, one, zero) = (LIBXSMM_GEMM_FLAG_NONE, LIBXSMM_GEMM_PREFETCH_NONE, 1.0, 0.0);
@@ -51,7 +52,7 @@ macro_rules! product {
             }
 
             #[cfg(xsmm_api = "2")]
-            // SAFETY: all pointers are to live values, and to matrices of the given extents.
+            // SAFETY: all pointers point to live values, and those to matrices point to matrices of the given extents.
             unsafe {
                 use libxsmm_sys::v2::*;
                 let types = [$datatype; 4];

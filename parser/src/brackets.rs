@@ -1,10 +1,10 @@
-//! Determines the form of the text, by one rule: if an innermost bracket contains no arrow, the whole text is
-//! an einsum_ir tree.
+//! Determines the form of the text. If an innermost bracket contains no arrow, the whole text is an einsum_ir tree.
+//! Otherwise, a text with brackets is a tree, and a text without brackets is one einsum.
 //!
-//! Also checks that brackets are balanced, on which the parsers rely. A bracket that is never closed is reported here,
-//! before the parsers report other mistakes in the text after it.
+//! Also checks that brackets are balanced, because the parsers rely on this. A bracket that is never closed is reported
+//! here, before the parsers report other mistakes in the text after it.
 //!
-//! Deliberately absent: the rules for the contents of a bracket.
+//! The rules for the contents of a bracket are in `parse_terms` and `parse_ir`.
 
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Form, ParseError, Span};
@@ -12,7 +12,7 @@ use crate::{ErrorKind, Form, ParseError, Span};
 pub(crate) enum Shape {
     /// An einsum or a tree, in which every label is one character.
     Terms { form: Form },
-    /// An einsum_ir tree, because the bracket `list` contains no arrow.
+    /// An einsum_ir tree. The bracket `list` contains no arrow.
     Ir { list: Span },
 }
 

@@ -1,6 +1,6 @@
-//! Builds an expression's arena, bottom up, and numbers its labels and operands.
+//! Builds an expression's arena bottom-up, and numbers its labels and operands.
 //!
-//! Invariant: a node is added after its inputs. Deliberately absent: all checks.
+//! Invariant: a node is added after its inputs. The builder checks nothing; the parsers and `check` do.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ impl<'a> Builder<'a> {
         Self { text, labels: HashMap::new(), names: Vec::new(), nodes: Vec::new(), operands: 0 }
     }
 
-    /// The label written at `span`, numbered if it is new.
+    /// Returns the label written at `span`, and numbers it if it is new.
     pub fn index(&mut self, span: Span) -> Index {
         let name = &self.text[span.start..span.end];
         let label = *self.labels.entry(name).or_insert_with(|| {
@@ -40,7 +40,7 @@ impl<'a> Builder<'a> {
         self.node(span, NodeKind::Einsum { inputs, output })
     }
 
-    /// The expression, whose root is the node added last.
+    /// Returns the expression. Its root is the node that was added last.
     pub fn finish(self, form: Form) -> Expression {
         Expression { text: self.text.to_owned(), form, names: self.names, nodes: self.nodes }
     }

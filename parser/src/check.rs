@@ -1,18 +1,19 @@
-//! Checks of outputs that need no extents: each output label is in an input and occurs once.
+//! Checks each output as far as this is possible without extents. Every output label must be in an input, and must
+//! occur only once in the output.
 //!
-//! Deliberately absent: the check that an ellipsis of the inputs is also in the output. A missing ellipsis is a mistake
+//! This module does not check that an ellipsis of the inputs is also in the output. A missing ellipsis is a mistake
 //! only if it stands for at least one dimension, which depends on the shapes.
 
 use crate::message::{labels_list, quoted};
 use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, ParseError, Span, Term};
 
-/// Longest name that is shown split into one-character names.
+/// Maximum number of characters of a name that is shown split into one-character names.
 const MAX_SPLIT_NAME: usize = 12;
 
-/// Checks the output of every einsum, in time linear in the expression.
+/// Checks the output of every einsum. Cost: O(length of the expression).
 pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
-    // For each label: the last einsum (its position, plus one) with the label in an input; the last einsum with the
-    // label in its output, and the place of the label there.
+    // For each label, `in_inputs` stores the last einsum that has the label in an input, as its position plus one.
+    // `in_output` stores the last einsum that has the label in its output, and the place of the label there.
     let mut in_inputs = vec![0; expression.names().len()];
     let mut in_output = vec![(0, Span::default()); expression.names().len()];
     for (position, node) in expression.nodes().iter().enumerate() {
@@ -43,8 +44,8 @@ pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// The error for an output label that no input of `node` has: it is summed away below the node, or does not occur
-/// there.
+/// Returns the error for an output label that no input of `node` has. The label is either summed away in a bracket
+/// inside the node, or does not occur inside it.
 fn unknown(expression: &Expression, node: &Node, label: Label, place: Span) -> ParseError {
     let name = expression.name(label);
     let below = expression.nodes().iter().filter(|inner| *inner != node && node.span.contains(inner.span));

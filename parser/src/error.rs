@@ -1,13 +1,13 @@
-//! The mistakes that a text can contain: the kind of each, and its places in the text.
+//! Defines the mistakes that a text can contain, with their kinds and their places in the text.
 //!
-//! Invariant: the span and all related spans are on character boundaries of the text, which the error owns,
-//! so that it can be rendered anywhere. Deliberately absent: the wording, see `message`.
+//! Invariant: the span and all related spans are on character boundaries of the text. The error owns a copy of the
+//! text, so that it can be rendered anywhere. The wording of the messages is in `message`.
 
 use std::sync::Arc;
 
 use crate::{Span, message, render_carets};
 
-/// The error for a text that is not an expression: the mistake and its place.
+/// The error for a text that is not an expression. Describes the mistake and its place.
 ///
 /// `to_string()` returns the message on one line; [`ParseError::render`] also shows the place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +15,7 @@ use crate::{Span, message, render_carets};
 pub struct ParseError {
     /// The kind of the mistake.
     pub kind: ErrorKind,
-    /// The place of the mistake; empty if something is missing between two characters.
+    /// The place of the mistake. The span is empty if something is missing between two characters.
     pub span: Span,
     /// Other places that explain the mistake, each with a short explanation.
     pub related: Vec<(Span, String)>,
@@ -34,7 +34,7 @@ pub enum ErrorKind {
     Empty,
     /// Only white space.
     OnlyWhiteSpace,
-    /// The text ends in `-`: the shell interpreted the `>` after it as a redirection.
+    /// The text ends in `-`, probably because the shell interpreted an unquoted `>` as a redirection.
     UnquotedArrow,
     /// `- >`.
     SpaceInArrow,
@@ -102,7 +102,7 @@ pub enum ErrorKind {
     BareName,
     /// An output outside brackets, in an einsum_ir tree.
     BareOutput,
-    /// An arrow directly after names, in an einsum_ir tree: probably only some brackets have an arrow.
+    /// An arrow directly after names, in an einsum_ir tree. Probably only some brackets have an arrow.
     ArrowAmongNames,
     /// A bracket among names.
     BracketAmongNames,
@@ -122,7 +122,7 @@ pub enum ErrorKind {
 
 impl ParseError {
     pub(crate) fn new(text: &str, kind: ErrorKind, span: Span) -> Self {
-        // A text that is too long to parse is too long to copy as well.
+        // A text that is too long to parse is also too long to copy.
         let text = if kind == ErrorKind::TooLong { "" } else { text };
         Self { kind, span, related: Vec::new(), text: text.into(), labels: Vec::new(), advice: None }
     }
@@ -142,31 +142,31 @@ impl ParseError {
         self
     }
 
-    /// The message: one sentence that describes the mistake.
+    /// Returns the message, which is one sentence that describes the mistake.
     #[must_use]
     pub fn message(&self) -> String {
         message::message(self)
     }
 
-    /// A short text to display beside the caret.
+    /// Returns a short text to display next to the caret.
     #[must_use]
     pub fn label(&self) -> String {
         message::label(self.kind).to_owned()
     }
 
-    /// Advice on how to correct the mistake; `None` if no correction is likely.
+    /// Returns advice on how to correct the mistake, or `None` if no correction is likely.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         self.advice.clone().or_else(|| message::help(self.kind).map(str::to_owned))
     }
 
-    /// The names of the labels that the mistake concerns.
+    /// Returns the names of the labels that the mistake concerns.
     #[must_use]
     pub fn labels(&self) -> &[String] {
         &self.labels
     }
 
-    /// The message, the text with carets under the places, and the help; several lines.
+    /// Returns several lines with the message, the text with carets under the places, and the help.
     #[must_use]
     pub fn render(&self) -> String {
         let mut places = vec![(self.span, self.label())];

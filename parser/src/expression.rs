@@ -1,36 +1,36 @@
-//! The parsed expression: an arena of nodes in post-order over the text as typed.
+//! Defines the parsed expression, which is an arena of nodes in post-order. Each node has a span in the text as typed.
 //!
 //! Invariants: children precede their parent and the root is last; operands are numbered in written
 //! order; labels are numbered in order of first appearance; only the root of a [`Form::Einsum`] may lack its
 //! output. Thanks to the arena, an expression of any depth is cloned, compared and dropped without recursion.
 //!
-//! Deliberately absent: construction (see `builder`) and any way to change an expression.
+//! An expression is constructed by `builder` and cannot be changed afterwards.
 
 use crate::Span;
 
-/// A dimension's name: index into [`Expression::names`], numbered in order of first appearance.
+/// The name of a dimension, as an index into [`Expression::names`]. Labels are numbered in order of first appearance.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Label(pub u32);
 
-/// A node: index into [`Expression::nodes`].
+/// A node, as an index into [`Expression::nodes`].
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
-/// The notation of a text, one of three.
+/// The notation of a text.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// One einsum without brackets; every label is one character: `mk,kn->mn`.
+    /// One einsum without brackets, where every label is one character, such as `mk,kn->mn`.
     Einsum,
-    /// Every bracket contains an arrow and is contracted first: `[ij,jk->ik],kl->il`.
+    /// A tree where every bracket contains an arrow and is contracted first, such as `[ij,jk->ik],kl->il`.
     Tree,
-    /// Brackets without an arrow are lists of names: `[m0,k0],[k0,n0]->[m0,n0]`.
+    /// A tree where brackets without an arrow are lists of names, such as `[m0,k0],[k0,n0]->[m0,n0]`.
     EinsumIr,
 }
 
-/// A parsed expression; see [`parse`](crate::parse).
+/// A parsed expression, as returned by [`parse`](crate::parse).
 ///
-/// `==` also compares the text and all spans; [`Expression::same_structure`] does not.
+/// `==` also compares the text and all spans, unlike [`Expression::same_structure`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression {
     pub(crate) text: String,
@@ -51,18 +51,18 @@ pub struct Node {
 /// The kind of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeKind {
-    /// A leaf.
+    /// A leaf of the tree.
     Operand {
         /// Position among the operands, in written order.
         index: usize,
         /// The indices of the operand.
         term: Term,
     },
-    /// An einsum of one or more inputs.
+    /// An einsum with one or more inputs.
     Einsum {
         /// The inputs, in written order.
         inputs: Vec<NodeId>,
-        /// `None` if the output is implicit, which is possible only at the root of [`Form::Einsum`].
+        /// The output. `None` if it is implicit, which is possible only at the root of [`Form::Einsum`].
         output: Option<Term>,
     },
 }
@@ -90,12 +90,13 @@ pub struct Index {
 pub enum IndexKind {
     /// One dimension.
     Label(Label),
-    /// `...`: any number of dimensions; at most one per term, none in an einsum_ir tree.
+    /// `...`, which stands for any number of dimensions. A term has at most one ellipsis, and an einsum_ir tree has
+    /// none.
     Ellipsis,
 }
 
 impl Expression {
-    /// The text as typed. `to_string()` gives the canonical text instead.
+    /// Returns the text as typed. `to_string()` returns the canonical text instead.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -107,13 +108,13 @@ impl Expression {
         self.form
     }
 
-    /// The names of all labels; a [`Label`] is an index into this list.
+    /// Returns the names of all labels. A [`Label`] is an index into this list.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The name of a label.
+    /// Returns the name of a label.
     ///
     /// # Panics
     ///
@@ -123,20 +124,20 @@ impl Expression {
         &self.names[label.0 as usize]
     }
 
-    /// The root, which is the last node.
+    /// Returns the root, which is the last node.
     #[must_use]
     pub fn root(&self) -> NodeId {
-        // Below `u32::MAX`: there are fewer nodes than bytes in the longest text accepted, plus three.
+        // The number fits, because there are fewer nodes than bytes in the longest accepted text, plus three.
         NodeId((self.nodes.len() - 1) as u32)
     }
 
-    /// All nodes in post-order: children before parents.
+    /// Returns all nodes in post-order, so that children precede their parents.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// One node.
+    /// Returns the node with this index.
     ///
     /// # Panics
     ///
@@ -146,7 +147,7 @@ impl Expression {
         &self.nodes[id.0 as usize]
     }
 
-    /// The operands' terms, in written order.
+    /// Returns the terms of all operands, in written order.
     pub fn operands(&self) -> impl Iterator<Item = &Term> {
         self.nodes.iter().filter_map(|node| match &node.kind {
             NodeKind::Operand { term, .. } => Some(term),
@@ -171,7 +172,7 @@ impl Expression {
 }
 
 impl Node {
-    /// The indices of the node's result: an operand's own or an einsum's output; `None` if the output is implicit.
+    /// Returns the term of an operand, or the output of an einsum. Returns `None` if the output is implicit.
     #[must_use]
     pub fn term(&self) -> Option<&Term> {
         match &self.kind {
@@ -194,7 +195,7 @@ impl Node {
 }
 
 impl Term {
-    /// The labels in written order, without the ellipsis.
+    /// Returns the labels in written order, without the ellipsis.
     pub fn labels(&self) -> impl Iterator<Item = Label> {
         self.indices.iter().filter_map(|index| match index.kind {
             IndexKind::Label(label) => Some(label),
@@ -202,7 +203,7 @@ impl Term {
         })
     }
 
-    /// The span of the ellipsis, if there is one.
+    /// Returns the span of the ellipsis, if there is one.
     #[must_use]
     pub fn ellipsis(&self) -> Option<Span> {
         self.indices.iter().find(|index| index.kind == IndexKind::Ellipsis).map(|index| index.span)

@@ -1,9 +1,9 @@
 //! Splits a text into tokens, in the same way for all three forms.
 //!
-//! A [`TokenKind::Word`] is a run of label characters without white space: one name in an einsum_ir tree, and one label
-//! per character in the other forms. `stray` explains a character that cannot start a token.
+//! A [`TokenKind::Word`] is a run of label characters without white space. It is one name in an einsum_ir tree, and one
+//! label per character in the other forms. `stray` explains a character that cannot start a token.
 //!
-//! Deliberately absent: the rules for the order of tokens.
+//! The rules for the order of tokens are in `brackets`, `parse_terms` and `parse_ir`.
 
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while, take_while1};
@@ -74,7 +74,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
     Ok(tokens)
 }
 
-/// The span from the first token to the last.
+/// Returns the span from the first token to the last.
 pub(crate) fn extent(tokens: &[Token]) -> Span {
     match (tokens.first(), tokens.last()) {
         (Some(first), Some(last)) => first.span.to(last.span),

@@ -1,5 +1,5 @@
-//! Parses text into an [`Expression`]: einsum expressions, trees of einsum expressions in square brackets, and
-//! einsum_ir trees.
+//! Parses text into an [`Expression`]. The text is an einsum expression, a tree of einsum expressions in square
+//! brackets, or an einsum_ir tree.
 //!
 //! ```text
 //! text --lexer--> tokens --brackets--> form --parse_terms | parse_ir--> arena --check--> Expression
@@ -12,11 +12,12 @@
 //! | [`Form::EinsumIr`]: brackets without an arrow list names | `[m0,c0,k0],[n0,c0,k0]->[m0,n0,c0]` |
 //!
 //! Invariants: an [`Expression`] has passed every check that needs no extents; every [`Span`] is on character
-//! boundaries of the text; parsing is linear in the length of the text and never recurses, so neither 100,000 terms nor
-//! 100,000 levels of brackets are a problem.
+//! boundaries of the text. Parsing is linear in the length of the text and never recurses, so it can handle 100,000
+//! terms or 100,000 levels of brackets.
 //!
-//! Deliberately absent: extents, shapes, the labels of an implicit output (they depend on the dimensions that an
-//! ellipsis stands for), contraction order, files and the command line.
+//! This crate does not determine the labels of an implicit output, because they depend on the dimensions that an
+//! ellipsis stands for. The library `einsum-dist` handles extents, shapes and contraction orders, and its command line
+//! handles files.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -40,11 +41,11 @@ pub use expression::{Expression, Form, Index, IndexKind, Label, Node, NodeId, No
 pub use render::render_carets;
 pub use span::Span;
 
-/// Maximum bytes of a text. Each node, label and operand needs at least one byte of the text, except for three at the
-/// ends of the text, so that all of their numbers fit `u32`.
+/// Maximum number of bytes of a text. Each node, label and operand needs at least one byte of the text, apart from at
+/// most three at the ends of the text. So all of their numbers fit `u32`.
 const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 
-/// Parses an expression in any of the three forms and makes all checks that need no extents.
+/// Parses an expression in any of the three forms, and performs all checks that need no extents.
 ///
 /// ```
 /// use einsum_parser::{Form, parse};
@@ -67,7 +68,7 @@ const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 ///
 /// # Errors
 ///
-/// The first mistake found, with its place:
+/// If the text is not a valid expression. The error describes the first mistake found, with its place:
 ///
 /// ```
 /// let error = einsum_parser::parse("mk,kn->mx").unwrap_err();

@@ -1,18 +1,17 @@
-//! The wording of every mistake: the message, the words beside the caret, and the help.
+//! Provides the texts for every mistake, which are a message, a label next to the caret and help.
 //!
-//! Invariants: each text is one line in plain words; no two kinds share a message; invisible characters are written as
+//! Each text is one line in plain words. No two kinds of mistakes share a message. Invisible characters are written as
 //! escapes, and long names are shortened.
 //!
-//! Deliberately absent: help that depends on the rest of the expression, which the code that finds the
-//! mistake provides instead.
+//! Help that depends on the rest of the expression is provided by the code that finds the mistake.
 
 use crate::ErrorKind as K;
 use crate::ParseError;
 
-/// Names longer than this are shortened.
+/// Maximum number of characters of a name. Longer names are shortened.
 const MAX_NAME: usize = 32;
 
-/// The name in backquotes, shortened and escaped for printing.
+/// Returns the name in backquotes, shortened and escaped for printing.
 pub(crate) fn quoted(name: &str) -> String {
     let mut shown = String::from("`");
     for (position, c) in name.chars().enumerate() {
@@ -29,7 +28,7 @@ pub(crate) fn quoted(name: &str) -> String {
     shown
 }
 
-/// The first 12 names of a list, in backquotes.
+/// Returns the first 12 names of a list, in backquotes.
 pub(crate) fn labels_list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut shown: Vec<String> = names.take(13).map(quoted).collect();
     if shown.len() > 12 {

@@ -1,15 +1,15 @@
 //! Parses tokens into the arena of an einsum_ir tree, where brackets without an arrow are lists of names.
 //!
 //! A `[` followed by another `[` (or by an arrow) opens a subtree; any other `[` opens a list. An explicit stack has
-//! one frame per open subtree. Relies on balanced brackets (see `brackets`).
+//! one frame per open subtree. The parser relies on balanced brackets (see `brackets`).
 //!
-//! Deliberately absent: the check of output labels (see `check`).
+//! Output labels are checked later, by `check`.
 
 use crate::builder::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, NodeId, ParseError, Span, Term, lexer, stray};
 
-/// The part of an einsum that has been read; the einsum is that of one bracket or of the whole text.
+/// The part of an einsum that has been read so far. The einsum is that of one bracket or of the whole text.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
@@ -115,7 +115,7 @@ impl Parser<'_> {
         Ok(self.builder.finish(Form::EinsumIr))
     }
 
-    /// Ends the einsum of `frame`. `end` is its closing bracket, or the end of the text.
+    /// Completes the einsum of `frame`. `end` is the span of its closing bracket, or the end of the text.
     fn einsum(&mut self, frame: &mut Frame, span: Span, end: Span) -> Result<NodeId, ParseError> {
         let Some(arrow) = frame.arrow else {
             let error = self.mistake(ErrorKind::MissingArrowInBracket, end);
@@ -130,7 +130,7 @@ impl Parser<'_> {
     /// Reads the names after `open`, up to and including the closing bracket.
     fn list(&mut self, open: Span) -> Result<Term, ParseError> {
         let mut indices: Vec<Index> = Vec::new();
-        // A name is due after the opening bracket (unless the list is empty) and after a comma.
+        // A name must follow a comma, and also the opening bracket unless the list is empty.
         let mut comma: Option<Span> = None;
         let mut due = true;
         while let Some(token) = self.take() {
@@ -191,7 +191,7 @@ impl Parser<'_> {
         self.because(kind, place)
     }
 
-    /// The error for a mistake. Replaces the usual help if that help is in another notation.
+    /// Returns the error for a mistake. Replaces the usual help if its example is in another notation.
     fn mistake(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = ParseError::new(self.text, kind, place);
         let advice = match kind {
@@ -208,8 +208,8 @@ impl Parser<'_> {
         error.advise(advice.to_owned())
     }
 
-    /// The error for a mistake that exists only in einsum_ir trees; it also marks the bracket that makes the text such
-    /// a tree.
+    /// Returns the error for a mistake that exists only in einsum_ir trees. The error also marks the bracket that makes
+    /// the text such a tree.
     fn because(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = self.mistake(kind, place);
         if self.witness.contains(place) {

@@ -1,15 +1,15 @@
-//! Parses tokens into an arena where every label is one character: one einsum, or a tree of einsums in brackets.
+//! Parses tokens into the arena of one einsum, or of a tree of einsums in brackets. Every label is one character.
 //!
-//! An explicit stack has one frame per open bracket, so depth needs heap memory but no stack. Relies on balanced
-//! brackets (see `brackets`).
+//! An explicit stack on the heap has one frame per open bracket, so that deep trees do not overflow the call stack. The
+//! parser relies on balanced brackets (see `brackets`).
 //!
-//! Deliberately absent: the check of output labels (see `check`).
+//! Output labels are checked later, by `check`.
 
 use crate::builder::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, IndexKind, NodeId, ParseError, Span, Term, lexer, stray};
 
-/// The part of an einsum that has been read; the einsum is that of one bracket or of the whole text.
+/// The part of an einsum that has been read so far. The einsum is that of one bracket or of the whole text.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
@@ -127,7 +127,7 @@ fn read_indices(
     Ok(())
 }
 
-/// Ends the outermost einsum at the end of the text.
+/// Completes the outermost einsum at the end of the text.
 fn finish(
     text: &str,
     tokens: &[Token],

@@ -1,21 +1,21 @@
-//! Renders a text with carets under places in it, for a terminal.
+//! Renders a text for a terminal, with carets under marked places.
 //!
-//! The text is shown on one line (a line break in it becomes a space). If places are far apart in a long text, each is
-//! shown on a line of its own, clipped around the place. The first place is marked `^`, the others `-`.
+//! The text is shown on one line, where line breaks are replaced by spaces. If places are far apart in a long text,
+//! each place has a separate line, which is clipped around it. The first place is marked by `^`, the others by `-`.
 //!
-//! Invariant: any spans, in any order, inside the text or not, are rendered without a panic. Columns are counted in
-//! characters; combining characters count as none and wide East Asian characters as two.
+//! Guarantee: rendering does not panic, whatever the order of the spans, and even if spans are outside the text.
+//! Columns are counted in characters; combining characters count as none and wide East Asian characters as two.
 //!
-//! Deliberately absent: colour and the terminal's width.
+//! The output has no colour and does not depend on the terminal's width.
 
 use std::iter::repeat_n;
 use std::ops::Range;
 
 use crate::Span;
 
-/// Maximum columns of text on one line.
+/// Maximum number of columns of text on one line.
 const MAX_COLUMNS: usize = 100;
-/// Columns of text before the first place of a clipped line.
+/// Number of columns of text before the first place in a clipped line.
 const COLUMNS_BEFORE: usize = 30;
 /// A clipped line shows a marked place completely, or at least this many columns of it.
 const MIN_MARK_COLUMNS: usize = 40;
@@ -23,12 +23,12 @@ const MIN_MARK_COLUMNS: usize = 40;
 /// The text, with the column of each character.
 struct Line {
     shown: Vec<char>,
-    /// Byte offset and first column of each character, and of the end.
+    /// The byte offset and the first column of each character, and of the end of the text.
     bytes: Vec<usize>,
     columns: Vec<usize>,
 }
 
-/// A place, as a range of characters, and its explanation.
+/// A place, as a range of characters, with its explanation.
 struct Mark<'a> {
     start: usize,
     end: usize,
@@ -36,8 +36,8 @@ struct Mark<'a> {
     words: &'a str,
 }
 
-/// The message, the text with carets under all places (the first is the main one), each with its explanation, and the
-/// help.
+/// Returns the message, the text with carets and an explanation under each place, and the help. The first place is the
+/// main one.
 ///
 /// ```
 /// use einsum_parser::{Span, render_carets};
@@ -110,7 +110,7 @@ impl Line {
         Mark { start, end: end.max(start), primary, words }
     }
 
-    /// The characters to show if the first place is at character `first`.
+    /// Returns the range of characters to show if the first place is at character `first`.
     fn window(&self, first: usize) -> Range<usize> {
         let last = self.shown.len();
         let all = self.columns[last];
@@ -147,7 +147,7 @@ impl Line {
     }
 }
 
-/// The character, or a replacement for one that would move the cursor or be invisible.
+/// Returns the character itself, or a replacement if the character would move the cursor or be invisible.
 fn visible(c: char) -> char {
     if c.is_whitespace() {
         return ' ';
@@ -156,7 +156,7 @@ fn visible(c: char) -> char {
     if seen { c } else { char::REPLACEMENT_CHARACTER }
 }
 
-/// The columns of a character in a terminal. Only large blocks of Unicode are distinguished.
+/// Returns the number of terminal columns of a character. Distinguishes only large blocks of Unicode.
 fn width(c: char) -> usize {
     match u32::from(c) {
         0x0300..=0x036F | 0x1AB0..=0x1AFF | 0x1DC0..=0x1DFF | 0x20D0..=0x20FF | 0xFE00..=0xFE0F | 0xFE20..=0xFE2F => 0,

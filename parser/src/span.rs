@@ -1,8 +1,8 @@
-//! A place in the text: half-open byte offsets. An empty span is a place between two characters.
+//! Defines a place in the text as a half-open range of byte offsets. An empty span is a place between two characters.
 //!
-//! Deliberately absent: the text itself, lines and columns (see `render`).
+//! A span does not contain the text. Columns are computed in `render`.
 
-/// Byte offsets into the text, half open.
+/// A half-open range of byte offsets into the text.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     /// Offset of the first byte.
@@ -12,19 +12,19 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes `start..end`.
+    /// Returns the span of the bytes `start..end`.
     #[must_use]
     pub const fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
 
-    /// The empty place before byte `at`.
+    /// Returns the empty span before byte `at`.
     #[must_use]
     pub const fn at(at: usize) -> Self {
         Self { start: at, end: at }
     }
 
-    /// The smallest span that contains both spans.
+    /// Returns the smallest span that contains both spans.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }

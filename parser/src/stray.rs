@@ -1,9 +1,10 @@
-//! Explains a character that starts no token.
+//! Explains a character that cannot start a token.
 //!
-//! Each such character has its own usual cause (a shell, a flag, another notation), and so its own kind of mistake.
+//! Each such character usually has a specific cause, such as a shell, a flag or another notation. So each has its own
+//! kind of mistake.
 //!
-//! Deliberately absent: characters that are legal labels but suspicious. The one exception is an arrow of
-//! another notation: the parsers look for it where an arrow is missing.
+//! Suspicious characters that are legal labels are not explained, with one exception. If an arrow is missing, the
+//! parsers search for an arrow from another notation.
 
 use crate::{ErrorKind, ParseError, Span};
 
@@ -13,7 +14,7 @@ const DASHES: &[char] = &['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{20
 /// Single characters that mean `->` in other notations. They are legal labels if the text also has a real arrow.
 const ARROWS: &[char] = &['→', '⇒', '⟶', '⟹', '⟼', '↦', '➔', '➙', '➛', '➜', '➝', '➞', '⇨', '➡'];
 
-/// The first arrow of another notation inside `place`.
+/// Returns the first arrow from another notation inside `place`.
 pub(crate) fn foreign_arrow(text: &str, place: Span) -> Option<Span> {
     let inside = &text[place.start..place.end];
     let (at, arrow) = inside.char_indices().find(|(_, c)| ARROWS.contains(c))?;
@@ -40,7 +41,7 @@ pub(crate) fn explain(text: &str, at: usize) -> ParseError {
         Some(b';') => (ErrorKind::Semicolon, 1),
         Some(b'"') => (ErrorKind::Quote, 1),
         Some(b'@') => (ErrorKind::AtSign, 1),
-        // Only the parentheses are left: every other character starts a token.
+        // Only parentheses remain, because every other character starts a token.
         _ => (ErrorKind::Parenthesis, 1),
     };
     ParseError::new(text, kind, Span::new(at, at + length))

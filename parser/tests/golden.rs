@@ -7,7 +7,7 @@ use std::fmt::Write;
 use einsum_parser::ErrorKind as K;
 use einsum_parser::{Expression, IndexKind, NodeKind, Term, parse};
 
-/// Texts for each kind of error. The first text of each kind is the most common form of the mistake.
+/// Invalid texts for each kind of mistake. The first text of a kind is the most common form of the mistake.
 const BAD: &[(K, &[&str])] = &[
     (K::Empty, &[""]),
     (K::OnlyWhiteSpace, &[" \t\n "]),
@@ -67,7 +67,7 @@ const BAD: &[(K, &[&str])] = &[
     (K::MissingOutput, &["[a,b]->", "[[a,b]->],[b]->[b]"]),
 ];
 
-/// A text whose two arrows are too far apart to be shown together.
+/// A text whose two arrows are too far apart to be shown on one line.
 const LONG: &str = "[abcdefghijklmnopqrstuvwxyz,zyxwvutsrqponmlkjihgfedcba->abcdefghijklmnopqrstuvwxyzabcdefghijklm\
     nopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz->ab],bc->ac";
 

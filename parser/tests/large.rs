@@ -1,5 +1,5 @@
-//! Tests that the parser does not recurse in deep texts and has no quadratic cost in long ones. A quadratic algorithm
-//! would exceed the asserted times even on a fast machine.
+//! Tests with deep and long texts that nothing recurses and that no algorithm is quadratic. A quadratic algorithm would
+//! exceed the asserted times even on a fast machine.
 
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ fn deep_mistakes() {
     }
 }
 
-/// One long chain `αβ,βγ,...` of `terms` operands.
+/// Returns a chain `αβ,βγ,...` of matrix products, where each operand adds a new label.
 fn chain(terms: usize) -> String {
     let label = |position: usize| char::from_u32(0x2_0000 + position as u32).unwrap();
     let inputs: Vec<String> = (0..terms).map(|term| format!("{}{}", label(term), label(term + 1))).collect();

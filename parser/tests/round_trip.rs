@@ -1,19 +1,19 @@
-//! Tests that random expressions are parsed with white space between any two tokens, and that parsing their displayed
-//! form yields the same structure. Tests also that random text causes no panic in the parser or the renderer.
+//! Tests that random expressions of all forms have the same structure after they are displayed and parsed again, with
+//! any white space between tokens. Also tests that random text causes no panic in the parser or the renderer.
 
 use einsum_parser::{Form, Span, parse, render_carets};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
-/// A random tree. A leaf contains its labels. A step contains its inputs and the choice of its output labels.
+/// A random tree. A node is a leaf with its labels, or a step with its inputs and its random choice of output labels.
 #[derive(Clone, Debug)]
 enum Tree {
     Leaf(Vec<usize>),
     Step(Vec<Tree>, Vec<Index>),
 }
 
-/// The output labels of a tree (`None` is the ellipsis) and its tokens.
+/// The output labels of a tree and the tokens of its text. A label of `None` is the ellipsis.
 type Written = (Vec<Option<usize>>, Vec<String>);
 
 const LETTERS: &[&str] = &["a", "b", "Z", "7", "_", "é", "日", "😀", "→", "'", "{", "\u{200b}", "\u{301}"];
@@ -46,7 +46,7 @@ fn term(labels: &[Option<usize>], ir: bool) -> Vec<String> {
 fn write(tree: &Tree, ir: bool) -> Written {
     match tree {
         Tree::Leaf(labels) => {
-            // In forms other than `ir`, the first label 7 becomes an ellipsis.
+            // Only einsum_ir trees have no ellipsis. In the other forms, the first label 7 becomes an ellipsis.
             let mut labels: Vec<Option<usize>> = labels.iter().map(|label| Some(*label)).collect();
             if !ir && let Some(dots) = labels.iter().position(|label| *label == Some(7)) {
                 labels[dots] = None;

@@ -1,4 +1,5 @@
-//! `cannon`: a square grid of ranks. Out stays in place; both operands are cut along k and shifted from rank to rank.
+//! Implements `cannon` on a square grid of ranks. `out` stays in place, and both operands are cut along k and shifted
+//! from rank to rank.
 //!
 //! Source: L. E. Cannon, A Cellular Computer to Implement the Kalman Filter Algorithm (1969); CSDS 451, lecture 21.
 //! Extents need not be divisible by the side s of the square.
@@ -13,8 +14,8 @@
 //!
 //! On s x s ranks, a rank first receives one block of each operand, unless it already has the block that it starts
 //! with. Then it receives s - 1 more blocks of each operand, each one step before the products that use it. Blocks
-//! travel only left and up, so links to neighbours suffice: blocks that [`super::grid`] receives from s - 1 ranks come
-//! from one neighbour here. Deliberately absent: grids that are not square.
+//! travel only left and up, so a rank receives all shifted blocks of an operand from one neighbour, whereas
+//! [`super::grid`] receives them from many ranks. Grids that are not square are supported by `summa` instead.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +28,7 @@ use crate::distribution::{Axis, Bounds, Cut, Distribution, Intervals, Region, Ro
 use crate::schedule::verify::{Order, Summand};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// On `side` x `side` ranks, the operands are cut along `k` and along `m` or `n`. Out stays in place.
+/// On `side` x `side` ranks, the operands are cut along `k` and along `m` or `n`, and `out` stays in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cannon {
     pub m: Label,
@@ -36,10 +37,11 @@ pub struct Cannon {
     pub side: usize,
 }
 
-/// Blocks are shifted on a square grid of ranks.
+/// Blocks are shifted on a square grid, so the number of ranks must be a square.
 pub const RANKS: RankCount = RankCount::Square;
 
-/// Every choice of dimensions of kinds m, n and k, if the number of ranks is a square or ranks may be idle.
+/// Returns one candidate for each choice of dimensions of kinds m, n and k, if the number of ranks is a square or ranks
+/// may be idle.
 pub fn candidates(setting: &Setting) -> Vec<Cannon> {
     let ranks = setting.ranks();
     if !RANKS.allows(ranks) && !setting.idle {
@@ -90,7 +92,7 @@ impl Generator for Cannon {
         skew + cost.overlapped(compute, (side as f64 - 1.0) * block)
     }
 
-    /// The blocks of both operands in all steps, except in the first step where the block is the rank's own.
+    /// Counts the blocks of both operands in all steps, except the rank's own block if it is used in the first step.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let &Cannon { m, n, k, side } = self;
         if rank >= side * side {
@@ -114,7 +116,8 @@ impl Generator for Cannon {
     }
 }
 
-/// The distribution of a tensor on a grid of `side` x `side` ranks; rows cut its first label, columns its second.
+/// Returns the distribution of a tensor on a grid of `side` x `side` ranks, whose rows cut label `first` and whose
+/// columns cut label `second`.
 fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Distribution {
     let axis = |label: Label| {
         let dim = labels.iter().position(|&l| l == label);
@@ -127,13 +130,13 @@ fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Distri
 /// One operand, whose blocks are shifted through this rank.
 struct ShiftedOperand<'a> {
     tensor: &'a Tensor,
-    /// For each step, the rank that owns the block that this rank contracts.
+    /// For each step, the owner of the block that this rank contracts.
     owners: Vec<usize>,
-    /// `from` is the rank that sends the block of the next step to this rank; `to` is the rank to which this rank sends
-    /// its current block.
+    /// `from` is the rank that sends the block for the next step to this rank; `to` is the rank to which this rank
+    /// sends its current block.
     from: usize,
     to: usize,
-    /// Alternating buffers for blocks of other ranks.
+    /// Alternating buffers for blocks owned by other ranks.
     slots: Vec<BufferId>,
 }
 
@@ -150,7 +153,7 @@ impl<'a> ShiftedOperand<'a> {
         ShiftedOperand { tensor, owners, from, to, slots }
     }
 
-    /// The block of a step. In the first step it is read in place if the rank starts with its own block.
+    /// Returns the block for a step. If the rank starts with its own block, that block is read in place.
     fn block_at(&self, rank: usize, step: usize) -> Option<View> {
         if step == 0 && self.owners[0] == rank {
             return self.tensor.own(rank, &[]);
@@ -159,7 +162,8 @@ impl<'a> ShiftedOperand<'a> {
         Some(corner(*self.slots.get(step % self.slots.len().max(1))?, &block))
     }
 
-    /// Receives the first block from its owner, and sends this rank's block to `target`, the rank that starts with it.
+    /// Receives the first block from the block's owner, and sends this rank's own block to `target`, which starts with
+    /// that block.
     fn skew(&self, builder: &mut Builder, target: usize) {
         let rank = builder.rank();
         if target != rank {
@@ -170,7 +174,7 @@ impl<'a> ShiftedOperand<'a> {
         }
     }
 
-    /// Sends the current block, and receives the block of the next step.
+    /// Sends the current block, and receives the block for the next step.
     fn shift(&self, builder: &mut Builder, step: usize) {
         let rank = builder.rank();
         builder.send(self.to, self.block_at(rank, step).into_iter().collect());
@@ -208,8 +212,8 @@ fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     }
 }
 
-/// The order in which each rank adds summands: one tile of `cut` after another, cyclically from tile (row + column) mod
-/// `side`.
+/// Returns the order in which each rank adds summands, which is by tile of `cut`, cyclically from tile (row + column)
+/// mod `side`.
 fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Vec<Vec<Summand>> {
     let Contraction { left, out, .. } = contraction;
     let summed: Vec<(Label, usize)> = left

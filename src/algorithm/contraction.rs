@@ -1,4 +1,4 @@
-//! A contraction as one rank sees it.
+//! Describes a contraction as one rank sees it.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ pub struct Tensor {
     pub shape: Vec<usize>,
     pub distribution: Distribution,
     pub buffer: Option<BufferId>,
-    /// Set for a piece of a larger tensor: the dimension that the piece is cut from, and the start of the piece along
-    /// it. The buffer has all indices of that dimension on every rank.
+    /// For a piece of a larger tensor, the dimension along which the piece is cut and the index at which it starts. On
+    /// every rank, the buffer has all indices of that dimension.
     pub window: Option<(usize, usize)>,
 }
 
@@ -25,7 +25,7 @@ pub struct Contraction {
     pub left: Tensor,
     pub right: Tensor,
     pub out: Tensor,
-    /// Whether `out` already has user values, which are scaled by beta and added onto.
+    /// Whether `out` already has user values, which are scaled by `beta` and added onto.
     pub onto: bool,
 }
 
@@ -33,13 +33,13 @@ pub struct Contraction {
 pub type Restriction = (Label, Range<usize>);
 
 impl Tensor {
-    /// The block of a rank in coordinates of the tensor, for distributions whose blocks are single boxes.
+    /// A rank's block in coordinates of the tensor. The distribution must have blocks that are single boxes.
     pub fn block(&self, rank: usize) -> Bounds {
         let region = self.distribution.block_or_empty(&self.shape, rank);
         region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
     }
 
-    /// The range of `label` in the block of a rank.
+    /// The range of `label` in a rank's block.
     pub fn tile(&self, rank: usize, label: Label) -> Range<usize> {
         self.block(rank)[self.dim(label)].clone()
     }
@@ -59,14 +59,14 @@ impl Tensor {
         self.elements_of(|_| None)
     }
 
-    /// The number of elements of a part. The part has `length(label)` indices along each dimension, or all indices
-    /// where `length` returns `None`.
+    /// The number of elements in a part of the tensor. The part has `length(label)` indices along each dimension, or
+    /// all indices if `length` returns `None`.
     pub fn elements_of(&self, length: impl Fn(Label) -> Option<usize>) -> u64 {
         let extents = self.labels.iter().zip(&self.shape);
         extents.map(|(&label, &extent)| length(label).unwrap_or(extent) as u64).product()
     }
 
-    /// The number of elements of the block of a rank.
+    /// The number of elements in a rank's block.
     pub fn held(&self, rank: usize) -> u64 {
         self.distribution.block(&self.shape, rank).map_or(0, |block| block.volume()) as u64
     }
@@ -85,8 +85,8 @@ impl Tensor {
         bounds
     }
 
-    /// Returns the part of this rank's block that satisfies all restrictions, as a view of its buffer. If one dimension
-    /// becomes empty, the extents of the other dimensions do not change.
+    /// Returns the part of this rank's block that satisfies all restrictions, as a view of the tensor's buffer. If one
+    /// dimension becomes empty, the extents of the other dimensions do not change.
     pub fn own(&self, rank: usize, restrictions: &[Restriction]) -> Option<View> {
         let region: Region = self.distribution.block(&self.shape, rank)?;
         let mut kept = region.dims().to_vec();
@@ -98,13 +98,14 @@ impl Tensor {
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(&Region::from(kept))?) })
     }
 
-    /// Returns a piece of the tensor as a view of this rank's buffer; `None` if the piece is not a single box there.
+    /// Returns a piece of the tensor as a view of this rank's buffer; `None` if the piece is not a single box of the
+    /// buffer.
     pub fn stored(&self, rank: usize, piece: &Region) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(piece)?) })
     }
 
-    /// The same tensor after renumbering the ranks: rank `first` becomes rank 0.
+    /// The same tensor after renumbering the ranks so that rank `first` becomes rank 0.
     pub fn relative_to(self, first: usize) -> Tensor {
         Tensor { distribution: self.distribution.moved(first, 0), ..self }
     }
@@ -120,7 +121,7 @@ impl Tensor {
         self
     }
 
-    /// Declares a buffer for boxes of this tensor up to these extents.
+    /// Declares a buffer that can store boxes of this tensor up to these extents.
     pub fn scratch(&self, builder: &mut Builder, extents: Vec<usize>) -> BufferId {
         let labels = self.labels.clone();
         let within = extents.clone();
@@ -133,11 +134,11 @@ pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
     View { buffer, bounds: bounds.iter().map(|b| 0..b.len()).collect() }
 }
 
-/// The maximum number of pieces of a block.
+/// The maximum number of pieces per block.
 pub const MAX_PIECES: usize = 8;
 
-/// The number of pieces for a block of `elements` elements, if each piece travels while earlier pieces are contracted.
-/// Pieces are large enough that the start-up cost of a transfer or a task is small in comparison.
+/// Returns the number of pieces for a block of `elements` elements, if each piece travels while earlier pieces are
+/// contracted. Pieces are so large that the start-up cost of a transfer or a task is comparatively small.
 pub fn most_pieces(elements: f64) -> usize {
     const PIECE_ELEMENTS: f64 = 16384.0;
     (elements / PIECE_ELEMENTS).clamp(1.0, MAX_PIECES as f64) as usize

@@ -1,19 +1,19 @@
-//! The rates with which algorithms price themselves: operations, bytes and messages, on one machine and for one element
+//! Provides the rates with which algorithms price operations, bytes and messages, on one machine and for one element
 //! type.
 //!
-//! Overlap is modelled as a maximum. A ring costs the maximum of computing and receiving, plus one piece of a block,
-//! which cannot be overlapped. Computing and receiving also slow each other down by a fraction of the shorter of the
-//! two ([`Machine::interference`]). Each algorithm derives the computing and receiving times of its busiest rank
-//! ([`Generator::seconds`](super::generator::Generator::seconds)). Deliberately absent: redistributions and unary
-//! steps, which the planner prices with the same rates.
+//! Overlap is modelled as a maximum. For example, a ring takes the maximum of its computing time and its receiving
+//! time, plus the time for one piece of a block, which cannot be overlapped. Computing and receiving also slow each
+//! other down by a fraction of the shorter of the two ([`Machine::interference`]). Each algorithm derives the computing
+//! and receiving times of its busiest rank ([`Generator::seconds`](super::generator::Generator::seconds)). The planner
+//! prices redistributions and unary steps with the same rates.
 
 use crate::dims::Label;
 use crate::distribution::tile_bounds;
 use crate::dtype::Dtype;
 use crate::machine::Machine;
 
-/// With at least this many summed indices, the products of a round take much longer than one pass over out. The number
-/// is about the depth of a k block of the local product.
+/// With at least this many summed indices per round, the products take much longer than one pass over `out`. The number
+/// is about the depth of a k block in the local product.
 pub const DEEP_ROUND_INDICES: f64 = 512.0;
 
 /// Prices steps with the rates of a machine, for one element type.
@@ -36,14 +36,14 @@ impl Cost<'_> {
         if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.link_bandwidth }
     }
 
-    /// Seconds of a product of `multiply_adds` multiply-adds that touches `touched` elements, on all workers of one
-    /// rank. It costs as much as a cube of equal volume, plus twice the additional elements that it touches: operands
-    /// are read and packed, out is read and written.
+    /// Seconds for a product of `multiply_adds` multiply-adds that touches `touched` elements, on all workers of one
+    /// rank. The product takes as long as a cube of equal volume, plus the time to stream twice the additional elements
+    /// that it touches. The factor is two because operands are read and packed, and `out` is read and written.
     pub fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         self.product_of(1.0, multiply_adds, touched)
     }
 
-    /// As [`Cost::product`], in `blocks` sequential blocks, at the rate of a product of the size of one block.
+    /// Like [`Cost::product`], but in `blocks` sequential blocks, at the rate of a product with the size of one block.
     pub fn product_of(&self, blocks: f64, multiply_adds: f64, touched: f64) -> f64 {
         let slower = (self.dtype.size() as f64 / 4.0).min(if self.dtype.is_complex() { 1.0 } else { 2.0 });
         let side = multiply_adds.cbrt();
@@ -57,31 +57,31 @@ impl Cost<'_> {
         elements * self.dtype.size() as f64 / (self.machine.memory_bandwidth * self.machine.workers as f64)
     }
 
-    /// Seconds of computing and receiving that overlap completely.
+    /// Seconds for computing and receiving that overlap completely.
     pub fn overlapped(&self, compute: f64, receive: f64) -> f64 {
         self.partly_overlapped([compute, 0.0], [receive, 0.0])
     }
 
-    /// Seconds of computing and receiving that overlap partly. Each argument is a pair of total seconds and exposed
-    /// seconds. Exposed work runs before or after all work of the other kind.
+    /// Seconds for computing and receiving that overlap partly. Each argument is a pair of total seconds and exposed
+    /// seconds. Exposed computing runs before or after all receiving, and vice versa.
     pub fn partly_overlapped(&self, [compute, computing_alone]: [f64; 2], [receive, receiving_alone]: [f64; 2]) -> f64 {
         (compute + receiving_alone).max(receive + computing_alone)
             + self.machine.interference * compute.min(receive - receiving_alone)
     }
 
-    /// The largest of `tiles` even tiles of a dimension, as a fraction of its extent.
+    /// The largest of `tiles` even tiles of a dimension, as a fraction of the dimension's extent.
     pub fn tile(&self, label: Label, tiles: usize) -> f64 {
         let extent = self.extents[label.0 as usize];
         tile_bounds(extent, tiles, 0).len() as f64 / (extent.max(1) as f64)
     }
 
-    /// The additional seconds of a product that is computed in parts. The parts pack `elements` elements of a shared
-    /// operand again, or read and write `elements` elements of out again.
+    /// The additional seconds for a product that is computed in parts. The parts pack `elements` elements of a shared
+    /// operand again, or read and write `elements` elements of `out` again.
     pub fn extra_passes(&self, elements: f64) -> f64 {
         self.stream(2.0 * elements)
     }
 
-    /// Seconds of a ring that moves blocks of `elements` elements in `pieces` pieces each, and computes for `compute`
+    /// Seconds for a ring that moves blocks of `elements` elements in `pieces` pieces each, and computes for `compute`
     /// seconds in total. Transfers and computing overlap, except for `exposed` seconds of computing before or after all
     /// transfers.
     pub fn ring(&self, compute: f64, elements: f64, pieces: f64, exposed: f64) -> f64 {
@@ -93,9 +93,9 @@ impl Cost<'_> {
 /// A contraction to be priced.
 pub struct Contracted<'a> {
     pub cost: &'a Cost<'a>,
-    /// The labels of left, right and out.
+    /// The labels of `left`, `right` and `out`.
     pub tensors: [&'a [Label]; 3],
-    /// The numbers of elements of left, right and out.
+    /// The numbers of elements of `left`, `right` and `out`.
     pub elements: [f64; 3],
     /// All labels, each once, in ascending order.
     pub labels: Vec<Label>,

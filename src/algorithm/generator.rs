@@ -1,8 +1,9 @@
-//! The trait that every algorithm implements for its parameters, and the input from which candidates are generated.
+//! Defines the trait that every algorithm implements for its parameters, and the input from which candidates are
+//! generated.
 //!
 //! Each algorithm implements [`Generator`] in its own file and lists its candidates there; [`super::registry`] lists
-//! the algorithms. Invariant: the planner uses an algorithm only through the trait and the registry. Deliberately
-//! absent: choosing among candidates ([`crate::plan`]).
+//! the algorithms. The planner uses an algorithm only through the trait and the registry. Choosing among candidates is
+//! left to [`crate::plan`].
 
 use super::contraction::Contraction;
 use super::cost::Contracted;
@@ -24,7 +25,8 @@ pub struct Distributions {
 
 /// An algorithm with its parameters.
 pub trait Generator {
-    /// The dimensions that the algorithm cuts among ranks. The user's `--cut` names the first of them, or all.
+    /// The dimensions that the algorithm cuts among ranks. The user's `--cut` names the first of these dimensions, or
+    /// all of them.
     fn cuts(&self) -> Vec<Label>;
 
     /// The parameters as plans print them, in parentheses after the name.
@@ -40,8 +42,8 @@ pub trait Generator {
     /// Whether the parameters are dimensions of the kinds that the algorithm cuts.
     fn applies(&self, kinds: &Kinds) -> bool;
 
-    /// The distributions that the algorithm requires and produces on `ranks` ranks, for tensors with these labels.
-    /// `None` if it accepts any distributions.
+    /// The distributions that the algorithm requires and produces on `ranks` ranks, for tensors with these labels;
+    /// `None` if the algorithm accepts any distributions.
     fn distributions(&self, tensors: [&[Label]; 3], ranks: usize) -> Option<Distributions>;
 
     /// Whether one rank has a whole tensor.
@@ -49,7 +51,7 @@ pub trait Generator {
         false
     }
 
-    /// The order in which the algorithm adds summands of out on `ranks` ranks.
+    /// The order in which the algorithm adds summands of `out` on `ranks` ranks.
     fn order(&self, _contraction: &Contraction, _ranks: usize) -> Order {
         Order::Ascending
     }
@@ -60,8 +62,8 @@ pub trait Generator {
     /// Predicted seconds on the busiest rank if the operands are already distributed as required.
     fn seconds(&self, contracted: &Contracted) -> f64;
 
-    /// The words that `rank` receives if `ranks` ranks take part, in closed form: computed from the extents of tiles,
-    /// not from a schedule. `None` if they depend on the distributions.
+    /// The number of words that `rank` receives if `ranks` ranks take part, computed from the extents of tiles instead
+    /// of a schedule. `None` if the number depends on the distributions.
     fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64>;
 }
 
@@ -69,7 +71,7 @@ pub trait Generator {
 #[derive(Debug, Clone, Copy)]
 pub struct Setting<'a> {
     pub kinds: &'a Kinds,
-    /// The dimensions of out.
+    /// The dimensions of `out`.
     pub out: &'a [Label],
     /// Extents by label.
     pub extents: &'a [usize],
@@ -85,7 +87,7 @@ pub struct Setting<'a> {
     pub forced: bool,
     /// Whether the user prescribed a distribution.
     pub fixed: bool,
-    /// The order in which `slicing` contracts the chunks of a rank.
+    /// The order in which `slicing` contracts a rank's chunks.
     pub reorder: Reorder,
 }
 
@@ -99,7 +101,7 @@ impl Setting<'_> {
         self.machine.ranks
     }
 
-    /// Every pair of a dimension of kind m and a dimension of kind n.
+    /// Every pair of an m dimension and an n dimension.
     pub fn pairs(&self) -> impl Iterator<Item = (Label, Label)> {
         self.kinds.m.iter().flat_map(|&m| self.kinds.n.iter().map(move |&n| (m, n)))
     }
@@ -113,7 +115,7 @@ pub fn is(kinds: &Kinds, label: Label, allowed: &[Kind]) -> bool {
 /// The distribution of a tensor that is cut evenly along one of its dimensions.
 ///
 /// # Panics
-/// If the tensor lacks the dimension. The planner always derives cuts from the kinds.
+/// If the tensor lacks the dimension, which never happens in the planner because it derives cuts from the kinds.
 pub fn cut(labels: &[Label], label: Label, ranks: usize) -> Distribution {
     let dim = labels.iter().position(|&l| l == label);
     Distribution::cut(dim.unwrap_or_else(|| panic!("the tensor has the dimension that it is cut along")), ranks)

@@ -1,4 +1,4 @@
-//! `local` and `c`: every rank contracts the blocks that it has, and nothing moves.
+//! Implements `local` and `c`, in which every rank contracts its own blocks and nothing moves.
 //!
 //! Source: thesis, section 5.1 (`c`).
 
@@ -11,7 +11,7 @@ use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::Distribution;
 use crate::schedule::{Accumulate, Builder};
 
-/// The whole contraction on rank 0.
+/// Rank 0 computes the whole contraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Local;
 
@@ -21,7 +21,7 @@ pub struct BatchParallel {
     pub cut: Label,
 }
 
-/// One candidate of `c` for each dimension of kind c.
+/// Returns one candidate for each dimension of kind c.
 pub fn candidates(setting: &Setting) -> Vec<BatchParallel> {
     setting.kinds.c.iter().map(|&cut| BatchParallel { cut }).collect()
 }

@@ -1,9 +1,9 @@
-//! `master-worker`: all tensors start and end on rank 0. It sends parts of the work to the other ranks and computes one
-//! part itself.
+//! Implements `master-worker`, in which all tensors start and end on rank 0. Rank 0 sends parts of the work to the
+//! other ranks and computes one part itself.
 //!
-//! Source: thesis, section 4. Products are cut along one dimension of kind c, m or n. A rank receives its part of the
-//! operands that have this dimension (both operands for c), and the whole other operand. Parts travel in chunks, so
-//! that sending, computing and returning overlap.
+//! Source: thesis, section 4. Products are cut along one dimension of kind c, m or n. A worker receives its part of
+//! each operand that has this dimension (both operands for kind c), and the whole of an operand that lacks it. Parts
+//! travel in chunks, so that sending, computing and returning overlap.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, cut along m, 2 chunks
@@ -11,9 +11,9 @@
 //!  rank 1  receives right, left chunk 0         computes, sends chunk 0                        computes, sends chunk 1
 //! ```
 //!
-//! A worker receives its part of the operands; rank 0 receives all of out except its own part. All transfers have one
-//! order: first the operand that is not cut, then chunk after chunk of the cut operands, each followed by the previous
-//! chunk of out. Within a chunk, transfers are in order of ranks.
+//! Rank 0 receives all of `out` except its own part. The total order of transfers is the operand that is not cut, then
+//! the chunks of the cut operands, each followed by the previous chunk of `out`. Within a chunk, transfers are in order
+//! of ranks.
 
 use std::ops::Range;
 
@@ -27,21 +27,21 @@ use crate::distribution::{Distribution, tile_bounds};
 use crate::machine::Machine;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// Rank 0 divides `cut` among the ranks, one part per rank. `ends` has the end of each part, by rank.
+/// Rank 0 divides `cut` among the ranks, one part per rank. `ends` stores the end of each part, by rank.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MasterWorker {
     pub cut: Label,
     pub ends: Vec<usize>,
 }
 
-/// One candidate for each dimension of kind c, m or n.
+/// Returns one candidate for each dimension of kind c, m or n.
 pub fn candidates(setting: &Setting) -> Vec<MasterWorker> {
     let cuts = setting.kinds.c.iter().chain(&setting.kinds.m).chain(&setting.kinds.n);
     let parts = |cut: Label| MasterWorker { cut, ends: ends(setting.machine, setting.extent(cut)) };
     cuts.map(|&cut| parts(cut)).collect()
 }
 
-/// Divides a dimension into one part per rank, such that all ranks need equal time. Returns the end of each part.
+/// Divides a dimension into one part per rank so that all ranks take the same time. Returns the end of each part.
 fn ends(machine: &Machine, extent: usize) -> Vec<usize> {
     let ranks = machine.ranks;
     if machine.speeds.is_empty() {
@@ -102,7 +102,7 @@ impl Generator for MasterWorker {
         cost.overlapped(compute, through) + chunk
     }
 
-    /// A worker receives its part of the operands; rank 0 receives all of out except its own part.
+    /// A worker receives its part of the operands; rank 0 receives all of `out` except its own part.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let Contraction { left, right, out, .. } = contraction;
         let part = |tensor: &Tensor, rank: usize| {
@@ -140,14 +140,15 @@ impl Shares<'_> {
         ranks.map(|rank| self.chunk(rank, 0).len()).max().unwrap_or(0)
     }
 
-    /// A view on rank 0: one chunk of a tensor that has the cut dimension, or all of a tensor that lacks it.
+    /// Returns a view on rank 0 of one chunk of a tensor that has the cut dimension, or of a whole tensor that lacks
+    /// it.
     fn on_master(&self, tensor: &Tensor, rank: usize, chunk: usize) -> Option<View> {
         let restricted = (self.cut, self.chunk(rank, chunk));
         let cut = tensor.labels.contains(&self.cut);
         tensor.own(0, if cut { std::slice::from_ref(&restricted) } else { &[] })
     }
 
-    /// The same chunk, stored densely in a buffer of its own.
+    /// Returns a view of the same chunk stored densely in `buffer`.
     fn stored_chunk(&self, tensor: &Tensor, rank: usize, chunk: usize, buffer: BufferId) -> View {
         let extents = tensor
             .labels
@@ -165,7 +166,7 @@ impl Shares<'_> {
     }
 }
 
-/// Appends this rank's tasks. `ends` has the end of each rank's part of `cut`.
+/// Appends this rank's tasks. `ends` stores the end of each rank's part of `cut`.
 fn master_worker(builder: &mut Builder, contraction: &Contraction, cut: Label, ends: &[usize]) {
     let Contraction { left, right, out, .. } = contraction;
     let elements: f64 = [left, right, out].map(|tensor| tensor.shape.iter().product::<usize>() as f64).iter().sum();
@@ -187,7 +188,7 @@ fn master(builder: &mut Builder, shares: &Shares) {
             builder.send(rank, shares.on_master(tensor, rank, 0).into_iter().collect());
         }
     }
-    // When adding onto an existing out, results arrive in two alternating scratch buffers.
+    // When adding onto existing values of `out`, results arrive in two alternating scratch buffers.
     let slots: Vec<BufferId> = if *onto && ranks > 1 {
         (0..SLOTS).map(|_| shares.scratch(builder, out, 1..ranks)).collect()
     } else {

@@ -1,27 +1,28 @@
-//! The distributed algorithms, each of which is a function that appends tasks to a schedule.
+//! Implements the distributed algorithms, each of which is a function that appends tasks to a schedule.
 //!
-//! | algorithm | left | right | out | moves |
+//! | algorithm | `left` | `right` | `out` | moves |
 //! |---|---|---|---|---|
 //! | `local` | rank 0 | rank 0 | rank 0 | nothing |
 //! | `c` | c/p | c/p | c/p | nothing |
-//! | `ring-mn` | m/p | n/p | m/p (mirrored: n/p) | the operand that is not cut like out |
-//! | `ring-k` | k/p | k/p | m/p (or n/p) | out, as partial sums |
+//! | `ring-mn` | m/p | n/p | m/p (mirrored: n/p) | the operand that is not cut like `out` |
+//! | `ring-k` | k/p | k/p | m/p (or n/p) | `out`, as partial sums |
 //! | `slicing` | any | any | any | the pieces of two tensors that match the blocks of the third |
 //! | `summa` | m/r k/c | k/r n/c | m/r n/c | panels of both operands, broadcast |
 //! | `cannon` | m/s k/s | k/s n/s | m/s n/s | both operands, block by block |
-//! | `master-worker` | rank 0 | rank 0 | rank 0 | the workers' parts of operands and of out |
-//! | `grid` | tiles of a grid | tiles | tiles | parts of tiles on other ranks; summands of out if k is cut |
+//! | `master-worker` | rank 0 | rank 0 | rank 0 | the workers' parts of the operands and of `out` |
+//! | `grid` | tiles of a grid | tiles | tiles | parts of tiles on other ranks; summands of `out` if k is cut |
 //!
-//! A generator receives the contraction as one rank sees it ([`Contraction`]: labels, shapes, distributions, this
-//! rank's buffers) and appends that rank's tasks. It never calls a kernel or a transport. [`Algorithm::distributions`]
-//! returns the distributions that an algorithm requires and produces, so the planner and the generator cannot disagree.
-//! One table lists all algorithms (`registry`).
+//! A generator receives a [`Contraction`], which has the labels, shapes, distributions and buffers as one rank sees
+//! them, and appends that rank's tasks. It never calls a kernel or a transport. [`Algorithm::distributions`] returns
+//! the distributions that an algorithm requires and produces, so the planner and the generator cannot disagree. The
+//! table in `registry` lists all algorithms.
 //!
 //! In these files, "the thesis" is J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena
 //! 2025.
 //!
-//! Invariant: all ranks run the tasks of a node in the same order of steps. The transfers of a node are ordered on
-//! every rank by a projection of one total order. Deliberately absent: choosing an algorithm ([`crate::plan`]).
+//! Invariant: all ranks run the tasks of a node in the same order of steps. All transfers of a node have one total
+//! order, and every rank runs its own transfers in that order. This module does not choose algorithms; [`crate::plan`]
+//! does.
 
 mod cannon;
 mod contraction;

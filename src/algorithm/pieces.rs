@@ -1,16 +1,16 @@
-//! The pieces of one operand. A piece is read in place if it is a single box of the rank's own block. Otherwise it is
-//! gathered from the blocks of all ranks, the rank's own block included.
+//! Provides the pieces of one operand. A piece is read in place if it is a single box of the rank's own block.
+//! Otherwise it is gathered from the blocks of all ranks, including the rank's own block.
 
 use super::contraction::Tensor;
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{BufferId, Builder, View, Work};
 
-/// The pieces that ranks work on in each round, and the ranks that have their data.
+/// Defines the pieces that ranks work on in each round, and the ranks that have the data for these pieces.
 pub trait Rounds {
-    /// The number of chunks of a rank.
+    /// The number of chunks that a rank works on.
     fn rounds_of(&self, rank: usize) -> usize;
 
-    /// The piece of a tensor that a rank's chunk needs; `None` after its last chunk.
+    /// The piece of a tensor that a rank's chunk needs; `None` after the rank's last chunk.
     fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region>;
 
     /// The boxes of a piece that `target` reads from the block of `source`; empty if `target` reads them from another
@@ -30,7 +30,7 @@ pub struct Pieces<'a, R> {
 }
 
 impl<'a, R: Rounds> Pieces<'a, R> {
-    /// Declares buffers for at most `most` gathered pieces at a time.
+    /// Declares buffers for at most `most` gathered pieces at the same time.
     pub fn new(builder: &mut Builder, rounds: &'a R, tensor: &'a Tensor, most: usize) -> Pieces<'a, R> {
         let rank = builder.rank();
         let chunks = (0..rounds.rounds_of(rank)).filter_map(|round| rounds.piece(tensor, rank, round));
@@ -40,7 +40,8 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         Pieces { rounds, tensor, rank, slots }
     }
 
-    /// The piece of a rank's chunk if it must be gathered, because it is not a single box of the rank's block.
+    /// Returns the piece for a rank's chunk if the piece must be gathered because it is not a single box of the rank's
+    /// block.
     fn gathered(&self, rank: usize, round: usize) -> Option<Region> {
         let piece = self.rounds.piece(self.tensor, rank, round)?;
         (!piece.is_empty() && !self.rounds.holds(self.tensor, rank, &piece)).then_some(piece)
@@ -53,7 +54,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         builder.send(target, boxes.iter().filter_map(|bounds| self.tensor.view(self.rank, bounds)).collect());
     }
 
-    /// Receives the boxes that `source` has of a piece that this rank gathers.
+    /// Receives from `source` its boxes of a piece that this rank gathers.
     pub fn recv(&self, builder: &mut Builder, source: usize, round: usize) {
         let Some(piece) = self.gathered(self.rank, round) else { return };
         let boxes = self.rounds.overlap(self.tensor, &piece, source, self.rank);
@@ -62,7 +63,8 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         builder.recv(source, into.collect());
     }
 
-    /// The piece of this rank's chunk. If the piece is gathered, copies the boxes of the rank's own block into it.
+    /// Returns the piece for this rank's chunk. If the piece is gathered, first copies the boxes from the rank's own
+    /// block into it.
     pub fn here(&self, builder: &mut Builder, round: usize) -> Option<View> {
         let Some(piece) = self.gathered(self.rank, round) else {
             let piece = self.rounds.piece(self.tensor, self.rank, round)?;
@@ -86,7 +88,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
     }
 }
 
-/// The extents of a buffer that can store any of these regions.
+/// Returns the extents of a buffer that can store any of these regions.
 pub fn largest(regions: &[Region]) -> Vec<usize> {
     let dims = regions.first().map_or(0, |region| region.dims().len());
     (0..dims).map(|dim| regions.iter().map(|region| region.dims()[dim].len()).max().unwrap_or(0)).collect()

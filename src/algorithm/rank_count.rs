@@ -1,11 +1,11 @@
-//! The numbers of ranks that an algorithm runs on.
+//! Defines the numbers of ranks on which an algorithm can run.
 
-/// The numbers of ranks that an algorithm runs on.
+/// The numbers of ranks on which an algorithm runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RankCount {
     /// Any number.
     Any,
-    /// Square numbers. On other numbers, the remaining ranks are idle if
+    /// Square numbers. With other numbers of ranks, the excess ranks are idle if
     /// [`PlanOptions::idle`](crate::PlanOptions::idle) allows it.
     Square,
 }

@@ -1,4 +1,4 @@
-//! Redistribution between any two distributions: only the overlaps of source and target blocks travel.
+//! Redistributes a tensor between any two distributions, moving only the overlaps of source and target blocks.
 //!
 //! ```text
 //! [4, 4] from rows over 2 ranks to columns over 2 ranks
@@ -6,22 +6,22 @@
 //!   rank 1: [2..4, 0..4] -> [0..4, 2..4]      keeps [2..4, 2..4], sends [2..4, 0..2] to 0
 //! ```
 //!
-//! A rank copies the data that it already has. It receives the rest from one replica of each source block, with all
-//! boxes from one peer in one transfer. Summands of a partial source are added in ascending order, so results are
+//! A rank copies the data that it already has. It receives the rest from one replica of each source block. All boxes
+//! from one peer arrive in one transfer. Summands of a partial source are added in ascending order, so results are
 //! bitwise reproducible. In a partial target, the first summand has the values and the other summands are zeros. In
 //! round d, rank r sends to rank r + d, so that the ranks do not all send to the same rank first.
 //!
-//! A tensor on one rank is broadcast ([`collective`]) if more than two ranks need all of it: along a ring if it is
-//! large enough for many pieces, else along a tree. Every rank receives the same bytes as with direct messages, but the
-//! root sends the tensor 1 to log2(p) times instead of p - 1 times. Deliberately absent: other collectives, which would
-//! not save bytes because no rank sends a byte twice.
+//! A tensor on one rank is broadcast ([`collective`]) if more than two ranks need all of it. The broadcast uses a ring
+//! if the tensor is large enough for many pieces, and a tree otherwise. Every rank receives as many bytes as with
+//! direct messages, but the root sends the tensor 1 to log2(p) times instead of p - 1 times. Other collectives would
+//! not save bytes, because no rank sends a byte twice.
 
 use super::contraction::{Tensor, most_pieces};
 use crate::distribution::{Bounds, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Builder, View, Work};
 
-/// The boxes that rank `target` receives from rank `source`, in coordinates of the tensor.
+/// Returns the boxes that rank `target` receives from rank `source`, in coordinates of the tensor.
 fn wanted(from: &Tensor, to: &Tensor, source: usize, target: usize) -> Vec<Bounds> {
     if to.distribution.summand(target) != Some(0) || from.distribution.replica_for(source, target) != Some(source) {
         return Vec::new();
@@ -37,9 +37,9 @@ fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
     boxes.iter().filter_map(|bounds| tensor.view(rank, bounds)).collect()
 }
 
-/// Returns the position of a root in a group, and the group, if the root has the whole tensor and every rank of the
-/// group needs all of it. `None` otherwise, and for groups of at most two ranks, in which no rank could forward the
-/// tensor.
+/// Returns the position of a root in a group, and the group, if the root has the whole tensor and every rank in the
+/// group needs all of it. Otherwise returns `None`, also for groups of at most two ranks, in which no rank could
+/// forward the tensor.
 fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
     let replicates = to.axes().iter().all(|axis| axis.ranks == 1 || axis.role == Role::Replicate);
@@ -52,8 +52,8 @@ fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
     (ranks.len() > 2).then_some((member, ranks))
 }
 
-/// Chooses between ring and tree for broadcasting `elements` elements to `ranks` ranks: the one in which the last rank
-/// is reached earlier. Also returns the number of pieces.
+/// Chooses a ring or a tree for broadcasting `elements` elements to `ranks` ranks, whichever reaches the last rank
+/// earlier. Also returns the number of pieces.
 fn choose_broadcast(elements: usize, ranks: usize) -> (CollectiveAlgorithm, usize) {
     let pieces = most_pieces(elements as f64);
     // Both times count transfers of one piece. In a ring, the last piece is forwarded ranks - 2 times. In a tree, the
@@ -85,7 +85,8 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     if let (Some(zeros), None) = (to.own(rank, &[]).filter(|zeros| zeros.elements() > 0), &need) {
         builder.work(Work::Fill { out: zeros });
     }
-    // The second and later summands arrive in two alternating scratch blocks, and are then added onto the first.
+    // The second and later summands arrive in two alternating scratch blocks, and are then added onto the first
+    // summand.
     let largest = need.as_ref().map(Region::extents).filter(|_| summands > 1);
     let scratch: Vec<_> = largest
         .iter()
@@ -124,8 +125,8 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
 struct Peers {
     /// The ranks whose source blocks overlap this rank's target block, possibly including this rank.
     sources: Vec<usize>,
-    /// The distances to the ranks that this rank sends to, and from the ranks that it receives from, ascending and
-    /// distinct.
+    /// The distances to the ranks that this rank sends to and from the ranks that this rank receives from, ascending
+    /// and distinct.
     rounds: Vec<usize>,
 }
 
@@ -153,7 +154,7 @@ mod tests {
     use crate::schedule::verify::{self, Order, Origin, Spec, Value};
     use crate::schedule::{Buffer, BufferPlacement, Factor, Home, Schedule};
 
-    /// The schedules of all ranks, after verification.
+    /// Returns the schedules of all ranks, after verifying them.
     fn proved(shape: &[usize], from: &Distribution, to: &Distribution, ranks: usize) -> Vec<Schedule> {
         let labels: Vec<Label> = (0..shape.len()).map(|at| Label(at as u32)).collect();
         let value = |distribution: &Distribution, origin| {

@@ -1,5 +1,5 @@
-//! The table of algorithms, with one row for each. Everything else that differs between algorithms is in the
-//! [`Generator`] that their parameters implement.
+//! Lists the algorithms in a table with one row per algorithm. Everything else that differs between algorithms is in
+//! the [`Generator`] that their parameters implement.
 //!
 //! | column | used by |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | `cuts`, `moves` | `--help` |
 //! | `candidates` | the planner |
 //!
-//! A new algorithm needs a file and a row. Among candidates with equal predicted time, the planner chooses the one
+//! A new algorithm needs a file and a row. If candidates have equal predicted times, the planner chooses the candidate
 //! whose row comes first. Invariant: the names of rows are distinct.
 
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ use crate::dims::{Kinds, Label};
 use crate::schedule::Builder;
 use crate::schedule::verify::Order;
 
-/// Where the tensors of a contraction are before and after it.
+/// Where the tensors of a contraction are before and after the contraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Residency {
     /// Distributed over the ranks.
@@ -43,7 +43,7 @@ pub enum Residency {
     Alone,
 }
 
-/// The properties that all parameters of one algorithm share.
+/// The properties of an algorithm that do not depend on its parameters.
 struct Row {
     ranks: RankCount,
     residency: Residency,
@@ -57,17 +57,17 @@ struct Row {
     candidates: fn(&Setting) -> Vec<Algorithm>,
 }
 
-/// Wraps the parameters of all candidates in the enum variant of their algorithm.
+/// Wraps the parameters of each candidate in the algorithm's enum variant.
 fn each<P>(candidates: Vec<P>, variant: fn(P) -> Algorithm) -> Vec<Algorithm> {
     candidates.into_iter().map(variant).collect()
 }
 
-/// Each row has a variant with its parameters on the left of `=>`, and a value that implements [`Generator`] on the
-/// right.
+/// Each row has an enum variant with its parameters on the left of `=>`, and a value that implements [`Generator`] on
+/// the right.
 macro_rules! registry {
     ($($(#[doc = $doc:literal])+
        $variant:ident $(($bound:ident: $parameters:ty))? = $name:literal => $generator:expr, $row:expr;)+) => {
-        /// The algorithm of a binary contraction, with its parameters.
+        /// The algorithm for a binary contraction, with its parameters.
         #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum Algorithm {
             $($(#[doc = $doc])+ #[serde(rename = $name)] $variant $(($parameters))?,)+
@@ -111,7 +111,7 @@ macro_rules! registry {
 }
 
 registry! {
-    /// The whole contraction on rank 0.
+    /// Rank 0 computes the whole contraction.
     Local = "local" => &local::Local, Row {
         ranks: RankCount::Any,
         residency: Residency::Alone,
@@ -129,7 +129,8 @@ registry! {
         moves: "nothing",
         candidates: |setting| each(local::candidates(setting), Algorithm::BatchParallel),
     };
-    /// `out` and one operand stay in place, cut along m or n; the blocks of the other operand travel around a ring.
+    /// `out` and one operand stay in place, cut along m or n, while the blocks of the other operand travel around a
+    /// ring.
     RingMn(ring: RingMn) = "ring-mn" => ring, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -138,7 +139,7 @@ registry! {
         moves: "blocks of right; left, in a ring",
         candidates: |setting| each(ring_mn::candidates(setting), Algorithm::RingMn),
     };
-    /// Both operands are cut along k; partial sums of out travel around a ring.
+    /// Both operands are cut along k, and partial sums of `out` travel around a ring.
     RingK(ring: RingK) = "ring-k" => ring, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -147,7 +148,8 @@ registry! {
         moves: "partial sums of out, in a ring",
         candidates: |setting| each(ring_k::candidates(setting), Algorithm::RingK),
     };
-    /// The universal algorithm for any distributions: pieces of two tensors travel to the blocks of the third.
+    /// The universal algorithm for any distributions, in which pieces of two tensors travel to the blocks of the third
+    /// tensor.
     Slicing(slicing: Slicing) = "slicing" => slicing, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -165,7 +167,7 @@ registry! {
         moves: "parts of tiles, summands of out",
         candidates: |setting| each(grid::candidates(setting), |grid| Algorithm::Grid(Box::new(grid))),
     };
-    /// A square grid of ranks: out stays in place, and blocks of both operands are shifted from rank to rank.
+    /// On a square grid of ranks, `out` stays in place, and blocks of both operands are shifted from rank to rank.
     Cannon(cannon: Cannon) = "cannon" => cannon, Row {
         ranks: cannon::RANKS,
         residency: Residency::Distributed,
@@ -183,7 +185,7 @@ registry! {
         moves: "parts of operands, parts of out back",
         candidates: |setting| each(master_worker::candidates(setting), Algorithm::MasterWorker),
     };
-    /// A grid of ranks of any shape: out stays in place, and panels of both operands are broadcast.
+    /// On a grid of ranks of any shape, `out` stays in place, and panels of both operands are broadcast.
     Summa(summa: Summa) = "summa" => summa, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -196,7 +198,7 @@ registry! {
 
 impl AlgorithmName {
     const fn row(self) -> &'static Row {
-        // Rows and variants are generated from the same list.
+        // The index is valid because rows and variants are generated from the same list.
         &ROWS[self as usize]
     }
 
@@ -205,7 +207,7 @@ impl AlgorithmName {
         self.row().needs
     }
 
-    /// The numbers of ranks that the algorithm runs on.
+    /// The numbers of ranks on which the algorithm runs.
     pub const fn ranks(self) -> RankCount {
         self.row().ranks
     }
@@ -237,7 +239,7 @@ impl Algorithm {
         self.kind().name()
     }
 
-    /// The name with its parameters: `ring-mn(m, n)`, `grid(m/2, k/3)`, `slicing(out stays)`.
+    /// The name with its parameters, such as `ring-mn(m, n)`, `grid(m/2, k/3)` or `slicing(out stays)`.
     pub fn describe(&self, name: impl Fn(Label) -> String) -> String {
         let inside = self.generator().parameters(&name);
         if inside.is_empty() { self.name().to_owned() } else { format!("{}({})", self.name(), inside.join(", ")) }
@@ -253,11 +255,12 @@ impl Algorithm {
         self.generator().grid(ranks)
     }
 
-    /// The distributions that the algorithm requires and produces on `ranks` ranks, for tensors with these labels.
-    /// `None` if it accepts any distributions.
+    /// The distributions that the algorithm requires and produces on `ranks` ranks, for tensors with these labels;
+    /// `None` if the algorithm accepts any distributions.
     ///
     /// # Panics
-    /// If the parameters are not dimensions of the right kinds. The planner always derives them from the kinds.
+    /// If the parameters are not dimensions of the right kinds, which never happens in the planner because it derives
+    /// the parameters from the kinds.
     pub fn distributions(&self, left: &[Label], right: &[Label], out: &[Label], ranks: usize) -> Option<Distributions> {
         self.generator().distributions([left, right, out], ranks)
     }
@@ -272,7 +275,7 @@ impl Algorithm {
         self.generator().applies(kinds)
     }
 
-    /// The order in which summands of out are added.
+    /// The order in which summands of `out` are added.
     pub fn order(&self, contraction: &Contraction, ranks: usize) -> Order {
         self.generator().order(contraction, ranks)
     }
@@ -282,8 +285,8 @@ impl Algorithm {
         self.generator().generate(builder, contraction);
     }
 
-    /// The words that `rank` receives if `ranks` ranks take part, in closed form: computed from the extents of tiles,
-    /// not from a schedule. `None` if they depend on the distributions. Cost: O(ranks).
+    /// The number of words that `rank` receives if `ranks` ranks take part, computed from the extents of tiles instead
+    /// of a schedule. `None` if the number depends on the distributions. Cost: O(ranks).
     pub fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         self.generator().words_received(contraction, rank, ranks)
     }
@@ -295,7 +298,7 @@ impl Algorithm {
 }
 
 impl Cost<'_> {
-    /// Predicted seconds of a contraction by an algorithm if its inputs are already distributed as required.
+    /// Predicted seconds for a contraction by this algorithm if the inputs are already distributed as required.
     pub fn contraction(&self, algorithm: &Algorithm, left: &[Label], right: &[Label], out: &[Label]) -> f64 {
         algorithm.seconds(&Contracted::new(self, [left, right, out]))
     }

@@ -1,7 +1,7 @@
-//! The order in which a rank contracts its chunks in the algorithm `slicing`.
+//! Orders the chunks that a rank contracts in the algorithm `slicing`.
 //!
-//! Source: Brock and Golin (see [`super::slicing`]), section 4.3. Each step contracts one chunk while the pieces of the
-//! next chunk arrive, so a step takes the maximum of both times:
+//! Source: Brock and Golin (see [`super::slicing`]), section 4.3. Each step contracts one chunk while the pieces for
+//! the next chunk arrive, so a step takes the larger of the computing time and the receiving time:
 //!
 //! ```text
 //! words to receive, products     as they are           by cost
@@ -11,8 +11,8 @@
 //!   d   5  30                    d            30       b            10
 //! ```
 //!
-//! Invariant: an order contains every chunk once. The number of words received is the same in every order. Delays to
-//! the transfers of other ranks are ignored. Deliberately absent: several chunks in one step, because workers run one
+//! Invariant: an order contains every chunk once. The number of words received is the same in every order. The
+//! predicted times ignore delays to other ranks' transfers. No step contracts several chunks, because workers run one
 //! task at a time.
 
 use serde::{Deserialize, Serialize};
@@ -24,16 +24,16 @@ const MAX_EXHAUSTIVE_CHUNKS: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reorder {
-    /// Ascending, cyclically from the chunk of which the rank has the most data (direct execution with an iteration
-    /// offset).
+    /// Ascending order, starting cyclically at the chunk for which the rank already has the most data (direct execution
+    /// with an iteration offset).
     #[default]
     Direct,
     /// Chunks that need no data from other ranks come first.
     Greedy,
-    /// The next chunk is the slowest to arrive of those that arrive while the current chunk is computed. If none
-    /// arrives in time, it is the chunk that arrives soonest.
+    /// Among the chunks that can arrive while the current chunk is computed, the slowest to arrive comes next. If none
+    /// can arrive in time, the fastest to arrive comes next.
     ByCost,
-    /// The fastest of all orders, for at most eight chunks. More chunks are ordered by cost.
+    /// The fastest of all orders, if there are at most eight chunks. More chunks are ordered by cost.
     Exhaustive,
 }
 
@@ -75,7 +75,8 @@ pub(super) struct Effort {
     pub compute: u64,
 }
 
-/// The time of an order, in the unit of [`Effort`]. Nothing overlaps with the transfer of the first chunk.
+/// Returns the time that an order takes, in the unit of [`Effort`]. Nothing overlaps with the transfer of the first
+/// chunk.
 fn seconds(chunks: &[Effort], order: &[usize]) -> u64 {
     let next = order.iter().skip(1).map(|&at| chunks[at].receive).chain([0]);
     let steps = order.iter().zip(next).map(|(&at, receive)| chunks[at].compute.max(receive));
@@ -89,8 +90,8 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     while !left.is_empty() {
         let rank = |&place: &usize| {
             let receive = chunks[left[place]].receive;
-            // Chunks that arrive in time come first, those with the longest transfer in front. Late chunks follow,
-            // those with the shortest transfer in front.
+            // Chunks that arrive in time come first, in descending order of transfer time. Late chunks follow, in
+            // ascending order of transfer time.
             if receive <= hiding_time { (0, hiding_time - receive) } else { (1, receive) }
         };
         let Some(next) = (0..left.len()).min_by_key(rank) else { break };
@@ -165,7 +166,7 @@ mod tests {
                 order.sort_unstable();
                 assert_eq!(order, (0..count).collect::<Vec<_>>());
             }
-            // Compares with random orders.
+            // No random order is faster.
             for _ in 0..20 {
                 let mut order: Vec<usize> = (0..count).collect();
                 for at in 1..count {

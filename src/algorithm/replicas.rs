@@ -1,4 +1,4 @@
-//! Sums a block over its replicas: an all-reduce of parts of the block ([`collective`]).
+//! Sums a block over its replicas with an all-reduce ([`collective`]).
 //!
 //! ```text
 //! a block of 4 rows on ranks 0 and 1          reduce-scatter          all-gather
@@ -6,8 +6,8 @@
 //!   rank 1: b0 b1 b2 b3                       b2+a2 b3+a3             all four sums
 //! ```
 //!
-//! Each of r replicas receives 2 (r - 1) / r of the block, in a ring or by direct messages. All replicas end with the
-//! same bits.
+//! Each of r replicas receives 2 (r - 1) / r times the size of the block, in a ring or by direct messages. All replicas
+//! have bitwise identical results.
 
 use super::contraction::Tensor;
 use crate::distribution::{Intervals, Region, tile_bounds};
@@ -15,8 +15,8 @@ use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, 
 use crate::schedule::verify::Summand;
 use crate::schedule::{Builder, View};
 
-/// Sets each replica's block of `out` to the sum over all replicas of their blocks of `sums`. With `onto`, adds beta
-/// times the existing values.
+/// Sets each replica's block of `out` to the sum of all replicas' blocks of `sums`. With `onto`, adds `beta` times the
+/// existing values.
 pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool, algorithm: CollectiveAlgorithm) {
     let me = builder.rank();
     let (Some(source), Some(target)) = (sums.own(me, &[]), out.own(me, &[])) else { return };
@@ -27,8 +27,8 @@ pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bo
     collective::append(builder, (Collective::AllReduce, algorithm), &group, &parts, 1);
 }
 
-/// For each rank, the summands in the order in which they are added: first those that the rank computes itself
-/// (`computed`), then those of other replicas.
+/// Returns, for each rank, the summands in the order in which they are added. The summands that the rank computes
+/// itself (`computed`) come first, followed by those from other replicas.
 pub fn order(out: &Tensor, computed: &[Vec<Summand>], algorithm: CollectiveAlgorithm) -> Vec<Vec<Summand>> {
     let replicas = out.distribution.replicas();
     let sums: Vec<Vec<Sum>> = Pattern::new(Collective::AllReduce, algorithm, replicas).sums();
@@ -41,7 +41,7 @@ pub fn order(out: &Tensor, computed: &[Vec<Summand>], algorithm: CollectiveAlgor
     (0..computed.len()).map(summands_of).collect()
 }
 
-/// The tile of a block that corresponds to [`View::tile`] of its buffer.
+/// Returns the tile of a block that corresponds to [`View::tile`] of the block's buffer.
 fn tile(block: &Region, parts: usize, index: usize) -> Region {
     let mut dims: Vec<Intervals> = block.dims().to_vec();
     if let Some(dim) = dims.iter_mut().min_by_key(|dim| std::cmp::Reverse(dim.len())) {

@@ -1,8 +1,9 @@
-//! `ring-k`: both operands are cut along k. Partial sums of out travel around a ring, and each rank adds its products.
+//! Implements `ring-k`, in which both operands are cut along k. Partial sums of `out` travel around a ring, and each
+//! rank adds its products.
 //!
-//! Source: thesis, section 5.3, Algorithm 4; reduce-scatter matrix multiplication. Every block of out is cut into
-//! pieces along a second dimension, or along the dimension of the cut, so that one piece is computed while other pieces
-//! travel. There are two pieces, or more for large blocks.
+//! Source: thesis, section 5.3, Algorithm 4; reduce-scatter matrix multiplication. Every block of `out` is cut into
+//! pieces along a second dimension, or along the dimension in which `out` is cut, so that one piece is computed while
+//! other pieces travel. Blocks have two pieces, or more if they are large.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, rank 0: block 0 of out is its own, pieces a and b
@@ -13,18 +14,18 @@
 //! ```
 //!
 //! With s pieces, at step j rank i computes piece j mod s of block (i + 1 + j/s) mod p. It adds its products to the sum
-//! that rank i + 1 computed s steps before. A rank receives (p-1)/p of out.
+//! that rank i + 1 computed s steps before. A rank receives (p-1)/p of `out`.
 //!
 //! There are s + 1 slots of one piece each, which rotate through receiving, computing and sending. The rank's own block
-//! of out provides s of them, and the last s steps leave the result there. The additional memory is therefore one
-//! piece.
+//! of `out` provides s of these slots, and the last s steps leave the result there. The additional memory is therefore
+//! one piece.
 //!
-//! The smallest block determines the height of a piece. The remaining rows of a block, fewer than s + 1, travel
-//! afterwards in the slot that is free by then. If blocks differ in a dimension other than the one that is cut into
-//! pieces, all slots are exchange buffers, and the last steps copy the results from them to out.
+//! The smallest block determines the height of a piece. The remaining rows of a block, at most s, travel afterwards in
+//! the slot that is then free. If blocks differ in a dimension other than the one that is cut into pieces, all slots
+//! are exchange buffers, and the last steps copy the results from these buffers to `out`.
 //!
-//! When adding onto an existing out, travelling sums are never stored in the user's block. All slots are then exchange
-//! buffers, and the owner adds the arriving sum to `beta out + left right`.
+//! When adding onto existing values of `out`, travelling sums are never stored in the user's block. All slots are then
+//! exchange buffers, and the owner adds the arriving sum to `beta out + left right`.
 
 use std::ops::Range;
 
@@ -42,7 +43,7 @@ use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 /// The memory for one travelling piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
-    /// The piece with this number in the rank's own block of out.
+    /// The piece with this number in the rank's own block of `out`.
     Own(usize),
     Exchange(BufferId),
 }
@@ -55,12 +56,12 @@ struct Ring<'a> {
     out: BufferId,
     cut: Label,
     split: Label,
-    /// The number of pieces of a block; `height` is the number of indices of `split` in each piece.
+    /// The number of pieces per block. `height` is the number of indices of `split` in each piece.
     pieces: usize,
     height: usize,
 }
 
-/// Both operands are cut along `cut` (k), and `out` is cut along `out` (m or n). Blocks of out are cut along `split`
+/// Both operands are cut along `cut` (k), and `out` is cut along `out` (m or n). Blocks of `out` are cut along `split`
 /// into at least two and at most `pieces` pieces, whose partial sums travel around the ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RingK {
@@ -70,7 +71,7 @@ pub struct RingK {
     pub pieces: usize,
 }
 
-/// Every dimension of kind k with every dimension of kind m or n, once with two pieces and once with many.
+/// Returns candidates for every dimension of kind k with every dimension of kind m or n, with two pieces and with many.
 pub fn candidates(setting: &Setting) -> Vec<RingK> {
     let mut all = Vec::new();
     for &cut in &setting.kinds.k {
@@ -82,9 +83,9 @@ pub fn candidates(setting: &Setting) -> Vec<RingK> {
     all
 }
 
-/// Chooses the dimension along which blocks are cut into pieces. It has at least two indices if any dimension has.
-/// Blocks of unequal sizes are cut along the dimension in which they differ, so that pieces fit into every block. For
-/// equal blocks, the order of preference is: an even extent, a dimension other than `cut_out`, the longest dimension.
+/// Chooses the dimension along which blocks are cut into pieces, with at least two indices if possible. Blocks of
+/// unequal sizes are cut along the dimension in which they differ, so that pieces fit into every block. For blocks of
+/// equal size, the choice prefers an even extent, then a dimension other than `cut_out`, then the longest dimension.
 fn split(setting: &Setting, cut_out: Label) -> Label {
     let ranks = setting.ranks();
     let smallest = |label: Label| {
@@ -130,8 +131,8 @@ impl Generator for RingK {
         let ([a, b, c], ranks) = (contracted.elements, contracted.ranks() as f64);
         let (with_out, without) = if left.contains(&out) { (a * share, b * share) } else { (b * share, a * share) };
         let of_block = with_out * block;
-        // Pieces cut one operand and share the other. If both operands have the dimension, pieces cut both and share
-        // none.
+        // The pieces cut the operand that has the dimension and share the other operand. If both operands have it,
+        // pieces cut both and share neither.
         let both = contracted.tensors[..2].iter().all(|labels| labels.contains(&split));
         let shared = if both {
             0.0
@@ -151,14 +152,15 @@ impl Generator for RingK {
         cost.ring(compute, c * block, pieces, 2.0 * compute / (ranks * pieces))
     }
 
-    /// The words of all blocks of out except the block of the next rank, whose first summand this rank computes itself.
+    /// Counts the words of all blocks of `out` except the next rank's block, whose first summand this rank computes
+    /// itself.
     fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         let out = &contraction.out;
         Some(out.elements() - out.held((rank + 1) % ranks))
     }
 }
 
-/// Appends this rank's tasks, for blocks in at least two and at most `pieces` pieces.
+/// Appends this rank's tasks. Blocks are cut into at least two and at most `pieces` pieces.
 fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label; 2], pieces: usize) {
     let (rank, ranks) = (builder.rank(), contraction.out.distribution.ranks());
     let Some(out) = contraction.out.buffer else { return };
@@ -170,8 +172,8 @@ fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label
     let block = contraction.out.distribution.largest_block(&contraction.out.shape);
     let most = most_pieces(block.iter().product::<usize>() as f64).min(pieces).clamp(2, smallest.max(2));
     let largest = contraction.out.tile(0, split).len();
-    // Twice the remainder must fit into one piece. If the number of pieces divides the smallest block, the remainder is
-    // smallest.
+    // Two buffers for the remainder must fit into one piece. Numbers of pieces that divide the smallest block are tried
+    // first, because they leave the smallest remainder.
     let fits = |pieces: &usize| 2 * (largest - pieces * (smallest / pieces)) <= smallest / pieces;
     let equal = (2..=most).rev().filter(|pieces| smallest.is_multiple_of(*pieces)).find(fits);
     let pieces = equal.or_else(|| (2..=most).rev().find(fits)).unwrap_or(2);
@@ -189,7 +191,7 @@ impl Ring<'_> {
         ((self.rank + 1) % self.ranks, (self.rank + self.ranks - 1) % self.ranks)
     }
 
-    /// A box of the tensor: these rows of the block of `owner`, counted from the first row of the block.
+    /// Returns the box with these rows of `owner`'s block, counted from the first row of the block.
     fn rows(&self, owner: usize, rows: Range<usize>) -> Bounds {
         let mut bounds = self.tensor().block(owner);
         let range = &mut bounds[self.tensor().dim(self.split)];
@@ -201,13 +203,13 @@ impl Ring<'_> {
         self.rows(owner, which * self.height..(which + 1) * self.height)
     }
 
-    /// The rows of the block of `owner` beyond its whole pieces.
+    /// Returns the rows of `owner`'s block beyond its whole pieces.
     fn remainder(&self, owner: usize) -> Bounds {
         let rows = self.tensor().tile(owner, self.split).len();
         self.rows(owner, self.pieces * self.height..rows)
     }
 
-    /// A piece of the rank's own block of out, as a view of the buffer of out.
+    /// Returns a piece of the rank's own block of `out`, as a view of the buffer of `out`.
     fn own(&self, piece: &[Range<usize>]) -> View {
         let view = self.tensor().view(self.rank, piece);
         view.unwrap_or_else(|| unreachable!("the rank has a block of out, which the piece is of"))
@@ -244,8 +246,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Appends the tasks of the whole pieces. Returns the slot that is not in the rank's own block; it is free
-    /// afterwards.
+    /// Appends the tasks for the whole pieces. Returns the slot outside the rank's own block, which is free afterwards.
     fn whole_pieces(&self, builder: &mut Builder) -> Option<BufferId> {
         if self.height == 0 {
             return None;
@@ -274,8 +275,8 @@ impl Ring<'_> {
         }
     }
 
-    /// The slots, one more than there are pieces; each is large enough for any piece. All but one are in the rank's own
-    /// block of out if they fit there.
+    /// Returns one slot more than there are pieces. Each slot is large enough for any piece. All slots except the last
+    /// are in the rank's own block of `out` if they fit there.
     fn slots(&self, builder: &mut Builder) -> Vec<Slot> {
         // Larger tiles come first, so the pieces of rank 0 are the largest.
         let largest: Vec<usize> = self.piece(0, 0).iter().map(Range::len).collect();
@@ -290,7 +291,8 @@ impl Ring<'_> {
         (0..=self.pieces).map(slot).collect()
     }
 
-    /// Appends the tasks of the remainder: a few rows per block, in two alternating buffers, without overlap.
+    /// Appends the tasks for the remainder, which has a few rows per block and travels in two alternating buffers,
+    /// without overlap.
     fn rest(&self, builder: &mut Builder, free: Option<BufferId>) {
         let largest = self.remainder(0);
         if is_empty(&largest) {
@@ -319,7 +321,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Two buffers for boxes as large as `largest`. They are in the free slot if it can store both.
+    /// Returns two buffers for boxes as large as `largest`. Both are in the free slot if it is large enough.
     fn two_slots(&self, builder: &mut Builder, free: Option<BufferId>, largest: &Bounds) -> [View; 2] {
         let dim = self.tensor().dim(self.split);
         let rows = largest[dim].len();

@@ -1,7 +1,8 @@
-//! `ring-mn`: out and one operand stay in place; the blocks of the other operand travel around a ring.
+//! Implements `ring-mn`, in which `out` and one operand stay in place, and the blocks of the other operand travel
+//! around a ring.
 //!
-//! Source: thesis, section 5.2, Algorithm 2; collective matrix multiplication of JAX. This description has the right
-//! operand travel; in the mirrored ring, left and right are swapped.
+//! Source: thesis, section 5.2, Algorithm 2; JAX's collective matrix multiplication. In this description, `right`
+//! travels; in the mirrored ring, `left` and `right` are swapped.
 //!
 //! ```text
 //! mk,kn->mn on 3 ranks, rank 0            computes            meanwhile
@@ -10,12 +11,12 @@
 //!   step 2                                left n2 -> out n2   -
 //! ```
 //!
-//! Rank i contracts block (i + step) mod p, so it receives (p-1)/p of the travelling operand. Its own block is read in
-//! place and not changed. Blocks of other ranks arrive in two alternating exchange buffers.
+//! Rank i contracts block (i + step) mod p, so it receives (p-1)/p of the travelling operand. The rank's own block is
+//! read in place and not changed. Blocks from other ranks arrive in two alternating exchange buffers.
 //!
-//! Large blocks can travel in pieces. A piece is sent on to the next rank as soon as it has arrived, and the last block
-//! is contracted piece by piece. If transfers take as long as computation, only one piece's transfer is exposed. All
-//! other blocks are contracted in one task, so that the stationary operand is packed once for each block.
+//! Large blocks can travel in pieces. A piece is sent on as soon as it has arrived, and the last block is contracted
+//! piece by piece. If transfers take as long as computation, the transfer of only one piece is exposed. All other
+//! blocks are contracted in one task, so that the stationary operand is packed once for each block.
 //!
 //! A block is cut into pieces along its outermost dimension. If the block is dense and all blocks have equal extents,
 //! each piece is one contiguous range of memory and is sent without packing:
@@ -25,9 +26,9 @@
 //!                              bbbb                 aabb
 //! ```
 //!
-//! If pieces are cut along a summed dimension, the products of the last block are added to out piece by piece, each
-//! with the matching part of the stationary operand. If the outermost dimension is too short, or such pieces would be
-//! too thin, blocks are cut along the travelling dimension instead.
+//! If pieces are cut along a summed dimension, the last block's products are added to `out` piece by piece, each with
+//! the matching part of the stationary operand. If the outermost dimension is too short, or such pieces would be too
+//! thin, blocks are cut along the travelling dimension instead.
 
 use std::ops::Range;
 
@@ -50,8 +51,8 @@ pub struct RingMn {
     pub pieces: usize,
 }
 
-/// Every pair of dimensions of kinds m and n in both orders, with one piece and with many. One piece suits rings that
-/// compute longer than they transfer; many pieces suit all other rings.
+/// Returns candidates for every pair of dimensions of kinds m and n in both orders, with one piece and with many. One
+/// piece suits rings that compute for longer than they transfer; many pieces suit all other rings.
 pub fn candidates(setting: &Setting) -> Vec<RingMn> {
     let mirrored = setting.pairs().map(|(m, n)| (n, m));
     let rings = setting
@@ -97,9 +98,9 @@ impl Generator for RingMn {
         let (along, pieces) = (travelling[dim], pieces as f64);
         let summed = travelling.iter().filter(|label| !out.contains(label));
         let depth: f64 = summed.map(|&label| extent(label) as f64).product();
-        // The last block is contracted in pieces. Depending on the dimension that pieces cut, each piece packs the
-        // whole stationary operand again, or adds no work, or packs only its own part but may need another pass over
-        // out.
+        // The last block is contracted in pieces. Depending on the dimension along which pieces are cut, each piece
+        // packs the whole stationary operand again, or adds no work, or packs only its own part but may need another
+        // pass over `out`.
         let last_block_elements = match along {
             _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
             _ if out.contains(&along) => 0.0,
@@ -116,7 +117,7 @@ impl Generator for RingMn {
         cost.ring(compute, travels * block, pieces, last / pieces)
     }
 
-    /// The words of the travelling operand, without the rank's own block.
+    /// Counts the words of the travelling operand without the rank's own block.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let Contraction { left, right, .. } = contraction;
         let travels = if left.labels.contains(&self.cut) { right } else { left };
@@ -124,7 +125,7 @@ impl Generator for RingMn {
     }
 }
 
-/// Appends this rank's tasks; blocks travel in at most `most` pieces.
+/// Appends this rank's tasks. Blocks travel in at most `most` pieces.
 fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Label; 2], most: usize) {
     let rank = builder.rank();
     let Contraction { left, right, out, onto } = contraction;
@@ -134,14 +135,15 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
     let (Some(_), Some(_)) = (stays.own(rank, &[]), travels.own(rank, &[])) else { return };
     let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
     let largest = travels.distribution.largest_block(&travels.shape);
-    // With two ranks, each rank receives one block. A buffer of exactly its extents stores the block densely.
+    // With two ranks, each rank receives one block. A buffer with exactly the block's extents stores the block densely.
     let received = if ranks == 2 { travels.block(next).iter().map(Range::len).collect() } else { largest.clone() };
     let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, received.clone())).collect();
     let accumulate = if *onto { Accumulate::Beta } else { Accumulate::Overwrite };
     let (dim, many) = dim_and_pieces(&travels.labels, &largest, &out.labels, travel, most);
     let pieces = if ranks == 1 { 1 } else { many };
 
-    // Piece `which` of `pieces` of the block of a step: as a box of the tensor, and as a view of a buffer on this rank.
+    // Returns piece `which` (of `pieces`) of the block for a step, as a box of the tensor and as a view of a buffer on
+    // this rank.
     let piece = |step: usize, pieces: usize, which: usize| -> (Bounds, Option<View>) {
         let mut bounds = travels.block((rank + step) % ranks);
         let start = bounds[dim].start;
@@ -173,12 +175,13 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
     }
 }
 
-/// The minimum number of summed indices of a piece. A local product passes over out once per about 512 summed indices.
-/// With far fewer indices per piece, these passes would cost more than packing the pieces and the stationary operand.
+/// The minimum number of summed indices in a piece. A local product passes over `out` once per about 512 summed
+/// indices. With far fewer indices per piece, the additional passes would cost more than packing the pieces and the
+/// stationary operand.
 const MIN_DEPTH: usize = 256;
 
-/// Chooses the dimension along which a travelling block with these labels and extents is cut, and the number of pieces,
-/// at most `most`.
+/// Chooses the dimension along which a travelling block with these labels and extents is cut, and the number of pieces
+/// (at most `most`).
 fn dim_and_pieces(labels: &[Label], extents: &[usize], out: &[Label], travel: Label, most: usize) -> (usize, usize) {
     let pieces = most_pieces(extents.iter().product::<usize>() as f64).min(most).max(1);
     let summed = |dim: usize| !out.contains(&labels[dim]);

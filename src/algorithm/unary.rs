@@ -1,13 +1,13 @@
-//! Unary steps on blocks without communication: permutations, diagonals and sums.
+//! Implements unary steps (permutations, diagonals and sums) on blocks, without communication.
 
 use super::contraction::Tensor;
 use crate::dims::Label;
 use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::{Builder, View, Work};
 
-/// The distribution of out that a unary step produces without communication from an input with distribution `input`.
-/// Cuts of a kept dimension remain; cuts of a summed dimension leave partial sums. `None` if a cut dimension is part of
-/// a diagonal.
+/// Returns the distribution of `out` that a unary step produces without communication from an input with distribution
+/// `input`. Cuts of a kept dimension remain; cuts of a summed dimension leave partial sums. Returns `None` if a cut
+/// dimension is part of a diagonal.
 pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<Distribution> {
     let axes = input.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return Some(axis.clone()) };
@@ -36,7 +36,7 @@ pub fn unary(builder: &mut Builder, input: &Tensor, out: &Tensor) {
     if alike {
         return step(builder, input.own(rank, &[]), target);
     }
-    // The blocks differ along a kept dimension. The block of out may consist of several boxes, each of which is one
+    // The blocks differ along a kept dimension. The block of `out` may consist of several boxes, each of which is one
     // task.
     for bounds in need.boxes() {
         let restrictions: Vec<_> = out.labels.iter().copied().zip(bounds.iter().cloned()).collect();

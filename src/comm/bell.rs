@@ -5,9 +5,9 @@
 //! ringer      change something, see asleep = 1, count `rung`, wake  ------------->
 //! ```
 //!
-//! Invariant: between announcing its sleep and sleeping, the sleeper checks every event that it waits for. Each side
-//! has a full fence between its own store and its load of the other side's store, so at least one side sees the other's
-//! store.
+//! Invariant: after the sleeper has announced its sleep and before it sleeps, it checks every event that it waits for.
+//! Each side executes a full fence between its own store and its load of the other side's store, so at least one of the
+//! two loads returns the other side's store.
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::sync::atomic::{AtomicU32, Ordering, fence};
 use crate::sync::futex::{wait, wake};
 
-/// The words of a bell in shared memory.
+/// The two words of a bell, in shared memory.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(super) struct Word {
@@ -23,18 +23,18 @@ pub(super) struct Word {
     asleep: AtomicU32,
 }
 
-/// The bell of one rank, as seen by any rank of its node.
+/// The bell of one rank. Every rank of its node can ring it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bell(NonNull<Word>);
 
-// SAFETY: a bell is the address of two atomics, which any thread may access; `new` requires that the memory lives until
-// the last use.
+// SAFETY: a bell is the address of two atomics, which any thread may access. The caller of `new` guarantees that the
+// memory lives until the last use.
 unsafe impl Send for Bell {}
 // SAFETY: as above.
 unsafe impl Sync for Bell {}
 
 impl Bell {
-    /// Bytes of a bell, padded so that it shares no cache line with its neighbours.
+    /// Size of a bell in bytes. It includes padding, so that a bell shares no cache line with its neighbours.
     pub(super) const BYTES: usize = 128;
 
     /// # Safety
@@ -65,8 +65,8 @@ impl Bell {
         }
     }
 
-    /// Sleeps until the bell rings or `longest` has passed. Does not sleep if `ready`, called after the sleep has been
-    /// announced, returns true.
+    /// Sleeps until the bell rings or `longest` has passed. Announces the sleep first, then calls `ready`, and does not
+    /// sleep if `ready` returns true.
     pub(super) fn sleep(&self, longest: Duration, ready: impl FnOnce() -> bool) {
         let word = self.word();
         word.asleep.store(1, Ordering::Relaxed);

@@ -1,12 +1,12 @@
-//! Transfers between ranks of one process: the receiver copies directly from the sender's buffer.
+//! Moves bytes between ranks of one process. The receiver copies directly from the sender's buffer.
 //!
-//! The sender puts its read leases into a mailbox, of which there is one for each pair of ranks. The receiver drops the
-//! leases when it has copied the bytes. So a send completes exactly when its bytes have been read (a rendezvous without
+//! The sender puts its read leases into a mailbox; each pair of ranks has one. The receiver drops the leases after it
+//! has copied the bytes. A send therefore completes exactly when its bytes have been read (a rendezvous without
 //! buffering).
 //!
 //! A *throttled* fabric delays the completion of every copy until a link of the given bandwidth would have delivered
-//! it. The link of a pair carries one transfer at a time, and waiting uses no processor time. Throttling serves tests
-//! and benchmarks of overlap.
+//! it. The link of a pair carries one transfer at a time. Waiting for a link uses no processor time. Throttling exists
+//! for tests and benchmarks of overlap.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::sync::{Mutex, MutexGuard};
 #[derive(Debug)]
 pub struct Fabric {
     ranks: usize,
-    /// Offers from `source` to `target`, at `source * ranks + target`.
+    /// Offers from `source` to `target` are in the mailbox at `source * ranks + target`.
     mailboxes: Vec<Mutex<VecDeque<Offer>>>,
     wakers: Vec<Waker>,
     bytes_per_second: Option<f64>,
@@ -35,7 +35,8 @@ struct Offer {
 }
 
 impl Fabric {
-    /// Connects `ranks` ranks; with a bandwidth, each directed pair is a link with that many bytes per second.
+    /// Connects `ranks` ranks. With a bandwidth, each directed pair of ranks is a link that carries that many bytes per
+    /// second.
     pub fn new(ranks: usize, bytes_per_second: Option<f64>) -> Arc<Fabric> {
         Arc::new(Fabric {
             ranks,
@@ -46,24 +47,24 @@ impl Fabric {
         })
     }
 
-    /// The endpoint of `rank`.
+    /// Returns the endpoint of `rank`.
     pub fn endpoint(self: &Arc<Self>, rank: usize) -> Endpoint {
         Endpoint { fabric: self.clone(), rank, sends: Vec::new(), recvs: Vec::new(), links: vec![None; self.ranks] }
     }
 
-    /// Ends the run for every rank: the next poll of each rank returns [`CommError::Peer`]. Only the first failure is
+    /// Ends the run for every rank: the next poll by each rank returns [`CommError::Peer`]. Only the first failure is
     /// kept.
     pub fn fail(&self, rank: usize, message: &str) {
         lock(&self.failure).get_or_insert_with(|| (rank, message.to_owned()));
         self.wakers.iter().for_each(Waker::wake);
     }
 
-    /// The first failure, if the run has failed.
+    /// Returns the first failure, if the run has failed.
     pub fn failure(&self) -> Option<(usize, String)> {
         lock(&self.failure).clone()
     }
 
-    /// Drops the offers and the failure that a failed run left behind.
+    /// Drops the offers and the failure that remain after a failed run.
     pub fn clear(&self) {
         self.mailboxes.iter().for_each(|mailbox| lock(mailbox).clear());
         *lock(&self.failure) = None;
@@ -87,7 +88,7 @@ struct PendingRecv {
     ticket: usize,
     peer: usize,
     into: Vec<WriteLease>,
-    /// Set once the bytes have been copied: the time at which the throttled link delivers them, and the offer.
+    /// The offer, and the time at which the throttled link delivers its bytes. Set once the bytes have been copied.
     arriving: Option<(Instant, Offer)>,
 }
 
@@ -98,7 +99,7 @@ pub struct Endpoint {
     rank: usize,
     sends: Vec<PendingSend>,
     recvs: Vec<PendingRecv>,
-    /// The time at which the throttled link from each rank becomes free.
+    /// For each rank, the time at which the throttled link from that rank becomes free.
     links: Vec<Option<Instant>>,
 }
 
@@ -132,8 +133,8 @@ impl Endpoint {
         });
         let mut at = 0;
         while at < self.recvs.len() {
-            // Transfers of a pair match in order, so a receive waits until all earlier receives have taken their
-            // offers.
+            // Transfers of a pair match in order, so a receive waits until all earlier receives from the same peer have
+            // their offers.
             let peer = self.recvs[at].peer;
             let first = self.recvs[..at].iter().all(|earlier| earlier.peer != peer || earlier.arriving.is_some());
             if first && self.recvs[at].arriving.is_none() {
@@ -197,7 +198,7 @@ impl Endpoint {
 }
 
 impl Drop for Endpoint {
-    /// Removes the offers that a failed run leaves in the mailboxes, because they contain leases of this rank's
+    /// Removes the offers that remain in the mailboxes after a failed run, because they contain leases on this rank's
     /// buffers.
     fn drop(&mut self) {
         for send in &self.sends {

@@ -1,17 +1,17 @@
-//! Signals that the parent of this process made it ignore, as `nohup` does with SIGHUP.
+//! Finds the signals that this process's parent made it ignore, as `nohup` does with SIGHUP.
 //!
-//! UCX, which MPICH loads with the program, installs a handler for SIGHUP before `main` and so hides the parent's
+//! UCX, which is loaded together with MPICH, installs a handler for SIGHUP before `main` and so hides the parent's
 //! choice. A program that needs this choice invokes [`remember_ignored_signals!`](crate::remember_ignored_signals)
-//! outside any function. The loader then queries the system before it initialises any library. Without the macro,
+//! outside any function. The loader then queries the kernel before it initialises any library. Without the macro,
 //! [`is_ignored`] reads `/proc` on its first call; on systems without `/proc`, no signal counts as ignored.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bit N - 1 is set if signal N is ignored; the top bit is set once the mask is known.
+/// Bit N - 1 is set if signal N is ignored. The top bit is set once the mask has been filled.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
 const INITIALISED_BIT: u64 = 1 << 63;
 
-/// Whether the parent made this process ignore a signal.
+/// Whether the parent made this process ignore `signal`.
 pub fn is_ignored(signal: i32) -> bool {
     if IGNORED.load(Ordering::Relaxed) & INITIALISED_BIT == 0 {
         let now = masked(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
@@ -20,22 +20,23 @@ pub fn is_ignored(signal: i32) -> bool {
     (1..64).contains(&signal) && IGNORED.load(Ordering::Relaxed) >> (signal - 1) & 1 == 1
 }
 
-/// The mask of ignored signals in the text of Linux's `/proc/self/status`.
+/// Extracts the mask of ignored signals from the text of Linux's `/proc/self/status`.
 fn masked(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0) & !INITIALISED_BIT
 }
 
-/// Fills the mask. The loader calls this function before any library is initialised, so it makes system calls only.
+/// Fills the mask. The loader calls this function before it initialises any library, so the function only makes system
+/// calls.
 #[doc(hidden)]
 #[cfg(target_os = "linux")]
 pub extern "C" fn remember() {
     let mut ignored = INITIALISED_BIT;
     for signal in 1..=31 {
         let mut action = [0usize; ACTION_WORDS];
-        // SAFETY: without a new action, the call only writes the old action. The kernel's form of an action is shorter
-        // than `action`, and the last argument is the size of the kernel's signal set. Libraries that replace
-        // `sigaction` do not replace this system call.
+        // SAFETY: without a new action, the call only writes the old action. The kernel's `sigaction` struct is smaller
+        // than `action`, and the last argument is the size of the kernel's signal set. Libraries that replace the
+        // function `sigaction` do not replace this system call.
         let status = unsafe {
             libc::syscall(
                 libc::SYS_rt_sigaction,
@@ -54,23 +55,23 @@ pub extern "C" fn remember() {
     IGNORED.store(ignored, Ordering::Relaxed);
 }
 
-/// More words than the kernel's `sigaction` has on any architecture.
+/// Larger than the number of words in the kernel's `sigaction` struct on any architecture.
 #[cfg(target_os = "linux")]
 const ACTION_WORDS: usize = 16;
 
 #[cfg(target_os = "linux")]
 const SIGNAL_SET_BYTES: usize = if cfg!(any(target_arch = "mips", target_arch = "mips64")) { 16 } else { 8 };
 
-/// Makes [`is_ignored`] report the state before any library was initialised. Use it once in a program, outside any
-/// function, and not in a shared library.
+/// Makes [`is_ignored`] report the signals that were ignored before any library was initialised. Use it once in a
+/// program, outside any function, and not in a shared library.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! remember_ignored_signals {
     () => {
         #[cfg(target_os = "linux")]
         const _: () = {
-            // SAFETY: the loader calls the functions of this section once, in the only thread; they may ignore the
-            // arguments that the loader passes.
+            // SAFETY: the loader calls the functions in this section once, while the process has a single thread. These
+            // functions may ignore the arguments that the loader passes.
             #[unsafe(link_section = ".preinit_array")]
             #[used]
             static REMEMBER: extern "C" fn() = $crate::comm::inherited::remember;

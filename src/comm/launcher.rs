@@ -1,18 +1,18 @@
 //! Detects the MPI launcher that started this process, from its environment variables.
 //!
-//! Also works in builds without MPI, so that such a build can report that a launcher started it as several ranks, which
-//! it does not support. Only environment variables are read: no process is contacted and nothing is initialised. A
-//! process may inherit the variables of an outer launcher in addition to those of its own launcher. [`launchers`] lists
-//! both, and a caller that knows the size of the world can select the right one.
+//! This module is also compiled without MPI, so that a build without MPI can report that a launcher started it as
+//! several ranks, which it does not support. Only environment variables are read; no process is contacted and nothing
+//! is initialised. A process may inherit the variables of an outer launcher in addition to those of its own launcher.
+//! [`launchers`] returns both launchers, and a caller that knows the size of the world can select the right one.
 
 use std::fmt;
 
-/// The protocol family of a launcher, named by its best-known member.
+/// The protocol family of a launcher, named after its best-known member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LauncherKind {
     /// Open MPI's mpirun.
     OpenMpi,
-    /// MPICH's mpirun and other launchers that speak PMI: Intel MPI, Cray, Slurm, Flux.
+    /// MPICH's mpirun and other launchers that use the PMI protocol: Intel MPI, Cray, Slurm, Flux.
     Mpich,
     /// A PMIx server that is not Open MPI's mpirun, such as Slurm's.
     Pmix,
@@ -28,22 +28,22 @@ impl fmt::Display for LauncherKind {
     }
 }
 
-/// The rank and the size that a launcher assigns to this process.
+/// The rank and the world size that a launcher assigns to this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launcher {
     pub kind: LauncherKind,
     /// The rank that the launcher assigned. If MPI cannot start, rank 0 reports the error for all ranks.
     pub rank: usize,
-    /// The number of processes started; PMIx alone does not provide it.
+    /// The number of processes started. `None` if only PMIx variables are set, because they do not contain it.
     pub size: Option<usize>,
 }
 
-/// The first launcher whose variables are set in this process, if any.
+/// Returns the first launcher whose variables are set in this process, if any.
 pub fn launcher() -> Option<Launcher> {
     launchers().into_iter().next()
 }
 
-/// Every launcher whose variables are set in this process.
+/// Returns every launcher whose variables are set in this process.
 pub fn launchers() -> Vec<Launcher> {
     detect(|name| std::env::var(name).ok())
 }
@@ -59,7 +59,7 @@ fn detect(variable: impl Fn(&str) -> Option<String>) -> Vec<Launcher> {
         .into_iter()
         .filter_map(|(kind, rank, size)| Some(Launcher { kind, rank: number(rank)?, size: number(size) }))
         .collect();
-    // Open MPI's mpirun is itself a PMIx server, so its PMIx variables add nothing.
+    // Open MPI's mpirun is itself a PMIx server, so its PMIx variables provide no further information.
     if found.iter().any(|launcher| launcher.kind == LauncherKind::OpenMpi) {
         found.retain(|launcher| launcher.kind != LauncherKind::Pmix);
     }

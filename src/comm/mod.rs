@@ -1,8 +1,8 @@
-//! How bytes move between two ranks, and how ranks agree.
+//! Moves bytes between ranks, and lets all ranks agree on a value.
 //!
 //! An [`Endpoint`] belongs to the communication thread of one rank. The thread posts transfers ([`Endpoint::send`],
 //! [`Endpoint::recv`]), polls ([`Endpoint::poll`]) and sleeps ([`Endpoint::idle`]). Both ends post the transfers of a
-//! pair of ranks in the same order, and a send matches a receive by this order alone.
+//! pair of ranks in the same order, and sends match receives by this order alone.
 //!
 //! ```text
 //! rank 0                               rank 1
@@ -10,8 +10,9 @@
 //! poll -> [{7, 4096 bytes}]            poll -> [{4, 4096 bytes}]         R's boxes, row-major, now hold B's
 //! ```
 //!
-//! Invariants: a transfer completes at both ends or the run fails; bytes are counted where they move; a transfer
-//! without bytes is never posted. Deliberately absent: tasks, schedules, retries.
+//! Invariants: a transfer completes at both ends or the run fails; bytes are counted where they are moved; a transfer
+//! without bytes is never posted. This module is independent of tasks and schedules, and does not retry a failed
+//! transfer.
 
 #[cfg(feature = "mpi")]
 mod bell;
@@ -32,7 +33,7 @@ use std::time::Duration;
 
 use crate::memory::{ReadLease, WriteLease};
 
-/// A finished transfer: the caller's ticket, and the bytes that this end moved.
+/// A finished transfer, with the caller's ticket and the number of bytes that this end moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
     pub ticket: usize,
@@ -41,9 +42,9 @@ pub struct Completion {
 
 /// One rank's end of a transport.
 pub enum Endpoint {
-    /// Ranks of one process; a transfer is one copy by the receiver (throttled on request).
+    /// Connects ranks of one process. The receiver copies each transfer once. Transfers are throttled if requested.
     InProcess(in_process::Endpoint),
-    /// Ranks that are processes of an MPI program.
+    /// Connects ranks that are processes of an MPI program.
     #[cfg(feature = "mpi")]
     Mpi(Box<mpi::Endpoint>),
 }
@@ -59,11 +60,11 @@ macro_rules! each {
 }
 
 impl Endpoint {
-    /// Frees the memory that ranks share, which dropping an endpoint does not. If ranks are processes, this call is
-    /// collective and waits for all ranks.
+    /// Frees the memory that ranks share, which dropping an endpoint does not free. If ranks are processes, this call
+    /// is collective and waits for all ranks.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub fn close(self) -> Result<(), CommError> {
         match self {
             Endpoint::InProcess(_) => Ok(()),
@@ -75,7 +76,7 @@ impl Endpoint {
     /// Starts sending the boxes, in sequence, to `peer`; returns immediately.
     ///
     /// # Errors
-    /// The transport refused the transfer.
+    /// If the transport refuses the transfer.
     pub fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) -> Result<(), CommError> {
         each!(self, end => end.send(ticket, peer, from))
     }
@@ -83,21 +84,21 @@ impl Endpoint {
     /// Starts receiving into the boxes, in sequence, from `peer`; returns immediately.
     ///
     /// # Errors
-    /// The transport refused the transfer.
+    /// If the transport refuses the transfer.
     pub fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) -> Result<(), CommError> {
         each!(self, end => end.recv(ticket, peer, into))
     }
 
-    /// Makes progress and appends finished transfers to `done`; never blocks. Returns whether it detected any progress.
+    /// Makes progress and appends finished transfers to `done`; never blocks. Returns whether it made any progress.
     ///
     /// # Errors
-    /// A transfer failed, its sizes differ at the two ends, or a peer ended the run.
+    /// If a transfer fails, its sizes differ at the two ends, or a peer has ended the run.
     pub fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         each!(self, end => end.poll(done))
     }
 
-    /// Sleeps until an event may have occurred, at most for `longest`. `in_flight`: transfers need progress.
-    /// `computing`: workers of this rank are busy.
+    /// Sleeps until an event may have occurred, but no longer than `longest`. `in_flight` is true if transfers in
+    /// flight need progress; `computing` is true while workers of this rank are busy.
     pub fn idle(&mut self, in_flight: bool, computing: bool, longest: Duration) {
         each!(self, end => end.idle(in_flight, computing, longest))
     }
@@ -105,7 +106,7 @@ impl Endpoint {
     /// Sets whether the calling thread has a core of its own. If so, it does not sleep while transfers need polling.
     pub fn spin(&mut self, spin: bool) {
         match self {
-            // Every change wakes the thread, so it may always sleep.
+            // Every event wakes the thread, so it can always sleep.
             Endpoint::InProcess(_) => {}
             #[cfg(feature = "mpi")]
             Endpoint::Mpi(end) => end.spin(spin),
@@ -114,12 +115,12 @@ impl Endpoint {
         let _ = spin;
     }
 
-    /// The waker with which other threads of this rank wake the thread from [`Endpoint::idle`].
+    /// Returns the waker with which other threads of this rank wake the thread from [`Endpoint::idle`].
     pub fn waker(&self) -> Waker {
         each!(self, end => end.waker())
     }
 
-    /// Peak bytes that the endpoint has allocated to pack boxes that are not dense.
+    /// Peak number of bytes that the endpoint has allocated to pack boxes that are not dense.
     pub fn packing_bytes(&self) -> usize {
         each!(self, end => end.packing_bytes())
     }

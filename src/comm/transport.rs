@@ -1,14 +1,14 @@
-//! The transports between processes that a user can choose.
+//! Names the transports between processes that a user can choose.
 
 use std::str::FromStr;
 
 /// A transport between the processes of an MPI program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transport {
-    /// The fastest in a short measurement, chosen separately within nodes and between them.
+    /// The fastest transport in a short measurement, chosen separately within nodes and between nodes.
     #[default]
     Auto,
-    /// Memory that the processes of a node share; messages between nodes.
+    /// Memory that the processes of a node share, and messages between nodes.
     Shared,
     /// MPI messages.
     Message,

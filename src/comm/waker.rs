@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::bell::Bell;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// A flag that one thread sleeps on and many may raise. Cheap to clone.
+/// A flag on which one thread sleeps and which many threads may raise. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
 pub struct Waker(Arc<(Mutex<State>, Condvar)>);
 
@@ -20,7 +20,7 @@ struct State {
 }
 
 impl Waker {
-    /// Raises the flag: a sleeping thread returns, or the next sleep returns immediately.
+    /// Raises the flag. A sleeping thread returns; otherwise the next sleep returns immediately.
     pub fn wake(&self) {
         let mut state = self.state();
         state.raised = true;
@@ -37,8 +37,8 @@ impl Waker {
         waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0.raised = false;
     }
 
-    /// Sleeps on `bell` until it rings or `longest` has passed. Raising the flag also rings this bell. Does not sleep
-    /// if the flag is raised, or `ready` returns true, after the sleep has been announced. Lowers the flag.
+    /// Sleeps on `bell` until it rings or `longest` has passed, and lowers the flag afterwards. Raising the flag also
+    /// rings this bell. Announces the sleep first; then does not sleep if the flag is raised or `ready` returns true.
     #[cfg(feature = "mpi")]
     pub(super) fn sleep_on(&self, bell: Bell, longest: Duration, ready: impl FnOnce() -> bool) {
         bell.sleep(longest, || self.take() || ready());
@@ -51,7 +51,7 @@ impl Waker {
         std::mem::take(&mut self.state().raised)
     }
 
-    /// Sets a bell that raising the flag also rings; `None` removes it.
+    /// Sets a bell that rings when the flag is raised; `None` removes it.
     #[cfg(feature = "mpi")]
     pub(super) fn rings(&self, bell: Option<Bell>) {
         self.state().bell = bell;

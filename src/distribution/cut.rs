@@ -1,4 +1,4 @@
-//! Cuts: how one axis of a grid divides the indices of a dimension among its coordinates.
+//! Defines cuts, which describe how one axis of a grid divides the indices of a dimension among the axis's coordinates.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,24 +19,24 @@ pub enum Cut {
     /// One contiguous tile per coordinate; sizes differ by at most one, larger tiles first.
     #[default]
     Even,
-    /// Block-cyclic: blocks of `block` indices, dealt out round-robin.
+    /// Block-cyclic tiles. Blocks of `block` indices are dealt out round-robin.
     Cyclic {
-        /// The number of indices of a block, at least 1.
+        /// The number of indices in a block; at least 1.
         block: usize,
     },
-    /// Cuts at these ascending indices, of which there is one fewer than coordinates. Tiles beyond the extent are
+    /// Tiles that end at these ascending indices, one fewer than there are coordinates. Tiles beyond the extent are
     /// empty.
     At(Vec<usize>),
 }
 
 impl Cut {
-    /// The indices of `0..extent` that belong to coordinate `index` of `parts`. Cost: O(blocks).
+    /// The indices in `0..extent` that belong to coordinate `index` of `parts`. Cost: O(blocks).
     pub fn tile(&self, extent: usize, parts: usize, index: usize) -> Intervals {
         match self {
             Cut::Even => Intervals::from(tile_bounds(extent, parts, index)),
             // A single coordinate has the whole extent as one interval.
             Cut::Cyclic { .. } if parts == 1 => Intervals::from(0..extent),
-            // A saturated product is beyond every extent.
+            // Saturating is correct because a saturated product is beyond every extent.
             Cut::Cyclic { block } => {
                 let starts = (index.saturating_mul(*block)..extent).step_by(parts.saturating_mul(*block));
                 Intervals::ascending(starts.map(|start| start..start.saturating_add(*block).min(extent)))
@@ -49,7 +49,7 @@ impl Cut {
         }
     }
 
-    /// The size of the largest tile.
+    /// The number of indices in the largest tile.
     pub fn largest(&self, extent: usize, parts: usize) -> usize {
         match self {
             // Coordinate 0 has the largest tile.
@@ -72,7 +72,7 @@ impl Cut {
         }
     }
 
-    /// The number of separate pieces in the largest tile; block-cyclic tiles have one per round. Cost: O(1).
+    /// The number of separate pieces in the largest tile; block-cyclic tiles have one piece per round. Cost: O(1).
     pub(super) fn pieces(&self, extent: usize, parts: usize) -> usize {
         match self {
             Cut::Cyclic { block } if parts > 1 => extent.div_ceil(parts.saturating_mul((*block).max(1))),
@@ -80,7 +80,7 @@ impl Cut {
         }
     }
 
-    /// The suffix to the name of the dimension: empty, ` cyclic(2)` or ` at(1,9)`.
+    /// The suffix to the name of the dimension, which is empty or like ` cyclic(2)` or ` at(1,9)`.
     pub(super) fn describe(&self) -> String {
         match self {
             Cut::Even => String::new(),

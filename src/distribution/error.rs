@@ -1,4 +1,5 @@
-//! Errors: axes and owners do not form a grid of ranks, or a grid does not fit a tensor or a run.
+//! Defines the errors for axes and owners that do not form a grid of ranks, and for grids that do not fit a tensor or a
+//! run.
 
 /// An invalid grid of ranks, or a grid that does not fit a tensor or a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -7,8 +8,7 @@ pub enum GridError {
     /// An axis has no ranks.
     #[error("axis {axis} of the grid has no rank")]
     NoRank { axis: usize },
-    /// A cut has another number of tiles than its axis has ranks, or its indices do not ascend, or its blocks are
-    /// empty.
+    /// A cut does not have one tile per rank of its axis, its indices do not ascend, or its blocks are empty.
     #[error("axis {axis} of the grid has {ranks} ranks, which its cut does not divide a dimension among")]
     Cut { axis: usize, ranks: usize },
     /// The number of places overflows.
@@ -26,7 +26,7 @@ pub enum GridError {
     /// The grid needs more ranks than the run has.
     #[error("it needs {needed} ranks, and there are {ranks}")]
     Ranks { needed: usize, ranks: usize },
-    /// A block would consist of too many separate pieces. Schedules list each piece.
+    /// A block would consist of too many separate pieces, each of which schedules would list.
     #[error(
         "blocks of rank 0 would be {pieces} separate pieces, {most} at most are possible: take larger cyclic blocks"
     )]

@@ -1,4 +1,4 @@
-//! Unions of half-open intervals along one dimension.
+//! Represents sets of indices along one dimension as unions of half-open intervals.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ impl From<Range<usize>> for Intervals {
 }
 
 impl Intervals {
-    /// The set of the indices in `ranges`, which must be ascending and disjoint.
+    /// Returns the set of all indices in `ranges`, which must be ascending and disjoint.
     ///
     /// # Panics
     /// If the ranges are not ascending and disjoint.
@@ -35,7 +35,7 @@ impl Intervals {
                 }
             }
         }
-        // Appending may have left spare capacity.
+        // Releases spare capacity from appending.
         joined.shrink_to_fit();
         Intervals(joined)
     }
@@ -67,7 +67,7 @@ impl Intervals {
         Intervals(both)
     }
 
-    /// Whether the two sets share an index. Cost: O(intervals of both).
+    /// Whether the sets have an index in common. Cost: O(intervals of both).
     pub fn meets(&self, other: &Intervals) -> bool {
         let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
@@ -83,8 +83,8 @@ impl Intervals {
         false
     }
 
-    /// The positions of `run` when the set is stored densely in ascending order. `None` unless one interval contains
-    /// all of `run`.
+    /// The positions of `run` when the set is stored densely in ascending order; `None` unless a single interval
+    /// contains all of `run`.
     pub fn locate(&self, run: &Range<usize>) -> Option<Range<usize>> {
         let mut before = 0;
         for range in &self.0 {
@@ -107,8 +107,8 @@ impl Intervals {
         select(self, &positions.0)
     }
 
-    /// The positions of the indices `of` within this set, if the positions are contiguous. `None` otherwise, and if an
-    /// index is not in this set.
+    /// The positions within this set of the indices in `of`. `None` if the positions are not contiguous, or if an index
+    /// is not in this set.
     pub fn positions(&self, of: &Intervals) -> Option<Range<usize>> {
         let (Some(first), Some(last)) = (of.0.first(), of.0.last()) else { return Some(0..0) };
         let start = self.locate(&(first.start..first.start + 1))?.start;
@@ -117,7 +117,7 @@ impl Intervals {
     }
 }
 
-/// The indices of the set `of` at the given ascending positions.
+/// Returns the indices of the set `of` at the given ascending positions.
 fn select(of: &Intervals, positions: &[Range<usize>]) -> Intervals {
     if let ([all], [wanted]) = (of.ranges(), positions) {
         return Intervals::from(all.start + wanted.start..all.end.min(all.start + wanted.end));

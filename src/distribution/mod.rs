@@ -1,8 +1,8 @@
-//! The distribution of a tensor over ranks.
+//! Describes how a tensor is distributed over ranks.
 //!
-//! A [`Distribution`] arranges ranks as a grid. Each axis of the grid cuts one dimension ([`Cut`]: evenly,
-//! block-cyclically or at given indices), replicates the tensor, or holds partial sums. A rank holds its *block*, a
-//! [`Region`] of the tensor. Everything here is arithmetic on extents: no data, no communication.
+//! A [`Distribution`] arranges ranks as a grid. Each axis of the grid cuts one dimension (evenly, block-cyclically or
+//! at given indices; see [`Cut`]), replicates the tensor, or distinguishes partial sums. A rank stores its *block*, a
+//! [`Region`] of the tensor. Everything here is arithmetic on extents, without data or communication.
 //!
 //! ```text
 //! shape [5, 4] over 3 ranks, cut along dimension 0        rank 0: [0..2, 0..4]
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Invariant: for every choice of coordinates on the partial axes, the blocks of a distribution cover the tensor;
-//! blocks of ranks that differ on a cutting axis are disjoint. Deliberately absent: blocks that are not a product of
-//! index sets.
+//! blocks of ranks that differ on a cutting axis are disjoint. Every block is a product of index sets, one per
+//! dimension.
 
 mod cut;
 mod error;

@@ -1,8 +1,8 @@
-//! Owners: the rank at each place of a grid.
+//! Defines owners, which assign a rank to each place in a grid.
 
 use serde::{Deserialize, Serialize};
 
-/// The ranks at the places of a grid. Methods receive the number of coordinates of each axis, slowest axis first.
+/// The ranks at the places in a grid. Methods receive the number of coordinates along each axis, slowest axis first.
 ///
 /// ```
 /// # use einsum_dist::distribution::Owners;
@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Owners {
-    /// Consecutive ranks from this one on, in row-major order.
+    /// Consecutive ranks in row-major order, starting with this rank.
     From(usize),
     /// These distinct ranks, in row-major order.
     Listed(Vec<usize>),
-    /// Rank 0 is at the first place; each axis has a rank stride.
+    /// Ranks with one rank stride per axis. Rank 0 is at the first place.
     Strided(Vec<usize>),
 }
 
@@ -67,7 +67,8 @@ impl Owners {
         }
     }
 
-    /// The coordinates of a rank; `None` outside the grid. Cost: O(places) for [`Owners::Listed`], else O(axes).
+    /// The coordinates of a rank; `None` if the rank is outside the grid. Cost: O(places) for [`Owners::Listed`], else
+    /// O(axes).
     pub fn coordinates(&self, axes: &[usize], rank: usize) -> Option<Vec<usize>> {
         let places = places(axes).unwrap_or(usize::MAX);
         let mut rest = match self {
@@ -88,7 +89,7 @@ impl Owners {
         Some(coordinates)
     }
 
-    /// The smallest rank at a place of a grid.
+    /// The smallest rank in a grid.
     pub(super) fn start(&self) -> usize {
         match self {
             Owners::From(first) => *first,
@@ -97,7 +98,7 @@ impl Owners {
         }
     }
 
-    /// One more than the largest rank at a place of a grid; `None` on overflow.
+    /// One more than the largest rank in a grid; `None` on overflow.
     pub fn end(&self, axes: &[usize]) -> Option<usize> {
         let places = places(axes)?;
         match self {
@@ -110,7 +111,7 @@ impl Owners {
         }
     }
 
-    /// Whether each place of a grid has a rank of its own.
+    /// Whether each place in a grid has a distinct rank.
     pub fn fits(&self, axes: &[usize]) -> bool {
         match self {
             Owners::From(_) => true,
@@ -123,8 +124,8 @@ impl Owners {
                 let mut some: Vec<(usize, usize)> = strides.iter().copied().zip(axes.iter().copied()).collect();
                 some.retain(|&(_, axis)| axis > 1);
                 some.sort_unstable();
-                // Ranks are distinct because the stride of each axis is a multiple of the span of the axis with the
-                // next smaller stride.
+                // Ranks are distinct if the stride of each axis is a multiple of the span of the axis with the next
+                // smaller stride.
                 let disjoint = |pair: &[(usize, usize)]| {
                     pair[0].0.checked_mul(pair[0].1).is_some_and(|span| pair[1].0.is_multiple_of(span))
                 };
@@ -136,9 +137,9 @@ impl Owners {
     }
 }
 
-/// The number of places of a grid; `None` on overflow.
+/// The number of places in a grid; `None` on overflow.
 pub(super) fn places(axes: &[usize]) -> Option<usize> {
-    // An axis without coordinates must not hide an overflow of the other axes.
+    // An axis without coordinates must not hide an overflow in the product of the other axes.
     axes.iter().try_fold(1usize, |places, &axis| places.checked_mul(axis.max(1)))?;
     Some(axes.iter().product())
 }

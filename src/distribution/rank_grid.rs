@@ -1,4 +1,4 @@
-//! Grids of ranks, and the block that each rank holds.
+//! Defines grids of ranks, and the block that each rank stores.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::owners::places;
 use super::{Cut, GridError, Intervals, Owners, Region};
 
-/// The maximum number of separate pieces of one block. Schedules list each piece.
+/// The maximum number of separate pieces in one block, limited because schedules list each piece.
 const MAX_PIECES: usize = 1 << 20;
 
-/// The role of one axis of the grid for the tensor.
+/// The role that one axis of the grid has for the tensor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -21,7 +21,7 @@ pub enum Role {
         /// The kind of cut.
         how: Cut,
     },
-    /// Every coordinate holds the same data.
+    /// Every coordinate has the same data.
     Replicate,
     /// The tensor is the sum over the coordinates.
     Partial,
@@ -36,11 +36,11 @@ pub struct Axis {
     pub role: Role,
 }
 
-/// The distribution of a tensor over a row-major grid of ranks (last axis fastest). Ranks outside the grid hold
+/// The distribution of a tensor over a row-major grid of ranks (last axis fastest). Ranks outside the grid store
 /// nothing.
 ///
-/// If several axes cut the same dimension, each later axis divides the indices that the earlier axes leave, by
-/// position.
+/// If several axes cut the same dimension, each later axis divides the indices in a tile of the earlier axes by their
+/// positions in that tile.
 ///
 /// ```
 /// # use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};
@@ -56,7 +56,7 @@ pub struct Axis {
 pub struct Distribution {
     axes: Vec<Axis>,
     owners: Owners,
-    /// The number of places: the product of the axes, checked not to overflow.
+    /// The number of places, which is the product of the axes, checked not to overflow.
     #[serde(skip_serializing)]
     places: usize,
     /// One more than the largest rank; checked not to overflow.
@@ -80,7 +80,7 @@ impl TryFrom<Unchecked> for Distribution {
 }
 
 impl Distribution {
-    /// A grid of these axes, with these owners as the ranks at its places.
+    /// Returns a grid with these axes, and with these owners as the ranks at its places.
     ///
     /// ```
     /// # use einsum_dist::distribution::{Axis, Distribution, Owners, Role};
@@ -90,7 +90,7 @@ impl Distribution {
     /// ```
     ///
     /// # Errors
-    /// An axis has no ranks, a cut does not fit the number of ranks, the number of places or ranks overflows, or the
+    /// If an axis has no ranks, a cut does not fit the number of ranks, the number of places or ranks overflows, or the
     /// owners are not one distinct rank per place.
     pub fn try_new(axes: Vec<Axis>, owners: Owners) -> Result<Distribution, GridError> {
         for (at, Axis { ranks, role }) in axes.iter().enumerate() {
@@ -113,12 +113,13 @@ impl Distribution {
         Ok(Distribution { axes, owners, places, end })
     }
 
-    /// As [`Distribution::try_new`], for axes that the engine itself generates. Panics on an error.
+    /// Like [`Distribution::try_new`], but panics on an error. For axes that the engine itself generates.
     fn new_or_panic(axes: Vec<Axis>, owners: Owners) -> Distribution {
         Distribution::try_new(axes, owners).unwrap_or_else(|error| panic!("no grid of ranks: {error}"))
     }
 
-    /// A grid of these axes on the ranks from 0 on. For axes from a file or a user, use [`Distribution::try_new`].
+    /// Returns a grid with these axes on consecutive ranks from 0. For axes from a file or a user, use
+    /// [`Distribution::try_new`].
     ///
     /// # Panics
     /// If an axis has no ranks, a cut does not fit the number of ranks, or the number of places overflows.
@@ -134,10 +135,10 @@ impl Distribution {
         Distribution::new_or_panic(self.axes, owners)
     }
 
-    /// Checks that a tensor of `dims` dimensions can have this distribution in a run of `ranks` ranks. Cost: O(axes).
+    /// Checks that a tensor with `dims` dimensions can have this distribution in a run on `ranks` ranks. Cost: O(axes).
     ///
     /// # Errors
-    /// An axis cuts a dimension that does not exist, or the grid needs more ranks than the run has.
+    /// If an axis cuts a dimension that does not exist, or the grid needs more ranks than the run has.
     pub fn fits(&self, dims: usize, ranks: usize) -> Result<(), GridError> {
         if self.end > ranks {
             return Err(GridError::Ranks { needed: self.end, ranks });
@@ -148,17 +149,17 @@ impl Distribution {
         })
     }
 
-    /// As [`Distribution::fits`], for a tensor of this shape. Also limits the number of separate pieces of a block.
-    /// Cost: O(axes).
+    /// Like [`Distribution::fits`], but for a tensor with this shape. Also limits the number of separate pieces in a
+    /// block. Cost: O(axes).
     ///
     /// # Errors
-    /// As [`Distribution::fits`]; also if cyclic cuts leave blocks of more than 2^20 separate pieces.
+    /// Same as for [`Distribution::fits`], or if cyclic cuts leave blocks of more than 2^20 separate pieces.
     pub fn fits_shape(&self, shape: &[usize], ranks: usize) -> Result<(), GridError> {
         self.fits(shape.len(), ranks)?;
         let (mut extents, mut pieces) = (shape.to_vec(), vec![1usize; shape.len()]);
         for axis in &self.axes {
             if let Role::Cut { dim, how } = &axis.role {
-                // A block that two axes cut along one dimension has the boundaries of both cuts.
+                // If two axes cut the same dimension, a block has the boundaries of both cuts.
                 pieces[*dim] = pieces[*dim].saturating_add(how.pieces(extents[*dim], axis.ranks).saturating_sub(1));
                 extents[*dim] = how.largest(extents[*dim], axis.ranks);
             }
@@ -188,22 +189,22 @@ impl Distribution {
         }
     }
 
-    /// The whole tensor on rank 0.
+    /// A distribution with the whole tensor on rank 0.
     pub fn single() -> Distribution {
         Distribution::new(Vec::new())
     }
 
-    /// Dimension `dim` in even tiles over `ranks` ranks.
+    /// A distribution that cuts dimension `dim` into even tiles over `ranks` ranks.
     pub fn cut(dim: usize, ranks: usize) -> Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Cut { dim, how: Cut::Even } }])
     }
 
-    /// The whole tensor on each of `ranks` ranks.
+    /// A distribution with the whole tensor on each of `ranks` ranks.
     pub fn replicated(ranks: usize) -> Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Replicate }])
     }
 
-    /// One summand of the tensor on each of `ranks` ranks.
+    /// A distribution with one summand of the tensor on each of `ranks` ranks.
     pub fn partial(ranks: usize) -> Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Partial }])
     }
@@ -213,27 +214,27 @@ impl Distribution {
         &self.axes
     }
 
-    /// The ranks at the places of the grid.
+    /// The ranks at the places in the grid.
     pub fn owners(&self) -> &Owners {
         &self.owners
     }
 
-    /// The number of coordinates of each axis.
+    /// The number of coordinates along each axis.
     fn extents(&self) -> Vec<usize> {
         self.axes.iter().map(|axis| axis.ranks).collect()
     }
 
-    /// The number of places of the grid.
+    /// The number of places in the grid.
     pub fn places(&self) -> usize {
         self.places
     }
 
-    /// The number of ranks that a run needs: one more than the largest rank of the grid.
+    /// The minimum number of ranks in a run, which is one more than the largest rank in the grid.
     pub fn ranks(&self) -> usize {
         self.end
     }
 
-    /// The range from the smallest rank of the grid to the largest, inclusive.
+    /// The range of ranks from the smallest rank in the grid to the largest one, inclusive.
     pub fn span(&self) -> Range<usize> {
         self.owners.start()..self.end
     }
@@ -252,7 +253,7 @@ impl Distribution {
         self.axes.iter().any(cyclic)
     }
 
-    /// The coordinates of a rank in the grid; `None` outside the grid.
+    /// The coordinates of a rank in the grid; `None` if the rank is outside the grid.
     pub fn coordinates(&self, rank: usize) -> Option<Vec<usize>> {
         self.owners.coordinates(&self.extents(), rank)
     }
@@ -262,9 +263,9 @@ impl Distribution {
         self.owners.rank(&self.extents(), coordinates)
     }
 
-    /// The rank from which `target` reads the block of `holder`. This is `target` itself if it has a replica of that
-    /// block. Otherwise it is a replica chosen by the number of `target`, which spreads the load. `None` if `holder`
-    /// has no block.
+    /// The rank from which `target` reads the block of `holder`. If `target` itself has a replica of the block, this is
+    /// `target`. Otherwise the rank is one of the block's replicas, chosen by the number of `target` to spread the
+    /// load. `None` if `holder` has no block.
     pub fn replica_for(&self, holder: usize, target: usize) -> Option<usize> {
         let mut coordinates = self.coordinates(holder)?;
         let same = self.coordinates(target).is_some_and(|own| {
@@ -289,14 +290,13 @@ impl Distribution {
         self.axes.iter().filter(|axis| axis.role == Role::Replicate).map(|axis| axis.ranks).product()
     }
 
-    /// The number of distinct parts of the tensor, at least one: places count once if they have the same block and
-    /// summand.
+    /// The number of distinct parts of the tensor; at least 1. Places with the same block and summand count once.
     pub fn parts(&self) -> usize {
         (self.places() / self.replicas().max(1)).max(1)
     }
 
-    /// The number of the replica on `rank`: its coordinates on the replicating axes, in row-major order. `None` outside
-    /// the grid.
+    /// The number of the replica on `rank`, counted in row-major order over the replicating axes; `None` outside the
+    /// grid.
     pub fn replica(&self, rank: usize) -> Option<usize> {
         self.number_on(rank, &Role::Replicate)
     }
@@ -322,7 +322,7 @@ impl Distribution {
         Some(on.fold(0, |number, (axis, coordinate)| number * axis.ranks + coordinate))
     }
 
-    /// The block of `rank`; `None` outside the grid, where a rank has no block at all.
+    /// The block of `rank`; `None` for a rank outside the grid, which has no block at all.
     pub fn block(&self, shape: &[usize], rank: usize) -> Option<Region> {
         let coordinates = self.coordinates(rank)?;
         let mut dims: Vec<Intervals> = shape.iter().map(|&extent| Intervals::from(0..extent)).collect();
@@ -335,9 +335,9 @@ impl Distribution {
         Some(Region::from(dims))
     }
 
-    /// The ranks whose blocks overlap a region, in ascending order. Coordinates are chosen axis by axis. Cost: at each
-    /// axis, one tile per coordinate for every choice of the earlier coordinates that still overlaps the region. Blocks
-    /// that do not overlap are thus mostly skipped.
+    /// The ranks whose blocks overlap a region, in ascending order. Coordinates are chosen axis by axis, so blocks that
+    /// do not overlap are mostly skipped. The cost at each axis is one tile per coordinate for every choice of earlier
+    /// coordinates that still overlaps the region.
     ///
     /// ```
     /// # use einsum_dist::{Axis, Cut, Distribution, Region, Role};
@@ -372,17 +372,16 @@ impl Distribution {
         ranks
     }
 
-    /// The block of `rank`, empty outside the grid.
+    /// The block of `rank`; an empty region for a rank outside the grid.
     pub fn block_or_empty(&self, shape: &[usize], rank: usize) -> Region {
         self.block(shape, rank).unwrap_or_else(|| {
-            // A tensor without dimensions has no empty region. The buffer of a rank outside the grid is then declared
-            // absent.
+            // A tensor without dimensions has no empty region, so callers declare no buffer for a rank outside the
+            // grid.
             Region::from(shape.iter().map(|_| 0..0).collect::<Vec<_>>())
         })
     }
 
-    /// The number of the summand on `rank`: its coordinates on the partial axes, in row-major order. `None` outside the
-    /// grid.
+    /// The number of the summand on `rank`, counted in row-major order over the partial axes; `None` outside the grid.
     pub fn summand(&self, rank: usize) -> Option<usize> {
         self.number_on(rank, &Role::Partial)
     }
@@ -408,7 +407,8 @@ impl Distribution {
         extents
     }
 
-    /// The distribution as text, with the names of the tensor's dimensions: `m/4`, `k/2 n/3`, `x3`, `sum/2`, `rank 0`.
+    /// The distribution as text with the names of the tensor's dimensions, such as `m/4`, `k/2 n/3`, `x3`, `sum/2` or
+    /// `rank 0`.
     pub fn describe(&self, names: &[&str]) -> String {
         let parts = self.axes.iter().map(|axis| match &axis.role {
             Role::Cut { dim, how } => format!("{}/{}{}", names[*dim], axis.ranks, how.describe()),

@@ -1,4 +1,5 @@
-//! Regions of a tensor, with a union of intervals for each dimension. In a box, each union is a single interval.
+//! Defines regions of a tensor, which have a union of intervals for each dimension. In a box, each union is a single
+//! interval.
 
 use std::ops::Range;
 
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Intervals;
 
-/// A box: one half-open interval per dimension.
+/// A box, with one half-open interval per dimension.
 pub type Bounds = Vec<Range<usize>>;
 
 /// The number of elements of a box.
@@ -36,7 +37,7 @@ pub fn without(from: &[Range<usize>], hole: &[Range<usize>]) -> Vec<Bounds> {
     pieces
 }
 
-/// A product of index sets, one per dimension. A tensor of no dimensions has one region, with one element.
+/// A product of index sets, one per dimension. A tensor without dimensions has only one region, which has one element.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region(Vec<Intervals>);
 
@@ -78,7 +79,7 @@ impl Region {
         self.0.iter().any(Intervals::is_empty)
     }
 
-    /// The elements that are in both regions. Both must be regions of the same tensor.
+    /// The elements that are in both regions, which must belong to the same tensor.
     pub fn intersect(&self, other: &Region) -> Region {
         debug_assert!(self.0.len() == other.0.len());
         Region(self.0.iter().zip(&other.0).map(|(a, b)| a.intersect(b)).collect())
@@ -98,12 +99,12 @@ impl Region {
         })
     }
 
-    /// Whether the two regions share an element.
+    /// Whether the regions have an element in common.
     pub fn meets(&self, other: &Region) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| a.meets(b))
     }
 
-    /// The boxes that make up the region, in row-major order of their first elements. Empty if the region is empty.
+    /// The boxes that make up the region, in row-major order of their first elements. An empty region has no boxes.
     pub fn boxes(&self) -> Vec<Bounds> {
         let mut boxes: Vec<Bounds> = vec![Vec::new()];
         for dim in &self.0 {
@@ -121,23 +122,25 @@ impl Region {
         boxes
     }
 
-    /// The boxes that make up the region, each with its position in the dense storage of the region.
+    /// The boxes that make up the region, each with its position in the region's dense storage.
     pub fn stored_boxes(&self) -> impl Iterator<Item = (Bounds, Bounds)> {
         self.boxes().into_iter().filter_map(|bounds| Some((bounds.clone(), self.locate(&bounds)?)))
     }
 
-    /// The position of a box of the tensor in the dense storage of this region; `None` if it is not a single box there.
+    /// The position of one of the tensor's boxes in this region's dense storage; `None` if the box does not occupy a
+    /// single box of that storage.
     pub fn locate(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
         each_dim(self.0.iter().zip(bounds).map(|(dim, run)| dim.locate(run)))
     }
 
-    /// The position of another region in the dense storage of this region; `None` if it is not a single box there.
+    /// The position of another region in this region's dense storage; `None` if the other region does not occupy a
+    /// single box of that storage.
     pub fn positions(&self, of: &Region) -> Option<Bounds> {
         each_dim(self.0.iter().zip(&of.0).map(|(dim, of)| dim.positions(of)))
     }
 }
 
-/// Collects the ranges if all are `Some`. The list has no spare capacity, because schedules contain very many such
+/// Collects the ranges if all are `Some`. The list has no spare capacity, because schedules contain very many of these
 /// lists.
 fn each_dim(ranges: impl ExactSizeIterator<Item = Option<Range<usize>>>) -> Option<Bounds> {
     let mut bounds = Vec::with_capacity(ranges.len());

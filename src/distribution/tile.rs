@@ -1,9 +1,9 @@
-//! Even cuts: the bounds of a tile.
+//! Computes the bounds of a tile in an even cut.
 
 use std::ops::Range;
 
-/// The bounds of tile `index` of `parts` when `extent` indices are cut into tiles whose sizes differ by at most one,
-/// larger tiles first.
+/// Returns the bounds of tile `index` when `extent` indices are cut into `parts` tiles whose sizes differ by at most
+/// one, larger tiles first.
 ///
 /// ```
 /// # use einsum_dist::distribution::tile_bounds;

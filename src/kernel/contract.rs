@@ -1,8 +1,8 @@
-//! Executes a [`LocalContract`] plan: contracts two strided tensors.
+//! Executes a [`LocalContract`] plan, which contracts two strided tensors.
 //!
-//! Blocks of out and of partial sums are distributed over threads in a fixed way. Each thread's share packs into its
-//! own part of the workspace, and reuses a packed block while successive iterations need the same block. No packed
-//! block is reused in another call, because the data may have changed.
+//! Blocks of `out` and of partial sums are distributed over threads in a fixed way, so that results are reproducible.
+//! Each thread packs into its own part of the workspace, and reuses a packed block while successive iterations need the
+//! same block. Later calls do not reuse packed blocks, because the data may have changed.
 
 use super::elementwise::scale_strided;
 use super::pointer::{Const, Mut};
@@ -13,10 +13,10 @@ use crate::dims::Label;
 use crate::local_plan::{Body, KernelFamily, Layout, LocalContract, Target, plan_contract};
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
-/// Computes out = alpha left right + beta out. With beta 0, out is not read. An empty sum is zero.
+/// Computes `out = alpha left right + beta out`. With `beta` = 0, `out` is not read. An empty sum is zero.
 ///
 /// # Errors
-/// If memory for packing cannot be allocated. Out is then unchanged.
+/// If memory for packing cannot be allocated; `out` is then unchanged.
 ///
 /// # Panics
 /// If the labels do not describe a binary contraction of tensors with these extents.
@@ -32,10 +32,11 @@ pub fn contract<T: Element>(
     contract_planned(&plan, alpha, left.1, right.1, beta, out.1, workspace)
 }
 
-/// Plans the contraction of these tensors. With the target `host`, this is the plan that [`contract`] executes.
+/// Plans the contraction of these tensors. For the target that [`host()`] returns, this is the plan that [`contract`]
+/// executes.
 ///
 /// # Panics
-/// As [`contract`].
+/// If the labels do not describe a binary contraction of tensors with these extents.
 pub fn plan<T: Element>(
     left: (&[Label], &ArrayViewD<T>),
     right: (&[Label], &ArrayViewD<T>),
@@ -49,13 +50,14 @@ pub fn plan<T: Element>(
     plan_contract(&layout(left), &layout(right), &layout(out), T::DTYPE, target)
 }
 
-/// Like [`contract`], with an existing plan for tensors of the same layouts.
+/// Like [`contract`], but with an existing plan for tensors of these layouts.
 ///
 /// # Errors
-/// As [`contract`].
+/// If memory for packing cannot be allocated; `out` is then unchanged.
 ///
 /// # Panics
-/// If the plan is for other extents or strides.
+/// If the plan is for other extents or strides, or for another element type. If the plan requires an instruction set or
+/// a library that is not available.
 pub fn contract_planned<T: Element>(
     plan: &LocalContract,
     alpha: T,
@@ -71,10 +73,11 @@ pub fn contract_planned<T: Element>(
 /// Like [`contract_planned`], for tensors that are not `ndarray` views.
 ///
 /// # Errors
-/// As [`contract`].
+/// If memory for packing cannot be allocated; `out` is then unchanged.
 ///
 /// # Panics
-/// As [`contract_planned`].
+/// If the plan is for other extents or strides, or for another element type. If the plan requires an instruction set or
+/// a library that is not available.
 pub fn contract_strided<T: Element>(
     plan: &LocalContract,
     alpha: T,
@@ -110,7 +113,7 @@ pub(super) fn run<T: Element>(
         Body::Loops(body) => {
             let partials = workspace.slice(plan.workspace_elements())?;
             let operands = [left.as_ptr(), right.as_ptr()];
-            // SAFETY: the plan's loops visit the indices of three tensors with the layouts checked above; out is
+            // SAFETY: the plan's loops visit the indices of three tensors with the layouts checked above; `out` is
             // borrowed mutably, so its elements are distinct and no other code accesses them.
             unsafe { loops::run(body, isa, alpha, operands, beta, out.as_mut_ptr(), partials) }
         }
@@ -118,8 +121,8 @@ pub(super) fn run<T: Element>(
             let packed = workspace.slice(plan.workspace_elements())?;
             let operands = ordered([Const(left.as_ptr()), Const(right.as_ptr())], body.swapped);
             let arguments = gemm::Arguments { operands, out: Mut(out.as_mut_ptr()), alpha, beta };
-            // SAFETY: the plan is for three tensors with the layouts, element type and instructions checked above; out
-            // is borrowed mutably, and the workspace is as large as the plan requires.
+            // SAFETY: the plan is for three tensors with the layouts, element type and instructions checked above;
+            // `out` is borrowed mutably, and the workspace is as large as the plan requires.
             unsafe { gemm::run(body, isa, family, arguments, packed) }
         }
         #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -136,7 +139,7 @@ pub(super) fn run<T: Element>(
     Ok(())
 }
 
-/// The operands in the order of the plan.
+/// Returns the operands in the order in which the plan uses them.
 fn ordered<T>([left, right]: [Const<T>; 2], swapped: bool) -> [Const<T>; 2] {
     if swapped { [right, left] } else { [left, right] }
 }

@@ -1,7 +1,7 @@
-//! The element types that kernels are compiled for.
+//! Defines the element types that kernels are compiled for.
 //!
-//! Invariant: [`Element`] is sealed, so every implementor is plain data without padding for which all bit patterns,
-//! zero included, are valid values. Workspace and GEMM rely on this.
+//! [`Element`] is sealed, so every element type is plain data: it has no padding, and every bit pattern is a valid
+//! value. The workspace and the matrix products rely on this.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -16,7 +16,7 @@ mod sealed {
     pub trait Sealed: super::Vectorized + super::Compiled {}
 }
 
-/// An element type: `f32`, `f64`, or complex of either.
+/// An element type: `f32`, `f64`, or a complex number of two `f32` or two `f64`.
 pub trait Element:
     sealed::Sealed
     + Copy
@@ -44,11 +44,12 @@ pub trait Element:
     /// Converts to the nearest value of this type. Real types ignore the imaginary part.
     fn from_f64(re: f64, im: f64) -> Self;
 
-    /// The same number in double precision.
+    /// Returns the same number in double precision.
     fn to_c64(self) -> Complex<f64>;
 
-    /// Multiplies by a factor alpha or beta. A factor without an imaginary part scales the real and the imaginary part
-    /// separately. In a complex product, 1 times infinity would have an imaginary part of NaN.
+    /// Multiplies by `factor`, which is `alpha` or `beta` of a contraction. If the factor has no imaginary part, the
+    /// real and the imaginary part are scaled separately. In a complex multiplication, 1 times infinity would have an
+    /// imaginary part of NaN.
     ///
     /// ```
     /// use einsum_dist::Element;

@@ -1,4 +1,4 @@
-//! Fill, scale, copy and add, for tensors of equal shape and any strides.
+//! Fills, scales, copies and adds tensors of equal shape with any strides.
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
@@ -7,7 +7,7 @@ use super::threads::threads_for;
 use super::{Element, Tensor, TensorMut, widest};
 use crate::local_plan::{Dim, Loops, Permute};
 
-/// out = input
+/// Computes `out = input`.
 ///
 /// # Panics
 /// If the shapes differ.
@@ -15,7 +15,7 @@ pub fn copy<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
     T::combine((&input).into(), T::ZERO, (&mut out).into());
 }
 
-/// out = out + input
+/// Computes `out = out + input`.
 ///
 /// # Panics
 /// If the shapes differ.
@@ -23,12 +23,12 @@ pub fn add<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
     T::combine((&input).into(), T::ONE, (&mut out).into());
 }
 
-/// Sets every element of out to `value`; out is not read.
+/// Sets every element of `out` to `value`; `out` is not read.
 pub fn fill<T: Element>(value: T, mut out: ArrayViewMutD<T>) {
     T::broadcast(value, T::ZERO, (&mut out).into());
 }
 
-/// out = factor out; with factor 0, out is not read.
+/// Computes `out = factor out`. With `factor` = 0, `out` is not read.
 pub fn scale<T: Element>(factor: T, mut out: ArrayViewMutD<T>) {
     scale_strided(factor, (&mut out).into());
 }
@@ -43,7 +43,7 @@ pub(super) fn scale_strided<T: Element>(factor: T, out: TensorMut<T>) {
     }
 }
 
-/// The kernel of [`copy`] and [`add`]: out = input + beta out.
+/// The kernel of [`copy`] and [`add`], which computes `out = input + beta out`.
 pub(super) fn combine<T: Element>(input: Tensor<T>, beta: T, mut out: TensorMut<T>) {
     assert_eq!(input.extents, out.extents, "tensors of different shapes");
     let strides = input.strides.iter().zip(out.strides);
@@ -51,18 +51,19 @@ pub(super) fn combine<T: Element>(input: Tensor<T>, beta: T, mut out: TensorMut<
     let dims: Loops<2> = dims.map(|(&extent, (&from, &to))| Dim { extent, strides: [from, to] }).collect();
     let plan = Permute::new(&dims, size_of::<T>(), threads_for(out.extents.iter().product()));
     let factors = Factors { alpha: T::ONE, beta };
-    // SAFETY: the loops visit the indices of both tensors, which have the same extents; out is borrowed mutably, so its
-    // elements are distinct and no other code accesses them.
+    // SAFETY: the loops visit the indices of both tensors, which have the same extents; `out` is borrowed mutably, so
+    // its elements are distinct and no other code accesses them.
     unsafe { permute(&plan, widest(), input.as_ptr(), out.as_mut_ptr(), factors) }
 }
 
-/// The kernel of [`fill`] and [`scale`]: every element of out becomes value + beta element.
+/// The kernel of [`fill`] and [`scale`], which replaces every element of `out` by `value` plus `beta` times the
+/// element.
 pub(super) fn broadcast<T: Element>(value: T, beta: T, mut out: TensorMut<T>) {
     let dims = out.extents.iter().zip(out.strides);
     let dims: Loops<2> = dims.map(|(&extent, &to)| Dim { extent, strides: [0, to] }).collect();
     let plan = Permute::new(&dims, size_of::<T>(), threads_for(out.extents.iter().product()));
     let factors = Factors { alpha: T::ONE, beta };
-    // SAFETY: all source strides are 0, so only `value` is read; the loops visit the indices of out, which is borrowed
-    // mutably.
+    // SAFETY: all source strides are 0, so only `value` is read; the loops visit the indices of `out`, which is
+    // borrowed mutably.
     unsafe { permute(&plan, widest(), &value, out.as_mut_ptr(), factors) }
 }

@@ -1,22 +1,23 @@
-//! Bounds the rounding error of a contraction in floating point.
+//! Computes a bound on the rounding error of a floating-point contraction.
 //!
-//! The bound follows N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002. Section 3.1: the
-//! error of a sum of n products, in any order, with or without fused multiply-adds, is at most gamma_n = n u / (1 - n
-//! u) times the sum of the absolute products, where u is the unit roundoff. Each further factor of the products adds
-//! one rounding. The real and the imaginary part of a sum of n complex products are real sums of 2 n products each
-//! (compare section 3.6). This doubles the roundings, and combining the two parts adds a factor of sqrt(2).
+//! The bound follows N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002. By section 3.1 of
+//! that book, the error of a sum of n products is at most gamma_n = n u / (1 - n u) times the sum of the absolute
+//! values of the products, where u is the unit roundoff. This holds for any order of additions, with or without fused
+//! multiply-adds. Each further factor in the products adds one rounding. The real and the imaginary part of a sum of n
+//! complex products are real sums of 2 n products each (compare section 3.6). This doubles the number of roundings, and
+//! combining the two parts adds a factor of sqrt(2).
 //!
-//! The n of the bound is the number of additions that a term passes through. If terms are added one after the other, n
-//! is the number of terms. The kernels of this crate sum in blocks, for which [`crate::local_plan::longest_chain`]
-//! returns n.
+//! In the bound, n is the number of additions that a term passes through. If terms are added one after the other, n is
+//! the number of terms. The kernels in this crate sum in blocks, for which [`crate::local_plan::longest_chain`] returns
+//! n.
 
 use crate::dtype::Dtype;
 
-/// The largest possible |computed - exact| / (sum of |products|), for a sum of `terms` products of `factors` operands
-/// each.
+/// Returns an upper bound on |computed - exact| / (sum of |products|), for a sum of `terms` products with `factors`
+/// factors each.
 ///
-/// For alpha left right + beta out, count alpha as a factor and beta out as a term. For sums by this crate's kernels,
-/// `terms` may be the [`longest_chain`](crate::local_plan::longest_chain) of the number of terms.
+/// For `alpha left right + beta out`, count `alpha` as a factor and `beta out` as a term. For sums computed by this
+/// crate's kernels, `terms` may be the [`longest_chain`](crate::local_plan::longest_chain) for the number of terms.
 ///
 /// ```
 /// use einsum_dist::{dtype::Dtype, kernel::error_bound};
@@ -30,6 +31,6 @@ pub fn error_bound(dtype: Dtype, terms: u64, factors: u32) -> f64 {
     };
     let complex = if dtype.is_complex() { 2.0 * std::f64::consts::SQRT_2 } else { 1.0 };
     let nu = complex * (terms as f64 + f64::from(factors)) * roundoff;
-    // At nu = 1, gamma has a pole; from there on, there is no bound.
+    // The formula has a pole at nu = 1 and gives no bound beyond it.
     if nu < 1.0 { nu / (1.0 - nu) } else { f64::INFINITY }
 }

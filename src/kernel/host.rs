@@ -1,4 +1,5 @@
-//! The target of local contractions on this machine: instruction set, family of micro-kernels, caches and threads.
+//! Describes this machine as a target of local contractions, with its instruction set, micro-kernel family, caches and
+//! threads.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -12,13 +13,13 @@ pub fn host() -> Target {
     target(widest(), default_family(), rayon::current_num_threads())
 }
 
-/// The default family of micro-kernels.
+/// Returns the default micro-kernel family, which depends on whether LIBXSMM generates code on this machine.
 pub fn default_family() -> KernelFamily {
     if generates() { KernelFamily::Mixed } else { KernelFamily::Own }
 }
 
-/// Whether LIBXSMM generates code on this machine for both real types and both layouts of the right operand. LIBXSMM's
-/// code generation can be disabled at run time.
+/// Whether LIBXSMM generates code on this machine for both real types and both layouts of the right operand. Requests
+/// such code to find out, because code generation can be disabled at run time.
 fn generates() -> bool {
     #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
@@ -34,8 +35,8 @@ fn generates() -> bool {
     false
 }
 
-/// Returns a target with this machine's caches, and the caller's instruction set, family and threads. Starts no thread
-/// pool.
+/// Returns a target with this machine's caches and the given instruction set, family and number of threads. Does not
+/// start a thread pool, unlike [`host`].
 pub fn target(isa: Isa, family: KernelFamily, threads: usize) -> Target {
     static CACHES: OnceLock<Caches> = OnceLock::new();
     Target { isa, family, caches: *CACHES.get_or_init(caches), threads }
@@ -49,8 +50,8 @@ pub fn has_xsmm() -> bool {
     return cfg!(all(feature = "libxsmm", target_arch = "aarch64"));
 }
 
-/// Reads from sysfs the cache sizes, and the number of cores that share a second-level cache. Systems other than Linux
-/// get the default sizes.
+/// Reads the cache sizes and the number of cores that share a second-level cache from sysfs. On systems other than
+/// Linux, returns the default sizes.
 fn caches() -> Caches {
     let mut caches = Caches::default();
     for index in 0..8 {
@@ -71,8 +72,8 @@ fn caches() -> Caches {
     caches
 }
 
-/// The number of cores in a list such as `0-3,8`, clamped to the range from 1 to 4. Each hardware thread counts as a
-/// core.
+/// Returns the number of cores in a list such as `0-3,8`, clamped to the range from 1 to 4. Each hardware thread counts
+/// as a core.
 fn sharers(list: Option<&str>) -> usize {
     let count = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

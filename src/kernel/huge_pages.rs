@@ -1,14 +1,14 @@
 //! Requests huge pages for large buffers, on systems where programs have to request them (`madvise`).
 //!
-//! Fewer pages mean fewer TLB misses when a kernel accesses memory with large strides. A request changes neither the
-//! contents nor the thread that touches a page first. Deliberately absent: aligning buffers to huge pages, which would
-//! need up to 2 MiB more than planned and save one page per buffer; reserved pages (hugetlbfs), which an administrator
-//! has to set aside.
+//! Fewer pages mean fewer TLB misses when a kernel accesses memory with large strides. A request neither changes the
+//! contents nor touches a page, so each page is still placed on the NUMA node of the thread that uses it first. Buffers
+//! are not aligned to huge pages: this would need up to 2 MiB more than planned and gain only one huge page per buffer.
+//! Reserved pages (hugetlbfs) are not used, because an administrator has to set them aside.
 
 use std::mem::MaybeUninit;
 
-/// Bytes of a huge page on x86-64, and on AArch64 with pages of 4 KiB. On systems with larger huge pages, a request may
-/// have no effect.
+/// Size of a huge page in bytes, on x86-64 and on AArch64 with pages of 4 KiB. On systems with larger huge pages, a
+/// request may have no effect.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Requests huge pages for the part of `memory` that consists of complete huge pages. Does nothing if the system has no
@@ -37,8 +37,8 @@ mod system {
     }
 
     pub fn request(start: *mut u8, bytes: usize) {
-        // SAFETY: the caller borrows the memory exclusively; this advice changes the size of pages and not their
-        // contents. If the system refuses, the pages stay small, which works as well.
+        // SAFETY: the caller borrows the memory exclusively, and this advice changes only the size of pages. If the
+        // system refuses, the pages stay small, which is harmless.
         let _ = unsafe { madvise(start.cast(), bytes, Advice::LinuxHugepage) };
     }
 }
@@ -67,8 +67,8 @@ mod tests {
         }
     }
 
-    /// Checks that large memory has the flag of a request for huge pages (`hg`), on systems where programs have to
-    /// request them.
+    /// Checks that the system has marked large memory with the flag for requested huge pages (`hg`). Does nothing on
+    /// systems where programs need not request them.
     #[test]
     #[cfg(target_os = "linux")]
     fn large_memory_has_huge_pages() {

@@ -1,4 +1,4 @@
-//! The kernels of each element type, compiled in this crate; see [`Compiled`].
+//! Implements [`Compiled`], so that the kernels for every element type are compiled in this crate.
 
 use num_complex::Complex;
 

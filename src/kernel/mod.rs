@@ -1,27 +1,27 @@
-//! Computes on strided tensors of a Rust element type, on the current rayon pool.
+//! Contains the kernels, which compute on strided tensors and run on the current rayon pool.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `element` | the four element types |
-//! | `compiled`, `instances` | the entry points below as concrete functions, so that no other crate compiles kernels again |
-//! | `contract` | out = alpha left right + beta out, as planned by [`crate::local_plan`] |
+//! | `compiled`, `instances` | the entry points as concrete functions, which other crates need not compile again |
+//! | `contract` | `out = alpha left right + beta out`, as planned by [`crate::local_plan`] |
 //! | `loops`, `gemm`, `products` | the kernels of `contract`: loops, matrix products, and batches of small products |
-//! | `unary` | permute, diagonal, sum |
-//! | `permute`, `sum` | the kernels of `unary`; `permute` is also the kernel of every other copy |
-//! | `simd` | SIMD vectors of every instruction set |
-//! | `micro` | micro-kernels: products of a few rows and columns, accumulated in registers |
-//! | `xsmm` | small products by LIBXSMM, with the feature `libxsmm` on x86-64 and AArch64 |
+//! | `unary` | permutations, diagonals and sums of one tensor |
+//! | `permute`, `sum` | the kernels of `unary`; `permute` also performs all other copies |
+//! | `simd` | SIMD vectors for every instruction set |
+//! | `micro` | micro-kernels, which multiply a few rows by a few columns and accumulate the products in registers |
+//! | `xsmm` | small products computed by LIBXSMM, if the feature `libxsmm` is enabled, on x86-64 and AArch64 |
 //! | `elementwise` | fill, scale, copy, add |
-//! | `host` | instructions and caches of this machine |
-//! | `tensor` | a strided tensor: pointer, extents, strides |
+//! | `host` | instruction set and caches of this machine |
+//! | `tensor` | a strided tensor, which is a pointer with extents and strides |
 //! | `workspace`, `zeroed` | memory for packing |
 //! | `reporting_allocator` | an allocator that ends a program with a message when memory runs out |
 //! | `reference`, `error_bound` | a slow and obviously correct einsum, and the error bound of the fast kernels |
 //!
-//! Invariants: labels, extents and strides are checked before any pointer arithmetic; a destination with factor 0 is
-//! never read, so that NaN in fresh memory cannot propagate; the same call on the same number of threads gives bitwise
-//! identical results. Complex numbers are never conjugated. Deliberately absent: ranks, and the choice of a kernel,
-//! which is part of [`crate::local_plan`].
+//! Labels, extents and strides are checked before any pointer arithmetic. A destination with factor 0 is never read, so
+//! NaN in fresh memory cannot propagate. The same call on the same number of threads returns bitwise identical results.
+//! Complex numbers are never conjugated. Kernels do not communicate with other ranks. This module does not choose
+//! kernels; [`crate::local_plan`] does.
 
 mod compiled;
 mod contract;

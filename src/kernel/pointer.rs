@@ -1,12 +1,12 @@
-//! Pointers that are passed to worker threads.
+//! Defines pointers that can be passed to worker threads.
 //!
-//! The types are plain wrappers: each dereference states its own safety argument.
+//! The types check nothing, so each dereference states its own safety argument.
 
-/// A pointer into a tensor that some thread borrows for the duration of the parallel call.
+/// A pointer into a tensor that the calling thread borrows for the duration of the parallel call.
 #[derive(Debug)]
 pub(super) struct Const<T>(pub *const T);
 
-/// A pointer into a tensor that some thread borrows mutably for the duration of the parallel call.
+/// A pointer into a tensor that the calling thread borrows mutably for the duration of the parallel call.
 #[derive(Debug)]
 pub(super) struct Mut<T>(pub *mut T);
 
@@ -26,7 +26,7 @@ impl<T> Clone for Mut<T> {
 
 impl<T> Copy for Mut<T> {}
 
-// SAFETY: sending a pointer is harmless; reading a T through it on another thread is allowed because `&T` is `Send`.
+// SAFETY: sending a pointer is harmless; reading a `T` through it on another thread is allowed because `&T` is `Send`.
 unsafe impl<T: Sync> Send for Const<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Const<T> {}

@@ -1,10 +1,9 @@
 //! Executes a [`SmallBatchPlan`] with code that LIBXSMM generates for the size of the products.
 //!
-//! Generated code overwrites out, so products that are scaled or added to out are first written to a buffer. If LIBXSMM
-//! has no code for the size, plain loops multiply, so every plan can run.
+//! Generated code overwrites `out`, so products that are scaled or added to `out` are first written to a buffer. If
+//! LIBXSMM has no code for the size, plain loops compute the products, so every plan can run.
 //!
-//! Invariants: shares write disjoint products of out, and each share has a buffer of its own; with beta 0, out is not
-//! read.
+//! Shares write disjoint products of `out`, and each share has its own buffer. With `beta` = 0, `out` is not read.
 
 use rayon::prelude::*;
 
@@ -14,9 +13,9 @@ use super::xsmm::Tile;
 use crate::local_plan::SmallBatchPlan;
 
 /// # Safety
-/// `arguments` points to the first elements of the tensors that the plan was made for: all offsets of the plan may be
-/// read in the operands and written in out. No other code accesses out, and out is initialised unless beta is 0.
-/// `workspace` has the number of elements that the plan requires. The element type is real.
+/// `arguments` points to the first elements of the tensors that the plan was made for, so all offsets of the plan may
+/// be read in the operands and written in `out`. No other code accesses `out`, and `out` is initialised unless `beta`
+/// is 0. `workspace` has the number of elements that the plan requires. The element type is real.
 pub(super) unsafe fn run<T: Element>(plan: &SmallBatchPlan, arguments: Arguments<T>, workspace: &mut [T]) {
     let direct = arguments.alpha == T::ONE && arguments.beta == T::ZERO;
     let adds = arguments.alpha == T::ONE && arguments.beta == T::ONE;
@@ -64,7 +63,7 @@ pub(super) unsafe fn run<T: Element>(plan: &SmallBatchPlan, arguments: Arguments
     }
 }
 
-/// One element of a product.
+/// Returns one element of a product.
 ///
 /// # Safety
 /// All elements of the product's operands may be read.
@@ -76,10 +75,10 @@ unsafe fn sum<T: Element>(plan: &SmallBatchPlan, a: *const T, b: *const T, row: 
     (0..plan.extents[2]).fold(T::ZERO, |sum, k| sum + term(k))
 }
 
-/// out = product + out, for a product in a buffer. The loop is simple enough for the compiler to vectorise.
+/// Adds a product in a buffer to `out`. The loop is simple enough for the compiler to vectorise.
 ///
 /// # Safety
-/// As for [`merge`]; out is initialised.
+/// Same as for [`merge`]; `out` is initialised.
 unsafe fn add<T: Element>(plan: &SmallBatchPlan, product: &[T], out: *mut T, lead: usize) {
     for (column, values) in product.chunks_exact(plan.extents[0]).enumerate() {
         for (row, &value) in values.iter().enumerate() {
@@ -89,11 +88,11 @@ unsafe fn add<T: Element>(plan: &SmallBatchPlan, product: &[T], out: *mut T, lea
     }
 }
 
-/// out = alpha product + beta out; with beta 0, out is not read.
+/// Computes `out = alpha product + beta out`. With `beta` = 0, `out` is not read.
 ///
 /// # Safety
-/// The elements of out, in columns that are `lead` elements apart, may be written, and are initialised unless beta is
-/// 0.
+/// The elements of `out`, in columns that are `lead` elements apart, may be written, and are initialised unless `beta`
+/// is 0.
 unsafe fn merge<T: Element>(
     plan: &SmallBatchPlan,
     arguments: &Arguments<T>,

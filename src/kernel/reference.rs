@@ -1,6 +1,7 @@
-//! The obviously correct einsum: one loop over the whole index space, in double precision.
+//! Computes an einsum in an obviously correct way, with one loop over the entire index space, in double precision.
 //!
-//! Nothing here is folded, blocked or parallel, so this file shares no mistake with the code that it checks.
+//! Nothing here is folded, blocked or parallel, so this file is unlikely to share a mistake with the code that it
+//! checks.
 
 use ndarray::{ArrayViewD, ArrayViewMutD, Dimension};
 use num_complex::Complex;
@@ -12,27 +13,27 @@ use crate::dims::Label;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ReferenceValue {
     pub value: Complex<f64>,
-    /// Sum of the absolute values of the products; [`super::error_bound`] is relative to it.
+    /// Sum of the absolute values of the products. [`super::error_bound`] is relative to this sum.
     pub magnitude: f64,
     /// The number of products in the sum.
     pub terms: u64,
 }
 
-/// An einsum of any number of operands, evaluated one element at a time. Repeated labels denote diagonals; labels missing
-/// from `out` are summed over.
+/// An einsum of any number of operands, evaluated one element at a time. Repeated labels denote diagonals. Labels
+/// missing from `out` are summed over.
 #[derive(Debug)]
 pub struct Reference<'a, T> {
     operands: Vec<ArrayViewD<'a, T>>,
-    /// For every dimension of every operand, the position of its label in [`Reference::extents`].
+    /// For each operand, the positions of its labels in [`Reference::extents`], in the order of its dimensions.
     places: Vec<Vec<usize>>,
-    /// The extents of the labels: first the labels of `out`, then the summed ones.
+    /// The extents of the labels of `out`, followed by those of the summed labels.
     extents: Vec<usize>,
     out_labels: usize,
 }
 
 impl<'a, T: Element> Reference<'a, T> {
     /// # Panics
-    /// If a label has different extents, or a label of `out` is repeated or is in no operand.
+    /// If a label has two different extents, or a label of `out` is repeated or is in no operand.
     pub fn new(operands: &[(&[Label], ArrayViewD<'a, T>)], out: &[Label]) -> Self {
         let mut labels: Vec<Label> = Vec::new();
         for &label in out {
@@ -55,7 +56,7 @@ impl<'a, T: Element> Reference<'a, T> {
         }
     }
 
-    /// The element of the result at `index`. Cost: O(products in its sum).
+    /// Returns the element of the result at `index`. Cost: O(number of products in the element's sum).
     ///
     /// # Panics
     /// If the index is out of bounds.
@@ -80,7 +81,8 @@ impl<'a, T: Element> Reference<'a, T> {
         }
     }
 
-    /// The product of one element of each operand. `at` has space for an index of each operand.
+    /// Returns the product of one element of each operand, at the indices that `point` assigns to the labels. `at` has
+    /// space for one index per operand.
     fn product(&self, point: &[usize], at: &mut [Vec<usize>]) -> Complex<f64> {
         let factors = self.operands.iter().zip(&self.places).zip(at).map(|((operand, places), at)| {
             at.iter_mut().zip(places).for_each(|(at, &place)| *at = point[place]);
@@ -90,7 +92,7 @@ impl<'a, T: Element> Reference<'a, T> {
     }
 }
 
-/// Advances to the next index within these extents, the last dimension first; false after the last index.
+/// Advances `index` within these extents; the last dimension varies fastest. Returns false after the last index.
 fn next(index: &mut [usize], extents: &[usize]) -> bool {
     for (at, &extent) in index.iter_mut().zip(extents).rev() {
         *at += 1;
@@ -102,10 +104,11 @@ fn next(index: &mut [usize], extents: &[usize]) -> bool {
     false
 }
 
-/// Writes every element of a [`Reference`].
+/// Computes every element of a [`Reference`], and writes the elements to `out`.
 ///
 /// # Panics
-/// As [`Reference::new`], or if `out` has other extents than its labels.
+/// If a label has two different extents, or a label of the result is repeated or is in no operand. If `out` has a wrong
+/// number of dimensions, or exceeds the extents of its labels.
 pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Label], ArrayViewMutD<ReferenceValue>)) {
     let (labels, mut out) = out;
     let reference = Reference::new(operands, labels);
@@ -114,10 +117,11 @@ pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Lab
     }
 }
 
-/// One element of a [`Reference`], for checking samples of a result too large to compute twice.
+/// Returns one element of a [`Reference`], for checking samples of a result that is too large to be computed twice.
 ///
 /// # Panics
-/// As [`Reference::new`] and [`Reference::element`].
+/// If a label has two different extents, or a label of `out` is repeated or is in no operand. If the index is out of
+/// bounds.
 pub fn reference_element<T: Element>(
     operands: &[(&[Label], ArrayViewD<T>)],
     out: &[Label],
@@ -126,10 +130,11 @@ pub fn reference_element<T: Element>(
     Reference::new(operands, out).element(index)
 }
 
-/// out = alpha left right + beta out, each element by a [`Reference`]; with beta 0, out is not read.
+/// Computes `out = alpha left right + beta out` with a [`Reference`]. With `beta` = 0, `out` is not read.
 ///
 /// # Panics
-/// As [`reference()`].
+/// If a label has two different extents, or a label of the result is repeated or is in no operand. If `out` has a wrong
+/// number of dimensions, or exceeds the extents of its labels.
 pub fn reference_contract<T: Element>(
     alpha: T,
     left: (&[Label], ArrayViewD<T>),
@@ -146,13 +151,13 @@ pub fn reference_contract<T: Element>(
     }
 }
 
-/// The product of two elements of type T. For a real T, the imaginary part is set to 0: a complex product would make it
-/// NaN if a factor is infinite.
+/// Returns the product of two elements of type `T`. For a real `T`, the imaginary part is set to 0. A complex
+/// multiplication would make it NaN if a factor is infinite.
 fn times<T: Element>(a: Complex<f64>, b: Complex<f64>) -> Complex<f64> {
     if T::DTYPE.is_complex() { a * b } else { Complex::new(a.re * b.re, 0.0) }
 }
 
-/// The extent of a label, or `None` if no operand has the label. Panics if the label has different extents.
+/// Returns the extent of a label, or `None` if no operand has the label. Panics if the label has two different extents.
 fn extent_of<T>(operands: &[(&[Label], ArrayViewD<T>)], label: Label) -> Option<usize> {
     let all = operands.iter().flat_map(|(labels, view)| labels.iter().zip(view.shape()));
     let mut extents = all.filter(|&(&l, _)| l == label).map(|(_, &extent)| extent);

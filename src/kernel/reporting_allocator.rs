@@ -1,15 +1,16 @@
-//! An allocator for programs that should end with a message when memory runs out, not with a signal.
+//! Provides an allocator for programs that should end with a message, rather than with a signal, when memory runs out.
 //!
 //! ```text
 //! fallible(|| alloc(..))    refused: null, which the caller turns into an error
 //! alloc(..) elsewhere       refused: the program's report, which states the missing bytes and ends the program
 //! ```
 //!
-//! Rust's containers abort the process (SIGABRT) if they cannot grow. Memory whose size depends on input is allocated
-//! inside [`fallible`]. All other allocations are small, and a program without memory for them cannot continue.
+//! Rust's containers abort the process (SIGABRT) if they cannot grow. Memory whose size depends on the input is
+//! allocated inside [`fallible`]. All other allocations are small, and a program without memory for them cannot
+//! continue.
 //!
-//! Invariant: every request is forwarded to the system's allocator; without a report function, the allocator does
-//! nothing else. Deliberately absent: memory that C libraries allocate.
+//! Every request is forwarded to the system's allocator. Without a report function, the allocator does nothing else.
+//! Memory that C libraries allocate is not covered, because they do not use Rust's allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A function that one thread of the process calls when memory runs out, with the number of requested bytes. If the
-/// function itself cannot allocate memory that it needs, the process ends.
+/// function itself runs out of memory, the process ends without a report.
 type Report = fn(usize) -> !;
 
 static REPORT: OnceLock<Report> = OnceLock::new();
@@ -26,7 +27,7 @@ static REPORT: OnceLock<Report> = OnceLock::new();
 /// The reporting thread, as identified by [`this_thread`]; 0 if there is none.
 static REPORTING: AtomicUsize = AtomicUsize::new(0);
 
-/// The exit code if the report itself cannot allocate.
+/// The exit code if the report function itself runs out of memory.
 const NO_REPORT: i32 = 1;
 
 thread_local! {
@@ -34,7 +35,8 @@ thread_local! {
     static FALLIBLE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The system's allocator, for use as the `#[global_allocator]` of a program that has called [`report_with`].
+/// An allocator that forwards to the system's allocator, for use as the `#[global_allocator]` of a program that calls
+/// [`report_with`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReportingAllocator;
 
@@ -44,10 +46,9 @@ pub fn report_with(report: Report) {
     let _ = REPORT.set(report);
 }
 
-/// If the address space is limited (`ulimit -v`), makes all threads allocate small blocks from one arena. By default
-/// each thread reserves at least 64 MiB of addresses for an arena of its own. Under a limit, this may leave no
-/// addresses for the stacks of other threads, and the process would end with a signal. Must be called before threads
-/// start.
+/// If the address space is limited (`ulimit -v`), makes all threads allocate small blocks from one arena. By default,
+/// each thread reserves at least 64 MiB of address space for its own arena. Under a limit, this may leave no address
+/// space for the stacks of other threads, so that the process ends with a signal. Must be called before threads start.
 pub fn share_few_addresses() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -71,8 +72,8 @@ pub fn fallible<V>(ask: impl FnOnce() -> V) -> V {
     ask()
 }
 
-/// Returns the system's allocation. Calls the report function if the system refused the allocation and the current code
-/// cannot handle a refusal.
+/// Returns `start`, the result of an allocation. Calls the report function if the allocation failed and the current
+/// code does not handle failed allocations.
 fn given(start: *mut u8, bytes: usize) -> *mut u8 {
     if start.is_null()
         && FALLIBLE.try_with(|fallible| !fallible.get()).unwrap_or(true)
@@ -83,24 +84,26 @@ fn given(start: *mut u8, bytes: usize) -> *mut u8 {
     start
 }
 
-/// Calls the report function on the first thread. Other threads wait until the report ends the process.
+/// Calls the report function on the first thread that runs out of memory. Other threads wait until the report function
+/// ends the process.
 fn refused(bytes: usize, report: Report) -> ! {
     match REPORTING.compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => report(bytes),
         Err(first) if first == this_thread() => end_at_once(NO_REPORT),
         Err(_) => loop {
-            // Parking would allocate in a thread that Rust has not started.
+            // Threads sleep rather than park, because parking allocates in a thread that Rust has not started.
             std::thread::sleep(Duration::from_secs(1));
         },
     }
 }
 
-/// A number that is unique among running threads. Does not allocate.
+/// Returns a number that is unique among running threads. Does not allocate.
 fn this_thread() -> usize {
     FALLIBLE.try_with(|fallible| std::ptr::from_ref(fallible).addr()).unwrap_or(usize::MAX)
 }
 
-/// Ends the process immediately, without the exit handlers of libraries and of the program, which may need memory.
+/// Ends the process immediately, without running the exit handlers of libraries and of the program, which may need
+/// memory.
 pub fn end_at_once(code: i32) -> ! {
     // SAFETY: the call accesses no memory of this process and does not return.
     unsafe { libc::_exit(code) }

@@ -1,10 +1,10 @@
-//! Executes a [`Sum`] plan: sums one tensor over some of its dimensions.
+//! Executes a [`Sum`] plan, which sums one tensor over some of its dimensions.
 //!
 //! Complex numbers are summed as the real numbers that they consist of. Long sums are pairwise sums of blocks, so that
 //! rounding errors grow with the length of a block and the logarithm of the number of blocks (N. J. Higham, Accuracy
-//! and Stability of Numerical Algorithms, 2nd edition, section 4.2). Invariants: out is written once and never read;
-//! steps are added in an order that depends on the plan only; no chain of additions is longer than
-//! [`crate::local_plan::longest_chain`] allows.
+//! and Stability of Numerical Algorithms, 2nd edition, section 4.2). `out` is written once and never read. The order in
+//! which steps are added depends only on the plan. No chain of additions is longer than
+//! [`crate::local_plan::longest_chain`] returns.
 
 use rayon::prelude::*;
 
@@ -16,29 +16,31 @@ use crate::local_plan::{Isa, Sum, UNIT};
 
 /// Maximum number of reals in a unit of complex numbers.
 const REALS: usize = 2 * UNIT;
-/// Minimum number of steps of a unit for which splitting them among threads pays off.
+/// Minimum number of steps in a unit for which splitting the steps among threads pays off.
 const MIN_SPLIT_STEPS: usize = 2;
-/// Number of lines along out that a block adds one after the other.
+/// Number of lines along `out` in a block, which are added one after the other.
 const BLOCK_LINES: usize = 128;
-/// Maximum bytes of a block along the sum: for contiguous elements, and for strided elements.
+/// Maximum size in bytes of a block along the sum: `BLOCK_BYTES` if elements are contiguous, `UNCACHED_BLOCK_BYTES`
+/// otherwise.
 const BLOCK_BYTES: usize = 256 << 10;
 const UNCACHED_BLOCK_BYTES: usize = 128 << 10;
-/// Number of vectors that a chain adds one after the other.
+/// Number of vectors in a chain, which are added one after the other.
 const CHAIN: usize = 64;
-/// The number of independent chains, each with a sum of its own.
+/// Number of independent chains, each with its own sum. Several chains hide the latency of additions.
 const CHAINS: usize = 4;
 /// Number of strided reals in a piece. A piece is added in eight chains.
 const STRIDED_PIECE_REALS: usize = 512;
-/// Maximum number of sums of chains, or of strided pieces, that a block adds one after the other.
+/// Maximum number of chain sums, or of sums of strided pieces, that a block adds one after the other.
 const BLOCK_SUMS: usize = 128;
-/// Bytes of the shortest vector among all instruction sets.
+/// Size in bytes of the shortest vector of any instruction set.
 const MIN_VECTOR_BYTES: usize = 16;
-/// Maximum number of reals in a small unit.
+/// Maximum number of reals in a small unit, which is summed in a smaller buffer.
 const MAX_SMALL_UNIT_REALS: usize = 32;
 
 /// # Safety
-/// The instruction set is available. The elements at all offsets of the plan's loops from `from` may be read. The
-/// elements at all offsets of the loops over out from `to` may be written, and no other thread accesses them.
+/// The instruction set is available. The elements at all offsets of the plan's loops, relative to `from`, may be read.
+/// The elements at all offsets of the loops over `out`, relative to `to`, may be written, and no other thread accesses
+/// them.
 pub(super) unsafe fn sum<T: Element>(plan: &Sum, isa: Isa, from: *const T, to: *mut T) {
     // SAFETY: guaranteed by the caller; an element consists of one or two reals of the type that its dtype names.
     unsafe {
@@ -69,7 +71,7 @@ struct SumShare<'a, R> {
 
 impl<R: Real> SumShare<'_, R> {
     /// # Safety
-    /// As for [`sum`].
+    /// Same as for [`sum`].
     unsafe fn run(&self) {
         let (units, threads) = (self.plan.units(), self.plan.threads);
         let shares = if units >= threads { threads } else { 1 };
@@ -83,7 +85,7 @@ impl<R: Real> SumShare<'_, R> {
     }
 
     /// # Safety
-    /// As for [`sum`], with one unit.
+    /// Same as for [`sum`], with one unit.
     unsafe fn unit(&self, unit: usize, threads: usize) {
         let parts = self.parts;
         let ([source, target], count) = self.plan.unit(unit);
@@ -101,7 +103,7 @@ impl<R: Real> SumShare<'_, R> {
     /// Sums a unit of at most `N` reals.
     ///
     /// # Safety
-    /// As for [`sum`], with one unit.
+    /// Same as for [`sum`], with one unit.
     unsafe fn sum_unit<const N: usize>(&self, from: Const<R>, count: usize, target: isize, threads: usize) {
         let parts = self.parts;
         let mut total = [R::ZERO; N];
@@ -110,15 +112,15 @@ impl<R: Real> SumShare<'_, R> {
         for (i, element) in total[..count * parts].chunks_exact(parts).enumerate() {
             let to = self.to.at((target + i as isize * self.plan.line.strides[1]) * parts as isize);
             for (part, &real) in element.iter().enumerate() {
-                // SAFETY: `to` points to an element of this unit of out.
+                // SAFETY: `to` points to an element of this unit of `out`.
                 unsafe { to.add(part).write(real) };
             }
         }
     }
 
-    /// The number of steps in a block. Steps of a block are added one after the other, so a block is limited both in
-    /// bytes and in the additions of a chain. A line that is shorter than a vector, or than a piece, still costs one
-    /// addition.
+    /// Returns the number of steps in a block. The steps are added one after the other, so both the size of a block and
+    /// the length of its chains of additions are limited. A line that is shorter than a vector or a piece still costs
+    /// one addition.
     fn block(&self) -> usize {
         if !self.plan.line_is_summed {
             return BLOCK_LINES;
@@ -136,7 +138,7 @@ impl<R: Real> SumShare<'_, R> {
     /// multiples of a block.
     ///
     /// # Safety
-    /// As for [`sum`], with one unit.
+    /// Same as for [`sum`], with one unit.
     unsafe fn steps<const N: usize>(
         &self,
         from: Const<R>,
@@ -155,7 +157,7 @@ impl<R: Real> SumShare<'_, R> {
         let half = threads / 2;
         let middle = range.start + if forks { len * half / threads } else { len.div_ceil(block) / 2 * block };
         let mut second = [R::ZERO; N];
-        // SAFETY: both halves only read the tensor, and each adds to a buffer of its own.
+        // SAFETY: both halves only read the tensor, and each adds to its own buffer.
         unsafe {
             if forks {
                 rayon::join(
@@ -216,7 +218,7 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
     }
 }
 
-/// Adds lines to the total, real by real.
+/// Adds the reals of each line to the corresponding reals of the total.
 ///
 /// # Safety
 /// The instruction set is available; `count` reals of each line may be read.
@@ -242,8 +244,9 @@ unsafe fn add<S: Simd<R>, R: Real, const N: usize>(lines: [*const R; N], count: 
     }
 }
 
-/// The maximum number of additions per chain for a line of `reals` reals, with vectors of at least `lanes` reals.
-/// [`CHAINS`] vectors are added together, then the remaining vectors one by one. The last vector may be partial.
+/// Returns the maximum number of additions per chain for a line of `reals` reals, with vectors of at least `lanes`
+/// reals. [`CHAINS`] vectors are added at a time, and then the remaining vectors one by one. The last vector may be
+/// partial.
 fn additions(reals: usize, lanes: usize) -> usize {
     reals.div_ceil(lanes).min(reals / (CHAINS * lanes) + CHAINS)
 }
@@ -251,7 +254,7 @@ fn additions(reals: usize, lanes: usize) -> usize {
 /// Adds all elements of the lines to the first element of the total.
 ///
 /// # Safety
-/// As for [`Steps`].
+/// Same as for [`Steps`].
 #[inline(always)]
 unsafe fn sum_lines<S: Simd<R>, R: Real>(
     plan: &Sum,

@@ -1,15 +1,15 @@
-//! The strided tensors that kernels operate on: pointer, extents and strides.
+//! Defines the strided tensors that kernels operate on. A tensor is a pointer with extents and strides.
 //!
-//! Like an `ndarray` view, but cheaper to create: a run of thousands of small contractions creates three tensors for
-//! each. Invariants: every index within the extents refers to an initialised element, which no other code writes while
-//! the tensor is borrowed; in a [`TensorMut`], distinct indices refer to distinct elements, and no other code accesses
-//! them.
+//! Tensors are like `ndarray` views, but cheaper to create. This matters for runs of thousands of small contractions,
+//! each of which creates three tensors. Invariants: every index within the extents refers to an initialised element,
+//! which no other code writes while the tensor is borrowed. In a [`TensorMut`], distinct indices refer to distinct
+//! elements, and no other code accesses them.
 
 use std::marker::PhantomData;
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
-/// A tensor to read. Strides count elements and may be negative or zero.
+/// A read-only tensor. Strides are in elements and may be negative or zero.
 #[derive(Debug, Clone, Copy)]
 pub struct Tensor<'a, T> {
     pointer: *const T,
@@ -18,7 +18,7 @@ pub struct Tensor<'a, T> {
     elements: PhantomData<&'a T>,
 }
 
-/// A tensor to read and write.
+/// A mutable tensor.
 #[derive(Debug)]
 pub struct TensorMut<'a, T> {
     pointer: *mut T,

@@ -1,4 +1,4 @@
-//! Operations with one input and one output tensor: permutation, diagonals, sums.
+//! Computes permutations, diagonals and sums of a single tensor.
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
@@ -9,11 +9,11 @@ use super::{Element, Tensor, TensorMut, available, widest};
 use crate::dims::Label;
 use crate::local_plan::{self, Isa, Layout, UnaryBody, UnaryPlan};
 
-/// Computes out = input. Repeated labels of the input denote diagonals, labels missing from out are summed over, and
-/// dimensions are permuted to the order of out.
+/// Writes `input` to `out`. Repeated labels of the input denote diagonals, labels missing from `out` are summed over,
+/// and dimensions are permuted to the order of `out`.
 ///
 /// # Panics
-/// If a label of out is repeated or not in the input, or one label has different extents.
+/// If a label of `out` is repeated or not in the input, or a label has two different extents.
 pub fn unary<T: Element>(input: (&[Label], ArrayViewD<T>), out: (&[Label], ArrayViewMutD<T>)) {
     let (in_labels, input) = input;
     let (out_labels, out) = out;
@@ -26,13 +26,13 @@ pub fn unary<T: Element>(input: (&[Label], ArrayViewD<T>), out: (&[Label], Array
 /// Returns the plan that [`unary`] executes for these layouts on `threads` threads.
 ///
 /// # Panics
-/// As [`unary`].
+/// If a label of `out` is repeated or not in the input, or a label has two different extents.
 pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: usize) -> UnaryPlan {
     let elements = |layout: &Layout| layout.extents.iter().product::<usize>();
     local_plan::plan_unary(input, out, element_bytes, useful_threads(threads, elements(input).max(elements(out))))
 }
 
-/// Like [`unary`], with an existing plan for tensors of the same layouts, on the given instruction set.
+/// Like [`unary`], but with an existing plan for tensors of these layouts, on the given instruction set.
 ///
 /// # Panics
 /// If the plan is for other extents, strides or element sizes, or the machine lacks the instruction set.
@@ -43,7 +43,7 @@ pub fn unary_planned<T: Element>(plan: &UnaryPlan, isa: Isa, input: ArrayViewD<T
 /// Like [`unary_planned`], for tensors that are not `ndarray` views.
 ///
 /// # Panics
-/// As [`unary_planned`].
+/// If the plan is for other extents, strides or element sizes, or the machine lacks the instruction set.
 pub fn unary_strided<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, out: TensorMut<T>) {
     T::unary(plan, isa, input, out);
 }
@@ -56,7 +56,7 @@ pub(super) fn run<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, mut 
     }
     assert!(available(isa), "no {} on this machine", isa.name());
     // SAFETY: the instruction set is available; both tensors have the layouts that the plan was made for, so its loops
-    // stay inside both tensors. Out is borrowed mutably. `permute` checks element sizes.
+    // stay inside both tensors. `out` is borrowed mutably. `permute` checks element sizes.
     unsafe {
         match plan.body() {
             UnaryBody::Permute(plan) => permute(plan, isa, input.as_ptr(), out.as_mut_ptr(), Factors::PUT),

@@ -1,17 +1,18 @@
-//! Memory for packed blocks, kept between calls.
+//! Keeps memory for packed blocks between calls.
 //!
-//! Invariants: memory is aligned for any element type and vector register; a workspace grows, and never shrinks before
-//! [`Workspace::clear`] unless growing fails; running out of memory is an error, not an abort. The operating system
-//! supplies zeroed pages, and this module does not touch them: each page is placed on the NUMA node of the thread that
-//! first packs into it. Contents are unspecified between two calls.
+//! Memory is aligned for any element type and vector register. A workspace never shrinks before [`Workspace::clear`]
+//! unless growing fails. Running out of memory is an error rather than an abort. The operating system supplies zeroed
+//! pages, and this module does not touch them, so each page is placed on the NUMA node of the thread that first packs
+//! into it. The contents are unspecified between calls.
 
 use super::micro::Vectorized;
 use super::zeroed::Zeroed;
 
-/// One page. This alignment suffices for every vector register, and packed blocks start on a page of their own.
+/// One page. This alignment suffices for every vector register, and packed blocks do not share their first page with
+/// other data.
 const ALIGN: usize = 4096;
 
-/// A buffer that a contraction packs into, reusable with any element type.
+/// A buffer that a contraction packs into, reusable for any element type.
 #[derive(Debug)]
 pub struct Workspace {
     memory: Option<Zeroed>,
@@ -29,7 +30,7 @@ impl Workspace {
         Workspace { memory: None }
     }
 
-    /// Allocated bytes.
+    /// Returns the number of allocated bytes.
     pub const fn bytes(&self) -> usize {
         match &self.memory {
             Some(memory) => memory.bytes(),
@@ -46,7 +47,7 @@ impl Workspace {
     /// cannot run out of memory.
     ///
     /// # Errors
-    /// If the memory cannot be allocated. The previous memory is then freed as well.
+    /// If the memory cannot be allocated; the previous memory is then freed as well.
     pub fn reserve<T: Vectorized>(&mut self, elements: usize) -> Result<(), OutOfMemory> {
         self.slice::<T>(elements).map(|_| ())
     }
@@ -59,14 +60,16 @@ impl Workspace {
         }
         Ok(match &self.memory {
             // SAFETY: the memory starts at a page boundary and has at least `bytes` initialised bytes. Every bit
-            // pattern is a valid T because only element types are Vectorized. `&mut self` excludes other users.
+            // pattern is a valid `T`, because only element types implement `Vectorized`. `&mut self` excludes other
+            // users.
             Some(memory) => unsafe { std::slice::from_raw_parts_mut(memory.start().as_ptr().cast(), elements) },
             None => &mut [],
         })
     }
 
     fn grow(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
-        // Frees the old buffer first: its contents are not needed, and memory might not suffice for both buffers.
+        // Frees the old buffer first, because its contents are not needed and memory might not suffice for both
+        // buffers.
         self.clear();
         self.memory = Some(Zeroed::new(bytes, ALIGN).ok_or(OutOfMemory { bytes })?);
         Ok(())

@@ -1,23 +1,24 @@
-//! Small matrix products by LIBXSMM, which generates code for a shape when it is first requested.
+//! Computes small matrix products with LIBXSMM, which generates code for a shape when that shape is first requested.
 //!
-//! Invariants: a [`Tile`] has generated code that this machine can execute; its extents are at least 1, and its leading
-//! dimensions are large enough for the extents; generated code stays valid until the program ends. On x86-64 the upper
-//! halves of the vector registers are clean after every call, because other code expects this.
+//! Invariants: a [`Tile`] contains generated code that this machine can execute. Its extents are at least 1, and its
+//! leading dimensions are large enough for the extents. Generated code stays valid until the program ends. On x86-64,
+//! the upper halves of the vector registers are cleared after every call, because they would slow down later SSE
+//! instructions.
 //!
-//! Deliberately absent: adding to out, factors, a transposed left operand, and prefetching, blocking and packing, which
-//! are left to the callers. Code that adds to out would start its sums with the values of out, which would then pass
-//! through one addition per term instead of a single one. LIBXSMM 1.17 has no transposed left operand, and 2.x copies
-//! it at every call.
+//! Products overwrite `out` and are not scaled; callers add and scale them. Generated code that adds to `out` would
+//! start its sums with the old values of `out`, which would then pass through one addition per term instead of a single
+//! addition. The left operand cannot be transposed, because LIBXSMM 1.17 does not support this, and LIBXSMM 2 copies a
+//! transposed operand in every call. Callers also prefetch, block and pack.
 //!
-//! Matrices are column-major. A row-major product is the column-major product with left and right exchanged.
+//! Matrices are column-major. A row-major product is the column-major product of the exchanged operands.
 
 /// A real type that LIBXSMM generates code for.
 pub trait Real: Copy {
-    /// Generates code for checked extents. Returns `None` if LIBXSMM has no code for them.
+    /// Generates code for extents that the caller has checked. Returns `None` if LIBXSMM has no code for them.
     fn generate(shape: Shape) -> Option<Code<Self>>;
 }
 
-/// The shape of a product of m x k and k x n, in LIBXSMM's integer type.
+/// The shape of the product of an m x k matrix and a k x n matrix, in LIBXSMM's integer type.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     extents: [libxsmm_sys::libxsmm_blasint; 3],
@@ -25,19 +26,19 @@ pub struct Shape {
     transpose_b: bool,
 }
 
-/// One small product, out = left right, all column-major: generated code for one shape.
+/// Generated code for small products `c = a b` of one shape.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<R> {
     code: Code<R>,
 }
 
 impl<R: Real> Tile<R> {
-    /// Requests code for c = a b, where c is m x n, a is m x k and b is k x n. Columns are `ldc`, `lda` and `ldb`
-    /// elements apart. With `transpose_b`, b is row-major, and its rows are `ldb` elements apart.
+    /// Requests code for `c = a b`, where `c` is m x n, `a` is m x k and `b` is k x n. Their columns are `ldc`, `lda`
+    /// and `ldb` elements apart. With `transpose_b`, `b` is row-major, and its rows are `ldb` elements apart.
     ///
     /// LIBXSMM caches generated code, so a repeated request is a look-up; keeping the tile is faster still. Returns
-    /// `None` if LIBXSMM has no code for the shape, if an extent or a leading dimension is 0, too small or at least
-    /// 2^24, or if an x86-64 machine lacks AVX.
+    /// `None` if LIBXSMM has no code for the shape, or if an x86-64 machine lacks AVX. Also returns `None` if an extent
+    /// or a leading dimension is 0 or at least 2^24, or if a leading dimension is too small for its extent.
     pub(super) fn get([m, n, k]: [usize; 3], [lda, ldb, ldc]: [usize; 3], transpose_b: bool) -> Option<Tile<R>> {
         // The limit prevents overflow in generated code, which counts bytes in 32 bits.
         let fits = |value: &usize| (1..1 << 24).contains(value);
@@ -53,12 +54,12 @@ impl<R: Real> Tile<R> {
         R::generate(shape).map(|code| Tile { code })
     }
 
-    /// Computes the product; c is not read.
+    /// Computes the product. `c` is not read.
     ///
     /// # Safety
-    /// All elements of a and b may be read and are initialised, and all elements of c may be written. c overlaps
-    /// neither a nor b. During the call, no other code writes a or b, or accesses c. Rows between m and a leading
-    /// dimension are not accessed.
+    /// All elements of `a` and `b` may be read and are initialised, and all elements of `c` may be written. `c`
+    /// overlaps neither `a` nor `b`. During the call, no other code writes `a` or `b`, or accesses `c`. Rows between
+    /// the last row of a matrix and its leading dimension are not accessed.
     #[inline(always)]
     pub(super) unsafe fn call(&self, a: *const R, b: *const R, c: *mut R) {
         // SAFETY: the code is for this shape (`get`), and the caller guarantees access to the memory.
@@ -67,7 +68,7 @@ impl<R: Real> Tile<R> {
     }
 }
 
-/// Whether generated code can run: [`clean`] is an AVX instruction.
+/// Whether generated code can run. On x86-64 this requires AVX, because [`clean`] is an AVX instruction.
 fn usable() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx");
@@ -75,12 +76,12 @@ fn usable() -> bool {
     return true;
 }
 
-/// Clears the upper halves of vector registers. Generated code leaves them dirty, which slows down every SSE
-/// instruction after it.
+/// Clears the upper halves of the vector registers. Generated code leaves values in them, which would slow down all
+/// later SSE instructions.
 #[inline(always)]
 fn clean() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: tiles exist on machines with AVX only. All vector registers are declared as overwritten, and nothing else
+    // SAFETY: tiles exist only on machines with AVX. All vector registers are declared as overwritten, and nothing else
     // is changed.
     unsafe {
         std::arch::asm!("vzeroupper", clobber_abi("C"), options(nomem, nostack, preserves_flags));
@@ -92,7 +93,7 @@ use first::{Code, call};
 #[cfg(xsmm_api = "2")]
 use second::{Code, call};
 
-/// LIBXSMM 1.17.
+/// The interface of LIBXSMM 1.17.
 #[cfg(xsmm_api = "1")]
 mod first {
     use libxsmm_sys::v1::*;
@@ -120,7 +121,7 @@ mod first {
     real!(f64, libxsmm_dmmdispatch);
 
     /// # Safety
-    /// As `Tile::call`.
+    /// Same as for `Tile::call`.
     #[inline(always)]
     pub unsafe fn call<R>(code: Code<R>, a: *const R, b: *const R, c: *mut R) {
         // SAFETY: guaranteed by the caller; code that is generated without prefetching reads three arguments.
@@ -128,7 +129,7 @@ mod first {
     }
 }
 
-/// LIBXSMM 2.
+/// The interface of LIBXSMM 2.
 #[cfg(xsmm_api = "2")]
 mod second {
     use std::marker::PhantomData;
@@ -138,7 +139,7 @@ mod second {
 
     use super::{Real, Shape};
 
-    /// Generated code, which takes untyped pointers.
+    /// Generated code, which is called with untyped pointers.
     pub struct Code<R> {
         function: libxsmm_gemmfunction,
         of: PhantomData<fn(R)>,
@@ -196,7 +197,7 @@ mod second {
     };
 
     /// # Safety
-    /// As `Tile::call`.
+    /// Same as for `Tile::call`.
     #[inline(always)]
     pub unsafe fn call<R>(code: Code<R>, a: *const R, b: *const R, c: *mut R) {
         let matrix = |primary| libxsmm_matrix_arg { primary, ..NO_MATRIX };
@@ -206,7 +207,7 @@ mod second {
             b: matrix(b.cast_mut().cast()),
             c: matrix(c.cast()),
         };
-        // SAFETY: guaranteed by the caller; the code only reads a and b.
+        // SAFETY: guaranteed by the caller; the code only reads `a` and `b`.
         unsafe { (code.function)(&parameters) }
     }
 }
@@ -215,7 +216,8 @@ mod second {
 mod tests {
     use super::*;
 
-    /// A real type, for tests with numbers whose sums of products do not depend on the order of additions.
+    /// A real type for the tests. All numbers are small integers, so sums of products are exact in any order of
+    /// additions.
     trait Exact: Real + PartialEq + std::fmt::Debug + From<i8> {
         const NAN: Self;
         fn mul_add(self, b: Self, c: Self) -> Self;
@@ -238,7 +240,7 @@ mod tests {
         (0..length).map(|i| R::from(((i * 37 + seed * 11) % 17) as i8 - 8)).collect()
     }
 
-    /// Compares with plain loops; elements between columns and beyond the end must keep their values.
+    /// Compares a product with plain loops. Elements between columns and after the last column must keep their values.
     fn check<R: Exact>(extents: [usize; 3], gap: usize, transpose_b: bool) {
         let [m, n, k] = extents;
         let (rows_b, columns_b) = if transpose_b { (n, k) } else { (k, n) };

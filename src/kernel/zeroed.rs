@@ -1,8 +1,9 @@
-//! Zeroed memory that has not been touched: the first write to a page decides its NUMA node.
+//! Allocates zeroed memory without touching it, because the first write to a page decides the page's NUMA node.
 //!
-//! Invariant: the memory starts at the requested alignment. The allocation itself requests only the alignment that
-//! every allocation has, plus extra bytes to move the start up. With a larger alignment, Rust's allocator would clear
-//! the bytes itself, which would touch every page on the allocating thread. Huge pages are requested for large memory.
+//! Invariant: the memory starts at a multiple of the requested alignment. The allocation requests only the alignment
+//! that every allocation has, and extra bytes so that the start can be moved up. For a larger alignment, Rust's
+//! allocator would clear the bytes itself, which would touch every page on the allocating thread. For large memory,
+//! huge pages are requested.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::MaybeUninit;
@@ -47,7 +48,7 @@ impl Zeroed {
         self.start
     }
 
-    /// The number of bytes from the start on.
+    /// Returns the number of bytes from [`Zeroed::start`] on.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }

@@ -1,54 +1,56 @@
-//! Bounds the number of additions that a term of a sum passes through on one process.
+//! Bounds the number of additions that a term of a sum passes through in one process.
 //!
 //! The n terms of a sum are added in blocks of at most b terms, and the sums of the blocks are added pairwise, in a
-//! binary tree. Each term then passes through a chain of at most b + log2(n / b) additions, and is rounded at most that
-//! often (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, sections 4.2 and 4.3). Every
-//! kernel of this crate sums this way. Kernels differ in the length of a block, which is counted in vectors for kernels
-//! that keep sums in vectors:
+//! binary tree. Each term then passes through a chain of at most b + log2(n / b) additions, and is rounded at most once
+//! in each of them (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, sections 4.2 and
+//! 4.3). Every kernel of this crate sums in this way. Kernels differ in the length of a block. If a kernel keeps sums
+//! in vectors, the length is counted in vectors:
 //!
 //! | sum | block | maximum number of additions in a chain |
 //! |---|---|---|
-//! | of one tensor ([`super::Sum`]) | 128 lines along out, or up to 256 KB along the sum in 128 chains of 64 | 64 + 128 + lanes |
+//! | over one tensor ([`super::Sum`]) | 128 lines along `out`, or up to 256 KB along the sum in 128 chains of 64 | 64 + 128 + lanes |
 //! | one number from two tensors ([`super::SumBlocks`]) | up to 128 KB in 128 chains of 64, or 128 stretches | 64 + 128 + lanes |
 //! | other loops | 512 terms of a line, or 256 single terms | 350 |
 //! | matrix products over one dimension | up to 128 boxes of up to 512 steps | 512 + 128 |
 //! | matrix products over several dimensions | up to 128 boxes of up to 896 steps | 896 + 128 |
 //!
-//! Invariant: the lengths hold for every instruction set. Deliberately absent: the additions that combine parts of a
-//! sum from several threads or ranks, which callers add to the bound.
+//! Invariant: the lengths hold for every instruction set. The additions that combine parts of a sum from several
+//! threads or ranks are not included; callers add them to the bound.
 
-/// The longest chain within a block: for sums of one tensor, and for contractions whose result is one number.
+/// The longest chain within a block, for sums of one tensor and for contractions whose result is one number.
 const NUMBER: u64 = 224;
-/// For contractions without rows or without columns, which are never computed as matrix products.
+/// The longest chain within a block, for contractions without rows or without columns. These are never computed as
+/// matrix products.
 const LOOPS: u64 = 384;
-/// For all other contractions: with sums over one dimension, and over several dimensions.
+/// The longest chain within a block for all other contractions, with sums over one dimension and over several
+/// dimensions.
 const PRODUCTS: u64 = 640;
 const CROSSED: u64 = 1024;
 
-/// Minimum number of terms in every chunk of a dot product except the last, and the maximum number of chunks. Chunks
-/// have 8 KB or 16 KB; sums over more than 128 KB are accumulated in a buffer.
+/// Minimum number of terms in every chunk of a dot product except the last, and the maximum number of chunks. A chunk
+/// has 8 KB or 16 KB. Sums over more than 128 KB are accumulated in a buffer.
 const MIN_CHUNK_TERMS: u64 = 512;
 const MAX_CHUNKS: u64 = 16;
 /// Minimum number of steps along k in every box except the last, and the maximum number of boxes that are added one
-/// after the other.
+/// after another.
 const MIN_BOX_STEPS: u64 = 256;
 const MAX_BOXES: u64 = 128;
 
-/// The kind of operation that a sum belongs to.
+/// The kind of operation to which a sum belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SumKind {
-    /// Sums over one tensor, or a contraction whose result is one number.
+    /// A sum over one tensor, or a contraction whose result is one number.
     Number,
     /// A contraction without rows or without columns.
     Loops,
-    /// Any other contraction over one dimension.
+    /// Any other contraction with a sum over one dimension.
     Products,
-    /// Any other contraction over several dimensions.
+    /// Any other contraction with a sum over several dimensions.
     Crossed,
 }
 
-/// The maximum number of additions that a term passes through before the sum is added to out, on one thread. Cost:
-/// O(1).
+/// Returns the maximum number of additions that a term passes through on one thread before its sum is added to `out`.
+/// Cost: O(1).
 ///
 /// ```
 /// use einsum_dist::local_plan::{SumKind, longest_chain};
@@ -62,14 +64,15 @@ pub fn longest_chain(terms: u64, of: SumKind) -> u64 {
         SumKind::Products => PRODUCTS,
         SumKind::Crossed => CROSSED,
     };
-    // Adds two levels, because a block may have only a quarter of the maximum number of terms, or halves may be uneven.
+    // Two levels are added, because a block may have only a quarter of the maximum number of terms, or halves may be
+    // uneven.
     let levels = |terms: u64| u64::from(terms.div_ceil(block).next_power_of_two().trailing_zeros()) + 2;
     if terms <= block { terms } else { block + levels(terms) }
 }
 
-/// The maximum number of additions to one element of out when a sum of up to `terms` terms is added to its old value,
-/// on one thread. There is one addition if the sum is completed in a buffer first, and one per chunk or box otherwise.
-/// Cost: O(1).
+/// Returns the maximum number of additions to one element of `out` on one thread, when a sum of up to `terms` terms is
+/// added to the element's old value. There is one addition if the sum is completed in a buffer first, and one per chunk
+/// or box otherwise. Cost: O(1).
 ///
 /// ```
 /// use einsum_dist::local_plan::{SumKind, longest_visits};
@@ -81,7 +84,7 @@ pub fn longest_visits(terms: u64, of: SumKind) -> u64 {
     match of {
         SumKind::Number => 1,
         SumKind::Loops => terms.div_ceil(MIN_CHUNK_TERMS).clamp(1, MAX_CHUNKS),
-        // One addition per box, if all boxes have the minimum depth.
+        // There is one addition per box if all boxes have the minimum depth.
         SumKind::Products | SumKind::Crossed => terms.div_ceil(MIN_BOX_STEPS).clamp(1, MAX_BOXES),
     }
 }

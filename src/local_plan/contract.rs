@@ -1,20 +1,20 @@
-//! The plan of one local contraction.
+//! Plans one local contraction.
 //!
-//! Invariants: every index of the index space is visited exactly once; shares of a plan write disjoint elements of out
-//! or of partial sums, so results are bitwise identical no matter which thread runs which share; a plan depends on
-//! layouts, element type and target only.
+//! Invariants: every index in the index space is visited exactly once. The shares of a plan write disjoint elements of
+//! `out` or of partial sums, so results are bitwise identical no matter which thread runs which share. A plan depends
+//! on layouts, element type and target only.
 
 use super::gemm::{plan_gemm, price_gemm};
 use super::{Dim, GemmPlan, KernelFamily, Layout, LoopPlan, Price, SmallBatchPlan, Target, fold, plan_loops};
 use crate::dims::{Kind, Label, classify};
 use crate::dtype::Dtype;
 
-/// Below this many multiply-adds, planning a matrix product costs more than it gains.
+/// Minimum number of multiply-adds for a matrix product. Below it, planning the product costs more than it saves.
 const MIN_GEMM_MULTIPLY_ADDS: f64 = 512.0;
-/// Below this many multiply-adds, waking a second thread for loops costs more than it gains.
+/// Minimum number of multiply-adds for a second thread in loops. Below it, waking the thread costs more than it saves.
 const MIN_PARALLEL_LOOP_MULTIPLY_ADDS: f64 = 65_536.0;
 
-/// How to contract two tensors of given layouts on a given number of threads.
+/// A plan for contracting two tensors with given layouts on a given number of threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalContract {
     extents: [Vec<usize>; 3],
@@ -27,22 +27,22 @@ pub struct LocalContract {
 /// The computation that remains once extents are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
-    /// Out has no elements.
+    /// `out` has no elements.
     Nothing,
-    /// The sum has no terms: out is only scaled.
+    /// The sum has no terms, so `out` is only scaled.
     Scale,
     Loops(LoopPlan),
     Gemm(Box<GemmPlan>),
-    /// Batches of small products by LIBXSMM; the build that executes the plan must include LIBXSMM.
+    /// Batches of small products, which LIBXSMM computes. The build that executes the plan must include LIBXSMM.
     Products(SmallBatchPlan),
 }
 
 /// Plans `left, right -> out`.
 ///
 /// # Panics
-/// If the labels do not describe a binary contraction, or a label has different extents.
+/// If the labels do not describe a binary contraction, or a label has two different extents.
 pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> LocalContract {
-    // LIBXSMM has no complex types.
+    // LIBXSMM does not support complex types.
     let family = if dtype.is_complex() { KernelFamily::Own } else { target.family };
     let mut target = Target { family, ..*target };
     let tensors = [left, right, out];
@@ -66,7 +66,7 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
 /// Estimates the cost of `left, right -> out`, in a fraction of the time of [`plan_contract`].
 ///
 /// # Panics
-/// As [`plan_contract`].
+/// As for [`plan_contract`].
 pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> Price {
     let dims = dims_of([left, right, out]);
     if trivial_body(&dims).is_some() {
@@ -82,7 +82,8 @@ pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype,
     if gemm.nanoseconds < loops.nanoseconds { gemm } else { loops }
 }
 
-/// The dimensions of kinds c (batch), m (rows), n (columns) and k (sum), with their strides in left, right and out.
+/// Returns the dimensions of kinds c (batch), m (rows), n (columns) and k (sum), with their strides in `left`, `right`
+/// and `out`.
 fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     let [left, right, out] = tensors;
     let kinds = match classify(left.labels, right.labels, out.labels) {
@@ -92,7 +93,8 @@ fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     let mut dims: [Vec<Dim<3>>; 4] = Default::default();
     for (label, kind) in kinds.iter() {
         let dim = Dim { extent: agreed_extent(label, tensors), strides: tensors.map(|t| t.stride(label)) };
-        // If one operand of a batch dimension is broadcast (stride 0), the dimension belongs to the other operand only.
+        // If one operand is broadcast along a batch dimension (stride 0), the dimension counts as a row or column
+        // dimension of the other operand.
         let kind = match (kind, dim.strides) {
             (Kind::C, [l, 0, _]) if l != 0 => Kind::M,
             (Kind::C, [0, r, _]) if r != 0 => Kind::N,
@@ -103,7 +105,7 @@ fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     dims
 }
 
-/// Returns the body if there is nothing to multiply, and `None` otherwise.
+/// Returns the body if there is nothing to multiply; otherwise `None`.
 fn trivial_body(dims: &[Vec<Dim<3>>; 4]) -> Option<Body> {
     let empty = |kinds: &[Kind]| kinds.iter().any(|&kind| dims[kind as usize].iter().any(|d| d.extent == 0));
     if empty(&[Kind::C, Kind::M, Kind::N]) {
@@ -122,19 +124,19 @@ fn agreed_extent(label: Label, tensors: [&Layout; 3]) -> usize {
 }
 
 impl LocalContract {
-    /// The computation. Read-only, because kernels rely on its offsets to stay inside the tensors that it was planned
-    /// for.
+    /// Returns the computation. It is read-only, because kernels rely on its offsets to stay inside the tensors for
+    /// which it was planned.
     pub fn body(&self) -> &Body {
         &self.body
     }
 
-    /// The element type and the target of the plan. The family is the one that the plan uses: [`KernelFamily::Own`] or
-    /// [`KernelFamily::Xsmm`].
+    /// Returns the element type and the target of the plan. The target's family is the one that the plan uses,
+    /// [`KernelFamily::Own`] or [`KernelFamily::Xsmm`].
     pub fn kernel(&self) -> (Dtype, Target) {
         (self.dtype, self.target)
     }
 
-    /// Elements of workspace that execution needs.
+    /// Returns the number of elements of workspace that execution needs.
     pub fn workspace_elements(&self) -> usize {
         match &self.body {
             Body::Gemm(plan) => plan.workspace_elements(),
@@ -144,33 +146,34 @@ impl LocalContract {
         }
     }
 
-    /// Replaces lists of offsets with the equal lists of another plan, so that each list is stored once.
+    /// Replaces lists of offsets with equal lists from another plan, so that each list is stored only once.
     pub fn share(&mut self, other: &LocalContract) {
         if let (Body::Gemm(plan), Body::Gemm(other)) = (&mut self.body, &other.body) {
             plan.share(other);
         }
     }
 
-    /// Whether a tensor (0 left, 1 right, 2 out) has the layout that the contraction was planned for.
+    /// Whether a tensor (0 is `left`, 1 is `right`, 2 is `out`) has the layout for which the contraction was planned.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
-        // Compares element by element: comparing empty slices, whose pointers dangle, can cost hundreds of nanoseconds.
+        // Elements are compared one by one, because comparing empty slices, whose pointers dangle, can cost hundreds of
+        // nanoseconds.
         self.extents[tensor].iter().eq(extents) && self.strides[tensor].iter().eq(strides)
     }
 }
 
-/// The number of multiply-adds, and the number of threads that loops should use.
+/// Returns the number of multiply-adds, and the number of threads that loops should use.
 fn size(dims: &[Vec<Dim<3>>; 4], target: &Target) -> (f64, usize) {
     let multiply_adds: f64 = dims.iter().flatten().map(|d| d.extent as f64).product();
     (multiply_adds, if multiply_adds < MIN_PARALLEL_LOOP_MULTIPLY_ADDS { 1 } else { target.threads.max(1) })
 }
 
-/// Whether to consider loops only. This is true of tiny contractions, and of contractions without rows, columns or a
-/// sum, in which a matrix product could not reuse any element.
+/// Whether to consider loops only. This is the case for tiny contractions, and for contractions without rows, columns
+/// or a sum, in which a matrix product could not reuse any element.
 fn only_loops_apply(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
     multiply_adds <= MIN_GEMM_MULTIPLY_ADDS || dims[1..].iter().any(Vec::is_empty)
 }
 
-/// Plans the computation. Dimensions are folded, and no extent is 0.
+/// Plans the computation. The dimensions have been folded, and no extent is 0.
 fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
     let (multiply_adds, threads) = size(&dims, target);
     if target.family != KernelFamily::Own

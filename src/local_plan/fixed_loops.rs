@@ -1,4 +1,4 @@
-//! A list of loops that needs no heap allocation while it is short.
+//! Stores a list of loops, without a heap allocation if the list is short.
 //!
 //! Invariant: `many` contains all loops if there are more than [`INLINE_LOOPS`], and is empty otherwise.
 
@@ -35,7 +35,7 @@ impl<const N: usize> Loops<N> {
     }
 
     /// # Panics
-    /// If there is no loop at `at`.
+    /// If there is no loop at index `at`.
     pub fn remove(&mut self, at: usize) -> Dim<N> {
         if self.many.is_empty() {
             let dim = self.few[..self.count][at];

@@ -1,8 +1,8 @@
-//! Loops over several tensors, and the fusion of two loops into one if the strides of every tensor allow it.
+//! Represents loops over several tensors, and fuses two loops into one if the strides of every tensor allow it.
 //!
-//! Invariant: [`fold`] keeps the set of visited offset tuples; only the order of the visits may change.
+//! Invariant: [`fold`] preserves the set of visited offset tuples; only the order of the visits may change.
 
-/// One loop: its extent, and its stride in each of `N` tensors.
+/// One loop, with its extent and its stride in each of `N` tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dim<const N: usize> {
     pub extent: usize,
@@ -10,13 +10,13 @@ pub struct Dim<const N: usize> {
 }
 
 impl<const N: usize> Dim<N> {
-    /// Whether this loop around `inner` is equivalent to one longer loop with the strides of `inner`.
+    /// Whether this loop around the loop `inner` is equivalent to one longer loop with the strides of `inner`.
     fn continues(&self, inner: &Self) -> bool {
         (0..N).all(|t| self.strides[t] == inner.strides[t] * inner.extent as isize)
     }
 }
 
-/// Fuses loops until no two can be fused; loops of extent 1 are removed.
+/// Fuses loops until no two loops can be fused. Loops of extent 1 are removed.
 ///
 /// ```
 /// use einsum_dist::local_plan::{Dim, fold};

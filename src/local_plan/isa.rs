@@ -1,6 +1,6 @@
-//! The instruction sets that vector code is compiled for, with the properties that a plan needs.
+//! Lists the instruction sets for which vector code is compiled, with the properties that a plan needs.
 //!
-//! Deliberately absent: detecting the instruction sets of this machine, which [`crate::kernel`] does.
+//! This module does not detect the instruction sets of this machine; [`crate::kernel`] does.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub enum Isa {
     Avx2,
     /// AVX-512 F, VL, DQ and BW.
     Avx512,
-    /// Advanced SIMD of AArch64.
+    /// The Advanced SIMD instructions of AArch64.
     Neon,
 }
 
@@ -22,7 +22,7 @@ impl Isa {
     /// All instruction sets.
     pub const ALL: [Isa; 4] = [Isa::Generic, Isa::Avx2, Isa::Avx512, Isa::Neon];
 
-    /// The name in machine files and in JSON.
+    /// Returns the name used in machine files and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Isa::Generic => "generic",
@@ -32,7 +32,7 @@ impl Isa {
         }
     }
 
-    /// Bytes of a vector register.
+    /// Returns the size of a vector register in bytes.
     pub const fn vector_bytes(self) -> usize {
         match self {
             Isa::Generic | Isa::Neon => 16,

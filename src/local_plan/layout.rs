@@ -1,6 +1,6 @@
-//! The layout of one tensor: labels, extents and strides, without the elements.
+//! Describes the layout of one tensor by labels, extents and strides, without the elements.
 //!
-//! Invariant: the three slices have the same length. Strides count elements and may be negative or zero.
+//! Invariant: the three slices have the same length. Strides are in elements and may be negative or zero.
 
 use crate::dims::Label;
 
@@ -26,12 +26,12 @@ impl<'a> Layout<'a> {
         Layout { labels, extents, strides }
     }
 
-    /// Extent of a label; `None` if the tensor lacks it.
+    /// Returns the extent of a label; `None` if the tensor lacks the label.
     pub fn extent(&self, label: Label) -> Option<usize> {
         self.position(label).map(|at| self.extents[at])
     }
 
-    /// Stride of a label; 0 if the tensor lacks it, as if the tensor were broadcast along it.
+    /// Returns the stride of a label; 0 if the tensor lacks the label, as if the tensor were broadcast along it.
     pub fn stride(&self, label: Label) -> isize {
         self.position(label).map_or(0, |at| self.strides[at])
     }
@@ -41,7 +41,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// The strides of a dense row-major tensor.
+/// Returns the strides of a dense row-major tensor.
 pub fn row_major(extents: &[usize]) -> Vec<isize> {
     let mut strides = vec![0; extents.len()];
     let mut step = 1isize;
@@ -53,7 +53,7 @@ pub fn row_major(extents: &[usize]) -> Vec<isize> {
 }
 
 /// Encodes layouts as one list of numbers, for use as the key of a cached plan. Layouts that differ only in the names
-/// of their labels have equal keys: labels are numbered in the order of their first occurrence.
+/// of their labels have equal keys, because labels are numbered in the order of their first occurrence.
 pub fn key(layouts: &[Layout]) -> Vec<isize> {
     let mut seen: Vec<Label> = Vec::new();
     let mut key = Vec::new();

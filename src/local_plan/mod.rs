@@ -1,11 +1,12 @@
-//! Plans how one process contracts two strided tensors, or permutes or sums one. Accesses no data.
+//! Plans how one process contracts two strided tensors, or permutes or sums one tensor. No data is accessed.
 //!
-//! [`plan_contract`] takes three [`Layout`]s, an element type and a [`Target`] and returns a [`LocalContract`]. The
+//! [`plan_contract`] takes three [`Layout`]s, an element type and a [`Target`], and returns a [`LocalContract`]. This
 //! plan states which dimensions form the matrices of the inner matrix product and which are loops around it, which
 //! tensors are packed, how the work is divided among threads, and how much workspace is needed. [`crate::kernel`]
-//! executes it. A plan is a plain value, so a planner can account for the workspace before any tensor exists.
+//! executes the plan. A plan is a plain value, so a planner can account for the workspace before any tensor exists.
 //!
-//! Deliberately absent: measured rates. A price ranks alternatives for one contraction; it does not predict seconds.
+//! No measured rates are used, because a price only ranks alternatives for one contraction and does not predict
+//! seconds.
 
 mod chain;
 mod contract;

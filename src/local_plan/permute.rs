@@ -1,44 +1,44 @@
-//! Plans copies between two strided tensors of the same shape.
+//! Plans copies between two strided tensors with the same shape.
 //!
 //! Elements are copied block by block. If the dimension of stride 1 in the source has another stride in the
-//! destination, a block is a matrix: its column index runs over a contiguous stretch of the source, and its row index
-//! over a contiguous stretch of the destination. Each stretch spans as many dimensions as needed to fill several cache
-//! lines. If the destination is large, blocks pass through a buffer, so that complete cache lines of the destination
-//! are written with stores that bypass the caches.
+//! destination, a block is a matrix whose column index runs over a contiguous stretch of the source, and whose row
+//! index runs over a contiguous stretch of the destination. Each stretch spans as many dimensions as needed to fill
+//! several cache lines. If the destination is large, blocks pass through a buffer, so that complete cache lines of the
+//! destination are written with stores that bypass the caches.
 //!
-//! Invariants: every index belongs to exactly one block; a share is a range of consecutive blocks; two shares have few
-//! cache lines of the destination in common, at the ends of stretches; the plan depends on the arguments only.
-//! Deliberately absent: the operation on the elements, and the instruction set.
+//! Invariants: every index belongs to exactly one block. A share is a range of consecutive blocks. Two shares have few
+//! cache lines of the destination in common, at the ends of stretches. The plan depends only on the arguments; in
+//! particular, it does not depend on the instruction set.
 
 use super::{CACHE_LINE, Dim, Loops};
 
-/// Positions of source and destination in every pair of strides.
+/// The positions of source and destination in every pair of strides.
 const FROM: usize = 0;
 const TO: usize = 1;
 
-/// Bytes of the contiguous stretches that a block reads and writes, with a buffer and without one.
+/// Number of bytes in the contiguous stretches that a block reads and writes, with a buffer and without one.
 const BUFFERED_STRETCH_BYTES: [usize; 2] = [512, 1024];
 const DIRECT_STRETCH_BYTES: [usize; 2] = [256, 256];
-/// Bytes of a block's buffer, including one cache line of padding per column so that columns map to different cache
-/// sets.
+/// Size in bytes of a block's buffer. It includes one cache line of padding per column, so that columns map to
+/// different cache sets.
 pub const BUFFER_BYTES: usize = BUFFERED_STRETCH_BYTES[FROM] * (BUFFERED_STRETCH_BYTES[TO] + CACHE_LINE) / 4;
-/// Maximum number of rows or columns of a block, reached by elements of 4 bytes.
+/// Maximum number of rows or columns in a block. It is reached with elements of 4 bytes.
 pub const MAX_BLOCK_SIDE: usize = BUFFERED_STRETCH_BYTES[TO] / 4;
-/// Destinations of at least this many bytes are written with stores that bypass the caches: a second-level cache would
-/// evict their first bytes before the last bytes are written.
+/// Minimum number of bytes in a destination that is written with stores that bypass the caches. A second-level cache
+/// would evict the first bytes of such a destination before the last bytes are written.
 const MIN_STREAMED_BYTES: usize = 4 << 20;
-/// Minimum bytes of a destination stretch for which the detour through the buffer pays off.
+/// Minimum number of bytes in a stretch of the destination for which a buffer pays off.
 const MIN_BUFFERED_BYTES: usize = 256;
-/// Maximum bytes of one piece of a line, and of all lines in a block.
+/// Maximum number of bytes in one piece of a line, and in all lines of a block.
 const LINE_BYTES: usize = 32 << 10;
-/// Elements per side of a block that is copied element by element.
+/// Number of elements along each side of a block that is copied element by element.
 const ELEMENTWISE_BLOCK_SIDE: usize = 32;
-/// Blocks are halved to give all threads work only while a side has more than this many elements.
+/// To give all threads work, blocks are halved, but only while a side has more than this many elements.
 const MIN_BLOCK_SIDE: usize = 16;
-/// Below this many elements, a second thread costs more than it gains.
+/// Minimum number of elements for a second thread. Below it, the thread costs more than it saves.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
-/// How to copy one strided tensor to another.
+/// A plan for copying one strided tensor to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permute {
     elements: usize,
@@ -59,7 +59,7 @@ pub enum CopyKind {
     Spread,
     /// The column index has stride 1 in the source, and the row index has stride 1 in the destination.
     Tiles { buffered: bool },
-    /// Any other strides: elements are copied one by one.
+    /// Any other strides. Elements are copied one by one.
     Elements,
 }
 
@@ -72,7 +72,7 @@ pub struct Blocks {
     pub rows: Side,
 }
 
-/// The columns or the rows of a block.
+/// The columns or the rows in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
     /// Loops inside a block, innermost first. The extent of the last loop is the maximum number of its indices in one
@@ -87,20 +87,20 @@ pub struct Side {
 }
 
 impl Side {
-    /// The maximum number of indices of the last loop in one block.
+    /// Returns the maximum number of indices of the last loop in one block.
     pub fn block(&self) -> usize {
         self.loops.last().map_or(1, |d| d.extent)
     }
 
-    /// The number of columns or rows of the block at index `index` of the outer loop.
+    /// Returns the number of columns or rows in the block at index `index` of the outer loop.
     pub fn count(&self, index: usize) -> usize {
         self.inner * self.block().min(self.extent - index * self.block())
     }
 }
 
 impl Permute {
-    /// Plans a copy on `threads` threads. `dims` are loops over elements of `element_bytes` bytes, with strides in the
-    /// source and the destination.
+    /// Plans a copy on `threads` threads. `dims` contains loops over elements of `element_bytes` bytes, with strides in
+    /// the source and the destination.
     ///
     /// Loops may have any extent, stride and order, but no two indices may refer to the same element of the
     /// destination.
@@ -173,23 +173,24 @@ impl Permute {
         Permute { start, elements, element_bytes, widened, blocks, kind, shares }
     }
 
-    /// The number of elements to copy.
+    /// Returns the number of elements to copy.
     pub fn elements(&self) -> usize {
         self.elements
     }
 
-    /// Bytes per element.
+    /// Returns the size of an element in bytes.
     pub fn element_bytes(&self) -> usize {
         self.element_bytes
     }
 
-    /// The number of adjacent elements that are copied as one widened element. Strides of the blocks count widened
-    /// elements.
+    /// Returns the number of adjacent elements that are copied as one widened element. The strides of the blocks are in
+    /// widened elements.
     pub fn widened(&self) -> usize {
         self.widened
     }
 
-    /// Offsets of the first block in source and destination, in elements. They differ from 0 if a loop was reversed.
+    /// Returns the offsets of the first block in source and destination, in elements. They differ from 0 if a loop was
+    /// reversed.
     pub fn start(&self) -> [isize; 2] {
         self.start
     }
@@ -202,12 +203,12 @@ impl Permute {
         &self.blocks
     }
 
-    /// The number of shares, one per thread.
+    /// Returns the number of shares, which is one per thread.
     pub fn shares(&self) -> usize {
         self.shares
     }
 
-    /// The range of blocks in one thread's share.
+    /// Returns the range of blocks in one thread's share.
     pub fn share(&self, share: usize) -> std::ops::Range<usize> {
         let blocks = self.blocks.count();
         blocks * share / self.shares..blocks * (share + 1) / self.shares
@@ -215,7 +216,7 @@ impl Permute {
 }
 
 impl Blocks {
-    /// The number of blocks.
+    /// Returns the number of blocks.
     pub fn count(&self) -> usize {
         self.outer.iter().map(|d| d.extent).product()
     }
@@ -254,7 +255,7 @@ impl Blocks {
             let mut block = (stretch_elements / inner).clamp(1, extent);
             block = extent.div_ceil(extent.div_ceil(block));
             if inner == 1 {
-                // Every block except the last has complete cache lines.
+                // Every block except the last consists of complete cache lines.
                 block = block.next_multiple_of(line).min(extent.max(1)).min(stretch_elements.max(1));
             }
             loops[last].extent = block;
@@ -266,8 +267,8 @@ impl Blocks {
         rows.outer = insert(&mut outer, row_step);
         cols.outer += usize::from(rows.outer <= cols.outer);
         if let CopyKind::Tiles { buffered: true } = kind {
-            // The innermost loop over blocks steps along the source. This was measured up to twice as fast as steps
-            // along the destination, whose stretches are complete cache lines in either case.
+            // The innermost loop over blocks steps along the source. In measurements, this was up to twice as fast as
+            // steps along the destination, whose stretches are complete cache lines in either case.
             let step = outer.remove(cols.outer);
             outer.push(step);
             rows.outer -= usize::from(rows.outer > cols.outer);
@@ -321,7 +322,7 @@ fn folded(dims: &[Dim<2>], start: &mut [isize; 2]) -> Loops<2> {
     loops
 }
 
-/// Reverses a loop, and moves `start` to the element that is now the first.
+/// Reverses a loop, and moves `start` to the element that is visited first after the reversal.
 fn flip(dim: &mut Dim<2>, start: &mut [isize; 2]) {
     for (start, stride) in start.iter_mut().zip(&mut dim.strides) {
         *start += *stride * (dim.extent as isize - 1);
@@ -348,7 +349,7 @@ fn widen(dims: &mut Loops<2>, element_bytes: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Plans a copy, and checks that its blocks have as many elements as the tensor.
+    /// Plans a copy, and checks that its blocks have the same number of elements as the tensor.
     fn covers(dims: &[Dim<2>], bytes: usize, threads: usize) -> Permute {
         let plan = Permute::new(dims, bytes, threads);
         let blocks = plan.blocks();

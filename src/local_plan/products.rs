@@ -1,10 +1,10 @@
-//! Plans batches of small products of equal size, which are read and written in place. Each product is one call of code
-//! that is generated for this size.
+//! Plans batches of small products of equal size, whose tensors are read and written in place. Each product is one call
+//! to code that is generated for this size.
 //!
-//! Invariants: each of m, n and k is one dimension; the leading dimensions are at least the extents, and within the
-//! range that generated code supports; no two products have an element of out in common, because the elements of a
-//! tensor are distinct. Deliberately absent: packing, blocking, products too large for generated code to be fast, and
-//! the check that code exists.
+//! Invariants: each of m, n and k is one dimension. The leading dimensions are at least the extents, and within the
+//! range that generated code supports. No two products have an element of `out` in common, because the elements of a
+//! tensor are distinct. Nothing is packed or blocked, because the products are small. This module does not check
+//! whether code for a size can be generated.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -12,35 +12,35 @@ use std::ops::Range;
 use super::Dim;
 use super::target::MIN_PARALLEL_MULTIPLY_ADDS;
 
-/// LIBXSMM is designed for products with extents up to this one.
+/// Maximum extent of a product. LIBXSMM is designed for products with extents up to this one.
 const MAX_EXTENT: usize = 64;
-/// Below this many multiply-adds, a call costs more than the product.
+/// Minimum number of multiply-adds in a product. Below it, a call costs more than the product.
 const MIN_MULTIPLY_ADDS: usize = 256;
 /// Minimum number of products in a batch.
 const MIN_PRODUCTS: usize = 4;
-/// Largest leading dimension for which there is code: generated code counts bytes in 32 bits.
+/// Maximum leading dimension for which code can be generated, because generated code counts bytes in 32 bits.
 const MAX_LEADING_DIMENSION: usize = (1 << 24) - 1;
 
-/// Column-major products, out = left right. Strides of the three tensors are in the order left, right, out.
+/// Column-major products `out = left right`. Strides of the three tensors are in the order `left`, `right`, `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmallBatchPlan {
-    /// Whether left is the right operand of the contraction: a row-major product is the column-major product of the
-    /// exchanged operands.
+    /// Whether `left` is the right operand of the contraction. A row-major product is computed as the column-major
+    /// product of the exchanged operands.
     pub swapped: bool,
-    /// The numbers of rows, of columns, and of terms of the sum.
+    /// The number of rows, the number of columns, and the number of terms in the sum.
     pub extents: [usize; 3],
-    /// Leading dimensions: the strides from one column to the next in left, right and out. If right is row-major, its
-    /// leading dimension is the stride from one row to the next.
+    /// The leading dimensions, which are the strides from one column to the next in `left`, `right` and `out`. If
+    /// `right` is row-major, its leading dimension is the stride from one row to the next.
     pub leads: [usize; 3],
     pub right_by_rows: bool,
     /// Loops over the products, outermost first.
     pub batch: Vec<Dim<3>>,
-    /// The number of parts into which the batch is divided for threads.
+    /// The number of parts into which the batch is divided among threads.
     pub shares: usize,
 }
 
 impl SmallBatchPlan {
-    /// Returns a plan if these dimensions of kinds c, m, n and k form such a batch, and `None` otherwise.
+    /// Returns a plan if these dimensions of kinds c, m, n and k form such a batch; otherwise `None`.
     pub(super) fn new(dims: &[Vec<Dim<3>>; 4], threads: usize) -> Option<SmallBatchPlan> {
         let [batch, m, n, k] = dims;
         let (&[m], &[n], &[k]) = (m.as_slice(), n.as_slice(), k.as_slice()) else { return None };
@@ -84,19 +84,19 @@ impl SmallBatchPlan {
         })
     }
 
-    /// The number of products.
+    /// Returns the number of products.
     pub fn products(&self) -> usize {
         self.batch.iter().map(|d| d.extent).product()
     }
 
-    /// The products of one thread's share.
+    /// Returns the range of products in one thread's share.
     pub fn share(&self, number: usize) -> Range<usize> {
         let count = self.products();
         count * number / self.shares..count * (number + 1) / self.shares
     }
 
-    /// The offsets of a product in left, right and out, the number of evenly spaced products from this one on, and the
-    /// strides between them.
+    /// Returns the offsets of a product in `left`, `right` and `out`, the number of evenly spaced products that start
+    /// with this one, and the strides between them.
     pub fn run(&self, product: usize) -> ([isize; 3], usize, [isize; 3]) {
         let (mut start, mut rest) = ([0; 3], product);
         for dim in self.batch.iter().rev() {
@@ -109,12 +109,12 @@ impl SmallBatchPlan {
         }
     }
 
-    /// Elements of the buffer that stores a product until it is scaled or added to out.
+    /// Returns the number of elements in the buffer that stores a product until it is scaled or added to `out`.
     pub fn share_elements(&self) -> usize {
         self.extents[0] * self.extents[1]
     }
 
-    /// Elements of workspace for the shares of all threads.
+    /// Returns the number of elements of workspace for the shares of all threads.
     pub fn workspace_elements(&self) -> usize {
         self.shares * self.share_elements()
     }
@@ -128,7 +128,7 @@ mod tests {
         Dim { extent, strides }
     }
 
-    /// `bmk,bkn->bmn` with these extents.
+    /// Returns the dimensions of `bmk,bkn->bmn` with these extents.
     fn row_major(b: usize, [m, n, k]: [isize; 3]) -> [Vec<Dim<3>>; 4] {
         [
             vec![dim(b, [m * k, k * n, m * n])],

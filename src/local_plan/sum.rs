@@ -1,42 +1,41 @@
 //! Plans sums over some dimensions of one tensor.
 //!
-//! Out is divided into units. If the source's dimension of smallest stride is summed, a unit is a single element;
-//! otherwise a unit is a stretch of elements. Each unit is summed in a buffer and written once. The sum of a unit is a
-//! list of steps: lines, or pieces of long lines.
+//! `out` is divided into units. If the source's dimension of smallest stride is summed, a unit is a single element;
+//! otherwise a unit is a stretch of elements. Each unit is summed in a buffer and written once. The sum for a unit is
+//! divided into a list of steps, which are lines or pieces of long lines.
 //!
-//! Invariants: units partition out, and steps partition the sum; threads share the units, or the steps of each unit if
-//! there are fewer units than threads; the halves of a list of steps are added in a fixed order. Deliberately absent:
-//! access to the elements.
+//! Invariants: units partition `out`, and steps partition the sum. Threads share the units or, if there are fewer units
+//! than threads, the steps of each unit. The halves of a list of steps are added in a fixed order.
 
 use super::{Dim, Loops};
 
-/// Maximum number of elements of a unit.
+/// Maximum number of elements in a unit.
 pub const UNIT: usize = 512;
-/// Maximum number of elements of a step along the sum.
+/// Maximum number of elements in a step along the sum.
 const STEP: usize = 1 << 13;
 /// Minimum number of elements along the sum for which starting a line pays off.
 const MIN_LINE_ELEMENTS: usize = 16;
-/// Below this many elements, a second thread costs more than it gains.
+/// Minimum number of elements for a second thread. Below it, the thread costs more than it saves.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
-/// How to sum a tensor.
+/// A plan for summing a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
-    /// Loops over out, with strides in source and out. The loops over the sum are `sums`.
+    /// Loops over `out`, with strides in the source and in `out`. The loops over the sum are in `sums`.
     pub out_loops: Loops<2>,
     pub sums: Loops<1>,
-    /// The innermost loop. If `line_is_summed` is true, it is a loop of the sum, with stride 0 in out; otherwise it is
-    /// a loop of out.
+    /// The innermost loop. If `line_is_summed` is true, it is a loop of the sum, with stride 0 in `out`; otherwise it
+    /// is a loop of `out`.
     pub line: Dim<2>,
     pub line_is_summed: bool,
-    /// Maximum number of elements of the line in a step, if the line is a loop of the sum, or in a unit otherwise.
+    /// Maximum number of the line's elements in a step if the line is a loop of the sum, or in a unit otherwise.
     pub piece: usize,
     pub threads: usize,
 }
 
 impl Sum {
-    /// Plans a sum for loops over out (strides in source and out) and loops over the summed dimensions, on `threads`
-    /// threads.
+    /// Plans a sum on `threads` threads, for loops over `out` (with strides in the source and in `out`) and loops over
+    /// the summed dimensions.
     pub fn new(out_loops: &[Dim<2>], sums: &[Dim<1>], threads: usize) -> Sum {
         let longer = |extent: usize| extent != 1;
         let mut out_loops: Loops<2> = out_loops.iter().copied().filter(|d| longer(d.extent)).collect();
@@ -72,23 +71,23 @@ impl Sum {
         self.line.extent.div_ceil(self.piece)
     }
 
-    /// The number of units of out.
+    /// Returns the number of units in `out`.
     pub fn units(&self) -> usize {
         self.out_loops.iter().map(|d| d.extent).product::<usize>() * if self.line_is_summed { 1 } else { self.pieces() }
     }
 
-    /// The number of steps in the sum of each unit.
+    /// Returns the number of steps in the sum for each unit.
     pub fn steps(&self) -> usize {
         self.sums.iter().map(|d| d.extent).product::<usize>() * if self.line_is_summed { self.pieces() } else { 1 }
     }
 
-    /// The start of a unit in source and out, and the number of elements of the unit.
+    /// Returns the start of a unit in the source and in `out`, and the number of elements in the unit.
     pub fn unit(&self, unit: usize) -> ([isize; 2], usize) {
         if self.line_is_summed { (offset(&self.out_loops, unit), 1) } else { self.piece_of(&self.out_loops, unit) }
     }
 
-    /// The start of a step relative to the start of its unit, and the number of elements of the line in the step. This
-    /// number is 0 if the line is a loop of out.
+    /// Returns the start of a step relative to the start of its unit, and the number of the line's elements in the
+    /// step. This number is 0 if the line is a loop of `out`.
     pub fn step(&self, step: usize) -> (isize, usize) {
         if self.line_is_summed {
             let (piece, rest) = (step % self.pieces(), step / self.pieces());
@@ -109,7 +108,7 @@ impl Sum {
     }
 }
 
-/// The offsets of the iteration with the given number; the last loop is the innermost.
+/// Returns the offsets of the iteration with the given number. The last loop is the innermost.
 fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
     let mut offset = [0; N];
     for dim in loops.iter().rev() {

@@ -1,4 +1,4 @@
-//! The target of a local plan: instruction set, family of micro-kernels, caches, threads.
+//! Describes the target of a local plan: instruction set, family of micro-kernels, caches and threads.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,32 +11,34 @@ use crate::dtype::Dtype;
 pub enum KernelFamily {
     /// The micro-kernels of this crate.
     Own,
-    /// The micro-kernels of LIBXSMM, generated for each size.
+    /// The micro-kernels of LIBXSMM, which are generated for each size.
     Xsmm,
     /// The micro-kernels of LIBXSMM for batches of small products, and those of this crate for everything else.
     Mixed,
 }
 
-/// Assumed bytes of a cache line, true of x86-64 and of most AArch64 processors.
+/// Assumed size of a cache line in bytes. It is correct for x86-64 and for most AArch64 processors.
 pub const CACHE_LINE: usize = 64;
 
-/// Below this many multiply-adds, waking a second thread for matrix products costs more than it gains.
+/// Minimum number of multiply-adds for a second thread in matrix products. Below it, waking the thread costs more than
+/// it saves.
 pub(crate) const MIN_PARALLEL_MULTIPLY_ADDS: f64 = 400_000.0;
 
-/// Minimum bytes of out for which stores may bypass the caches: no cache keeps a tensor of this size until it is read.
+/// Minimum size of `out` in bytes for which stores may bypass the caches. No cache keeps a tensor of this size until it
+/// is read.
 pub(super) const MIN_STREAMED_OUT_BYTES: usize = 16 << 20;
 
-/// Bytes of data cache that are available to one core.
+/// The sizes of the data caches that are available to one core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Caches {
-    /// Bytes of the first-level data cache.
+    /// Size of the first-level data cache in bytes.
     pub l1: usize,
-    /// Bytes of the second-level cache.
+    /// Size of the second-level cache in bytes.
     pub l2: usize,
 }
 
 impl Default for Caches {
-    /// Most current cores have caches of at least these sizes.
+    /// Returns sizes that most current cores have or exceed.
     fn default() -> Caches {
         Caches { l1: 32 << 10, l2: 512 << 10 }
     }
@@ -45,7 +47,7 @@ impl Default for Caches {
 /// The part of a machine that one contraction may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Target {
-    /// The widest instructions to use.
+    /// The widest instruction set that may be used.
     pub isa: Isa,
     /// The origin of the micro-kernels.
     pub family: KernelFamily,
@@ -56,7 +58,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Elements per vector register, at least 1.
+    /// Returns the number of elements in a vector register; at least 1.
     pub const fn lanes(&self, dtype: Dtype) -> usize {
         let lanes = self.isa.vector_bytes() / dtype.size();
         if lanes == 0 { 1 } else { lanes }

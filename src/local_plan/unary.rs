@@ -1,10 +1,12 @@
-//! Plans operations with one input and one output tensor: turns labels and layouts into a [`Permute`] or a [`Sum`].
+//! Plans operations with one input and one output tensor, by turning labels and layouts into a [`Permute`] or a
+//! [`Sum`].
 //!
-//! A diagonal costs nothing extra: it is a dimension whose stride is the sum of the strides of the repeated label.
+//! A diagonal has no extra cost, because it is one dimension whose stride is the sum of the strides of the repeated
+//! label.
 
 use super::{Dim, Layout, Loops, Permute, Sum};
 
-/// How to permute a tensor of a given layout, take its diagonals and sum it.
+/// A plan for permuting a tensor with a given layout, taking its diagonals and summing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnaryPlan {
     extents: [Vec<usize>; 2],
@@ -12,7 +14,7 @@ pub struct UnaryPlan {
     body: UnaryBody,
 }
 
-/// The operation that remains once labels are resolved.
+/// The operation that remains once labels have been resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "a plan holds one, and a box would be an allocation")]
 pub enum UnaryBody {
@@ -20,11 +22,11 @@ pub enum UnaryBody {
     Sum(Sum),
 }
 
-/// Plans out = input. Repeated labels of the input denote diagonals, labels missing from out are summed over, and
-/// dimensions are permuted to the order of out.
+/// Plans `out = input`. Repeated labels of `input` denote diagonals, labels missing from `out` are summed over, and
+/// dimensions are permuted to the order of `out`.
 ///
 /// # Panics
-/// If a label of out is repeated or not in the input, or one label has different extents.
+/// If a label of `out` is repeated or is not in `input`, or if a label has two different extents.
 pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: usize) -> UnaryPlan {
     let mut out_loops: Loops<2> =
         (0..out.labels.len()).map(|axis| Dim { extent: out.extents[axis], strides: [0, out.strides[axis]] }).collect();
@@ -55,13 +57,13 @@ pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: u
 }
 
 impl UnaryPlan {
-    /// The operation. Read-only, because kernels rely on its offsets to stay inside the tensors that it was planned
-    /// for.
+    /// Returns the operation. It is read-only, because kernels rely on its offsets to stay inside the tensors for which
+    /// it was planned.
     pub fn body(&self) -> &UnaryBody {
         &self.body
     }
 
-    /// Whether a tensor (0 input, 1 out) has the layout that the operation was planned for.
+    /// Whether a tensor (0 is `input`, 1 is `out`) has the layout for which the operation was planned.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
         self.extents[tensor] == extents && self.strides[tensor] == strides
     }

@@ -1,4 +1,4 @@
-//! Reads and writes machines as TOML.
+//! Reads and writes descriptions of machines as TOML.
 
 use super::{Machine, Synthetic};
 
@@ -17,15 +17,15 @@ impl Machine {
     /// ```
     ///
     /// # Errors
-    /// The text is not TOML, has unknown names, or has numbers that [`Machine::check`] refuses.
+    /// If the text is not TOML, has unknown names, or has numbers that [`Machine::check`] rejects.
     pub fn from_toml(text: &str) -> Result<Machine, String> {
         Machine::from_toml_with(text, None)
     }
 
-    /// As [`Machine::from_toml`], except that `ranks`, if given, replaces the number of ranks in the text.
+    /// Like [`Machine::from_toml`], except that `ranks`, if given, replaces the number of ranks in the text.
     ///
     /// # Errors
-    /// As [`Machine::from_toml`].
+    /// Same as for [`Machine::from_toml`].
     pub fn from_toml_with(text: &str, ranks: Option<usize>) -> Result<Machine, String> {
         let failed = |error: toml::de::Error| error.to_string().trim_end().to_owned();
         let mut machine: Machine = toml::from_str(text).map_err(failed)?;
@@ -47,7 +47,7 @@ impl Machine {
 
     /// Writes the machine in the format that [`Machine::from_toml`] reads.
     pub fn to_toml(&self) -> String {
-        // A machine consists of numbers and one string, so writing it cannot fail.
+        // A machine consists of numbers and one string, so serialising it cannot fail.
         toml::to_string(self).unwrap_or_default()
     }
 }

@@ -1,30 +1,29 @@
-//! Limits on the numbers of a machine, whether they come from a file, a user or a measurement.
+//! Limits the numbers that describe a machine, whether they come from a file, a user or a measurement.
 //!
-//! Invariant: if all numbers pass the check, no product of them overflows, no rate or time is infinite or NaN, and no
-//! list with an entry for each rank or worker needs more memory than a laptop has. Deliberately absent: a check that a
-//! machine with these numbers exists.
+//! Guarantee: if all numbers pass the check, their products do not overflow, no rate or time is infinite or NaN, and a
+//! list with one entry per rank or worker fits into a laptop's memory.
 
 use super::Machine;
 
-/// Maximum number of ranks of a plan. Planning, proving and explaining list every rank.
+/// Maximum number of ranks in a plan, limited because planning, proving and explaining list every rank.
 pub const MAX_RANKS: usize = 32_768;
 
-/// Maximum number of compute threads of one rank.
+/// Maximum number of compute threads per rank.
 pub const MAX_WORKERS: usize = 1 << 16;
 
-/// Range of rates, in operations or bytes per second.
+/// Minimum and maximum rate, in operations or bytes per second.
 const MIN_RATE: f64 = 1e-3;
 const MAX_RATE: f64 = 1e24;
 
-/// Maximum of all times, in seconds.
+/// Maximum for all times, in seconds.
 const MAX_SECONDS: f64 = 1e9;
 
-/// Maximum of all dimensionless factors.
+/// Maximum for all dimensionless factors.
 const MAX_FACTOR: f64 = 1e9;
 
 impl Machine {
-    /// Checks that the machine can be planned for: ranks from 1 to [`MAX_RANKS`], workers from 1 to [`MAX_WORKERS`],
-    /// and plausible rates and times.
+    /// Checks that a plan can be made for the machine. It must have 1 to [`MAX_RANKS`] ranks, 1 to [`MAX_WORKERS`]
+    /// workers per rank, and plausible rates and times.
     ///
     /// ```
     /// use einsum_dist::Machine;
@@ -36,7 +35,7 @@ impl Machine {
     /// ```
     ///
     /// # Errors
-    /// Names the first number that is out of range, and its range.
+    /// If a number is out of range. The message names the first such number and its range.
     pub fn check(&self) -> Result<(), String> {
         let counts = [
             ("ranks", self.ranks, MAX_RANKS),
@@ -67,7 +66,7 @@ impl Machine {
             ("interference", interference, 0.0, MAX_FACTOR),
         ];
         for (name, number, least, most) in numbers {
-            // `contains` is false for NaN, so NaN is refused.
+            // `contains` is false for NaN, so NaN is rejected.
             if !(least..=most).contains(&number) {
                 return Err(format!("{name} is {number:?}, and must be from {least:?} to {most:?}"));
             }

@@ -1,9 +1,9 @@
-//! The machine that a plan is made for, as a plain value.
+//! Describes the machine that a plan is made for as a plain value.
 //!
 //! A plan depends on a machine only through this value, so a laptop can plan for a cluster. The default rates are
 //! typical of a server core and its memory; [`World::machine`](crate::World::machine) returns the rates of this host. A
-//! machine can describe the topology of its hosts, which determines the cores of each rank. Deliberately absent:
-//! measuring, which needs a world to run in, and detecting the topology of this host.
+//! machine can include the topology of its hosts, which determines the cores of each rank. Nothing here measures rates,
+//! because measuring needs a [`World`](crate::World) to run in.
 
 mod file;
 mod limits;
@@ -33,47 +33,48 @@ pub struct Link {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Machine {
-    /// Number of ranks of a run.
+    /// Number of ranks in a run.
     pub ranks: usize,
-    /// Compute threads of each rank.
+    /// Number of compute threads per rank.
     pub workers: usize,
-    /// Operations per second of one worker in single precision. Double precision runs at half this rate.
+    /// Operations per second by one worker in single precision. Double precision runs at half this rate.
     pub flops: f64,
     /// Bytes per second that one worker reads or writes in memory.
     pub memory_bandwidth: f64,
-    /// Bytes per second that one rank receives from a rank of another node, or from any rank if all links are equal
+    /// Bytes per second that one rank receives from a rank on another node, or from any rank if all links are equal
     /// ([`Machine::ranks_per_node`]).
     pub link_bandwidth: f64,
-    /// Seconds of such a transfer that do not depend on its size.
+    /// Fixed number of seconds per such transfer, independent of its size.
     pub link_latency: f64,
-    /// Number of ranks on one node; these are consecutive. 1 if all links are equal.
+    /// Number of consecutive ranks on each node; 1 if all links are equal.
     pub ranks_per_node: usize,
-    /// Bytes per second that one rank receives from another rank of its node.
+    /// Bytes per second that one rank receives from another rank on the same node.
     pub node_bandwidth: f64,
-    /// Seconds of such a transfer that do not depend on its size.
+    /// Fixed number of seconds per such transfer, independent of its size.
     pub node_latency: f64,
-    /// Fixed seconds of every run.
+    /// Fixed number of seconds that every run takes.
     #[serde(rename = "start", alias = "startup_seconds")]
     pub startup_seconds: f64,
-    /// Additional seconds of a run in which several ranks have work: it begins when the last rank has woken up.
+    /// Additional seconds for a run in which several ranks have work, because the work begins only when the last rank
+    /// has woken up.
     #[serde(alias = "together")]
     pub sync_overhead: f64,
     /// The speed of a rank's contractions while no other rank contracts, relative to their speed while all ranks
-    /// contract. Ranks may share clocks, caches, memory and even cores.
+    /// contract. It exceeds 1 if ranks share clocks, caches, memory or even cores.
     #[serde(alias = "alone")]
     pub solo_speedup: f64,
     /// The computing time that an overlapped transfer costs, as a fraction of the transfer's time. Transfers use memory
-    /// bandwidth. They also use cores if ranks have no spare cores. They then need more core time than while nothing
+    /// bandwidth, and also cores if ranks have no spare cores. In that case they need more core time than when nothing
     /// computes, and the fraction exceeds 1. The default of 1 suits unknown machines, for which plans should move few
     /// bytes.
     pub interference: f64,
-    /// Rates of small products, which are slower. Each entry has the side of a cube, and the operations per second of
+    /// Rates for small products, which are slower. Each entry has the side of a cube, and the operations per second by
     /// one worker on a product of that size. Sides ascend.
     pub block_rates: Vec<[f64; 2]>,
     /// Speed of each rank's contractions relative to the mean; empty if all ranks are equally fast.
     pub speeds: Vec<f64>,
-    /// The topology of a host, for placing ranks; no rate depends on it. If it is set, the default is one rank for each
-    /// NUMA domain, and one worker for each core of a rank except one core for communication.
+    /// The topology of a host, for placing ranks; no rate depends on it. If it is set, the default is one rank per NUMA
+    /// domain, and one worker on each of the rank's cores except one core that is left for communication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<Synthetic>,
 }
@@ -102,13 +103,13 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// A machine with this number of ranks and of workers per rank, at default rates.
+    /// A machine with this number of ranks, this number of workers per rank, and default rates.
     pub fn new(ranks: usize, workers: usize) -> Machine {
         Machine { ranks, workers, ..Machine::default() }
     }
 
-    /// Operations per second of one worker on products as large as a cube of this side. Between known sides the rate is
-    /// interpolated by powers of the side; beyond the largest side it is [`Machine::flops`].
+    /// Operations per second by one worker on products as large as a cube with this side. Between known sides, the rate
+    /// is interpolated as a power of the side; beyond the largest side, it is [`Machine::flops`].
     ///
     /// ```
     /// use einsum_dist::Machine;
@@ -144,7 +145,7 @@ impl Machine {
         if per_node > 1 && one / per_node == other / per_node { self.near() } else { self.far() }
     }
 
-    /// The link between ranks of one node, if nodes have several ranks.
+    /// The link between ranks on one node, if nodes have several ranks.
     fn near(&self) -> Link {
         Link { bandwidth: self.node_bandwidth, latency: self.node_latency }
     }
@@ -157,7 +158,7 @@ impl Machine {
     /// The machine that consists of these ranks only.
     #[must_use]
     pub fn part(&self, ranks: Range<usize>) -> Machine {
-        // While these ranks compute, other ranks compute too.
+        // The ranks outside the part also compute, so none of these ranks ever contracts alone.
         let solo_speedup = if ranks.len() == self.ranks { self.solo_speedup } else { 1.0 };
         let per_node = self.ranks_per_node.max(1);
         let within = per_node > 1 && !ranks.is_empty() && ranks.start / per_node == (ranks.end - 1) / per_node;
@@ -181,12 +182,12 @@ impl Machine {
         Some((topology, placement))
     }
 
-    /// Number of ranks of the first host: all ranks if all links are equal.
+    /// Number of ranks on the first host, which are all ranks if all links are equal.
     fn ranks_of_host(&self) -> usize {
         if self.ranks_per_node > 1 { self.ranks_per_node.min(self.ranks) } else { self.ranks }
     }
 
-    /// Speed of a rank's contractions relative to the mean of all ranks.
+    /// Speed of a rank's contractions relative to the mean over all ranks.
     pub fn speed(&self, rank: usize) -> f64 {
         self.speeds.get(rank).copied().unwrap_or(1.0)
     }

@@ -1,5 +1,5 @@
-//! Assigns cores to the ranks of one host and to their threads. The result is a plain value that depends only on the
-//! topology and the numbers of ranks and threads.
+//! Assigns a host's cores to its ranks and their threads. The result is a plain value that depends only on the topology
+//! and the numbers of ranks and threads.
 //!
 //! ```text
 //! two domains of four cores      0 1 2 3 | 4 5 6 7
@@ -9,17 +9,17 @@
 //! one rank of eight workers      w w w w | w w w w      the rank straddles both domains
 //! ```
 //!
-//! Invariants: the ranks of one host occupy its domains in order. The number of ranks in a domain is proportional to
-//! its cores, and at least one if there are enough ranks. Ranks of one domain have about equally many cores, which are
-//! adjacent. All ranks have equally many workers, so uneven shares can leave cores idle. If more than a quarter of the
-//! cores would be idle, all cores are divided evenly instead, across the borders of domains. A core has at most one
-//! worker, however many hardware threads it has.
+//! The ranks on a host occupy its domains in order. The number of ranks in a domain is proportional to its number of
+//! cores, and at least one if there are enough ranks. Ranks in the same domain have about the same number of cores,
+//! which are adjacent. All ranks have the same number of workers, so uneven shares can leave cores idle. If more than a
+//! quarter of the cores would be idle, all cores are divided evenly instead, across domain boundaries. Invariant: a
+//! core has at most one worker, however many hardware threads it has.
 //!
-//! If the ranks of a domain have fewer cores than workers, no rank has cores of its own: the ranks stay in the domain,
-//! and the system places their threads. The system also places the threads of a rank that has more cores than threads,
-//! because another run on the host would be bound to the same cores.
+//! If the ranks in a domain have fewer cores than workers, no rank gets its own cores. The ranks stay in the domain,
+//! and the operating system places their threads. The operating system also places the threads of a rank that has more
+//! cores than threads, because otherwise two runs on the host would be bound to the same cores.
 //!
-//! Deliberately absent: binding, which the threads do themselves.
+//! This module binds no threads; threads bind themselves.
 
 use std::fmt;
 use std::ops::Range;
@@ -31,22 +31,22 @@ use super::topology::{Domain, Topology};
 /// Maximum number of ranks in a printed list of placements.
 const MAX_LISTED_RANKS: usize = 64;
 
-/// The placement of one rank. The numbers of units and domains are those of the operating system.
+/// The placement of one rank. Units and domains have the operating system's numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RankPlacement {
-    /// NUMA domains of the rank; several if the rank straddles them.
+    /// The NUMA domains of the rank; several if the rank straddles domains.
     pub domains: Vec<usize>,
     /// Processing units that the rank's threads may use, in ascending order; empty if no thread is bound.
     pub units: Vec<usize>,
-    /// The unit of each worker; empty if the system chooses among `units`.
+    /// The unit of each worker; empty if the operating system chooses among `units`.
     pub workers: Vec<usize>,
     /// The unit of the communication thread; `None` if that thread is not bound to one unit.
     pub communication: Option<usize>,
-    /// Whether one core is left for communication, even if no thread is bound to it.
+    /// Whether one core is left free for communication, even if no thread is bound to it.
     pub spare: bool,
 }
 
-/// The placement of all ranks of a host.
+/// The placement of all ranks on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Placement {
     /// The placement of each rank, in order of ranks.
@@ -60,16 +60,16 @@ pub struct Placement {
 pub enum Warning {
     /// The rank has fewer cores than workers.
     Starved {
-        /// The number of the rank among the ranks of the host.
+        /// The number of the rank among the ranks on the host.
         rank: usize,
-        /// The smallest number of cores of a rank in the same domains.
+        /// The smallest number of cores that any rank has in the same domains.
         cores: usize,
         /// The number of workers requested.
         workers: usize,
     },
-    /// The workers of the rank are in several NUMA domains.
+    /// The rank's workers are in several NUMA domains.
     Straddles {
-        /// The number of the rank among the ranks of the host.
+        /// The number of the rank among the ranks on the host.
         rank: usize,
         /// The numbers of the domains.
         domains: Vec<usize>,
@@ -90,7 +90,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// One line for each rank, up to `MAX_LISTED_RANKS` ranks.
+/// Returns one line for each rank, up to `MAX_LISTED_RANKS` ranks.
 pub fn listed(places: &[RankPlacement]) -> impl Iterator<Item = String> {
     let more = places.len().saturating_sub(MAX_LISTED_RANKS);
     let lines = places.iter().take(MAX_LISTED_RANKS).enumerate().map(|(rank, place)| format!("rank {rank}: {place}"));
@@ -112,7 +112,7 @@ impl fmt::Display for RankPlacement {
     }
 }
 
-/// Formats ascending numbers as ranges: `0-3,8`.
+/// Formats ascending numbers as ranges, such as `0-3,8`.
 fn ranges(numbers: &[usize]) -> String {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for &number in numbers {
@@ -128,23 +128,24 @@ fn ranges(numbers: &[usize]) -> String {
     runs.iter().map(run).collect::<Vec<_>>().join(",")
 }
 
-/// The cores of one rank in a topology.
+/// The cores that one rank has in a topology.
 struct RankShare<'a> {
     domains: &'a [Domain],
     cores: Vec<&'a Vec<usize>>,
-    /// The smallest number of cores of a rank in these domains.
+    /// The smallest number of cores that any rank has in these domains.
     least: usize,
 }
 
 impl Topology {
-    /// Default number of ranks of a process that may use the whole topology: one rank for each domain, or fewer. All
-    /// ranks have equally many workers, so a small domain could leave too many cores of the other domains idle. The
-    /// result is the largest number of ranks that keeps at least nine tenths of the achievable maximum of cores busy.
+    /// Default number of ranks for a process that may use the whole topology, which is one rank per domain, or fewer.
+    /// Because all ranks have the same number of workers, a small domain could leave too many cores in the other
+    /// domains idle. The result is therefore the largest number of ranks that keeps at least nine tenths of the
+    /// achievable maximum number of cores busy.
     pub fn ranks(&self) -> usize {
         self.ranks_within(self.cores())
     }
 
-    /// As [`Topology::ranks`], for a process that is allowed the computing time of only `processors` processors. The
+    /// Like [`Topology::ranks`], but for a process that may use the computing time of only `processors` processors. The
     /// result is at most `processors`.
     ///
     /// ```
@@ -160,8 +161,8 @@ impl Topology {
         (1..=max_ranks).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
     }
 
-    /// Default number of workers of each of `ranks` ranks that share the topology. It is the number of cores of the
-    /// smallest share, less one core for communication if ranks `communicate` and at least one worker remains.
+    /// Default number of workers per rank if `ranks` ranks share the topology. This is the number of cores in the
+    /// smallest share, minus one core for communication if ranks `communicate` and at least one worker remains.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -177,17 +178,18 @@ impl Topology {
         if communicate && least > 1 { least - 1 } else { least.max(1) }
     }
 
-    /// Number of cores of the smallest share.
+    /// Number of cores in the smallest share.
     fn least(&self, ranks: usize) -> usize {
         smallest_share(&self.shares(ranks))
     }
 
-    /// Number of cores of the smallest share if every share consists of whole domains or is inside one domain.
+    /// Number of cores in the smallest share if every share consists of whole domains or is inside one domain.
     fn least_within(&self, ranks: usize) -> usize {
         smallest_share(&self.shares_within(ranks))
     }
 
-    /// Places `ranks` ranks on the topology. Each has `workers` workers, and one more thread if ranks `communicate`.
+    /// Places `ranks` ranks on the topology. Each rank has `workers` workers, and one more thread if ranks
+    /// `communicate`.
     pub fn place(&self, ranks: usize, workers: usize, communicate: bool) -> Placement {
         let mut placement = Placement::default();
         for (rank, RankShare { domains, cores, least }) in self.shares(ranks).into_iter().enumerate() {
@@ -213,8 +215,8 @@ impl Topology {
         placement
     }
 
-    /// The domains of each rank if there are fewer ranks than domains. Each rank has at least one domain; its domains
-    /// are consecutive and whole. Ranks have about equally many cores.
+    /// Returns the domains of each rank if there are fewer ranks than domains. Each rank has one or more whole,
+    /// consecutive domains, and ranks have about the same number of cores.
     fn runs(&self, ranks: usize) -> Vec<Range<usize>> {
         let ends: Vec<usize> = self
             .domains
@@ -234,13 +236,13 @@ impl Topology {
         (0..ranks).map(run).collect()
     }
 
-    /// The domains of each rank, and its cores in them.
+    /// Returns the domains of each rank, and the rank's cores in those domains.
     fn shares(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let (within, even) = (self.shares_within(ranks), self.cores() / ranks.max(1));
         if 4 * smallest_share(&within) >= 3 * even { within } else { self.shares_across(ranks) }
     }
 
-    /// Divides all cores evenly, in order, across the borders of domains.
+    /// Divides all cores evenly, in order, across domain boundaries.
     fn shares_across(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let cores = cores_of(&self.domains);
         let owners: Vec<usize> =
@@ -253,7 +255,7 @@ impl Topology {
         (0..ranks).map(share).collect()
     }
 
-    /// Shares that consist of whole domains or are inside one domain.
+    /// Returns shares that consist of whole domains or are inside one domain.
     fn shares_within(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let count = self.domains.len();
         if ranks < count {
@@ -268,8 +270,8 @@ impl Topology {
         }
         let mut members = vec![1; count];
         for _ in count..ranks {
-            // Adds a rank to the domain that then has the most cores per rank; to the first of them if several have
-            // equally many.
+            // Adds a rank to the domain that then has the most cores per rank. If several domains have equally many,
+            // the first one is chosen.
             let cores = |domain: usize| self.domains[domain].cores.len();
             let each = |a: usize, b: usize| (cores(a) * (members[b] + 1)).cmp(&(cores(b) * (members[a] + 1)));
             let next = (0..count).max_by(|&a, &b| each(a, b).then(b.cmp(&a))).unwrap_or(0);
@@ -290,7 +292,7 @@ fn smallest_share(shares: &[RankShare<'_>]) -> usize {
     shares.iter().map(|share| share.cores.len()).min().unwrap_or(0)
 }
 
-/// The units of cores, in ascending order.
+/// Returns the units of all given cores, in ascending order.
 fn units_of(cores: &[&Vec<usize>]) -> Vec<usize> {
     let mut units: Vec<usize> = cores.iter().copied().flatten().copied().collect();
     units.sort_unstable();
@@ -310,7 +312,7 @@ mod tests {
         text.parse::<Synthetic>().unwrap().topology()
     }
 
-    /// The default number of workers, and the placement of the default number of ranks.
+    /// Returns the default number of workers, and the placement of the default number of ranks.
     fn default(topology: &Topology) -> (usize, Placement) {
         let ranks = topology.ranks();
         let workers = topology.workers(ranks, ranks > 1);
@@ -358,7 +360,8 @@ mod tests {
             assert_eq!((&place.domains[..], &place.units), (&[rank][..], &units));
             assert_eq!((&place.workers[..], place.communication), (workers, Some(last)));
         }
-        // One rank per socket has all domains of the socket. Three ranks cannot have equally many domains.
+        // With one rank per socket, each rank has all domains of its socket. Three ranks cannot have the same number of
+        // domains each.
         let places = host.place(2, 63, true);
         assert_eq!(lines(&places)[1], "rank 1: NUMA domains 4-7, workers on 64-126, communication on 127");
         assert_eq!(places.warnings[1].to_string(), "rank 1 straddles NUMA domains 4-7");
@@ -383,8 +386,8 @@ mod tests {
             let places = host.place(ranks, 1, true).places;
             (0..2).map(|domain| places.iter().filter(|place| place.domains == [domain]).count()).collect::<Vec<_>>()
         };
-        // With five ranks and no straddling, three ranks would have two cores each in one domain and two ranks four
-        // each in the other. Instead, one rank straddles.
+        // Without straddling, three of five ranks would have two cores each in one domain, and the other two would have
+        // four cores each in the other domain. Instead, one rank straddles.
         assert_eq!([2, 5, 6, 16].map(each), [[1, 1], [2, 2], [3, 3], [8, 8]]);
     }
 
@@ -409,7 +412,7 @@ mod tests {
         let placement = host.place(5, 1, true);
         let starved = |warning: &Warning| matches!(warning, Warning::Starved { cores: 0, workers: 1, .. });
         assert!(placement.warnings.len() == 3 && placement.warnings.iter().all(starved));
-        // A rank without a core of its own stays in its domain, although the other domain has enough cores.
+        // A rank without its own core stays in its domain, although the other domain has enough cores.
         assert_eq!(
             lines(&placement)[2..],
             [
@@ -422,13 +425,14 @@ mod tests {
 
     #[test]
     fn masks_of_other_sizes() {
-        // Six cores in one domain and two in the other.
+        // One domain has six cores and the other has two.
         let host = host("numa:2 core:8 pu:2").restricted(&[0, 1, 2, 4, 6, 8, 10, 28, 30, 31]);
-        // One rank of eight workers by default, because each of two ranks would have only two cores.
+        // By default there is one rank with eight workers, because with two ranks each would use only two cores.
         let (workers, placement) = default(&host);
         assert_eq!(workers, 8);
         assert_eq!(lines(&placement), ["rank 0: NUMA domains 0-1, workers on 0,2,4,6,8,10,28,30"]);
-        // With shares of six and two cores, two ranks of equally many workers would keep only half of the cores busy.
+        // With shares of six and two cores, two ranks with the same number of workers would keep only half of the cores
+        // busy.
         let two = host.place(2, host.workers(2, true), true);
         assert_eq!(
             lines(&two),
@@ -468,11 +472,11 @@ mod tests {
         assert_eq!(two.warnings.len(), 2);
         let units: Vec<usize> = (0..60).chain(72..84).collect();
         assert_eq!(host("numa:2 core:72").restricted(&units).workers(2, true), 35);
-        // With three ranks, one would have to straddle, for a gain of only a fifth of the cores.
+        // With three ranks, one rank would have to straddle, for a gain of only a fifth of the cores.
         assert_eq!(host("numa:2 core:8").workers(3, true), 3);
     }
 
-    /// Checks the default ranks and workers of hosts with given numbers of cores in their domains.
+    /// Checks the default numbers of ranks and workers on hosts with given numbers of cores per domain.
     #[test]
     fn uneven_masks_leave_few_cores_idle() {
         let of = |cores: &[usize]| {
@@ -501,8 +505,8 @@ mod tests {
         assert_eq!(Topology::default().ranks_within(0), 1);
     }
 
-    /// Threads are bound to cores only if they fill their share: two runs on one host must not be bound to the same
-    /// cores.
+    /// Threads are bound to cores only if they fill their share, because two runs on one host must not be bound to the
+    /// same cores.
     #[test]
     fn threads_that_do_not_fill_their_share_are_bound_to_none_of_its_cores() {
         let host = host("numa:2 core:4");
@@ -528,8 +532,8 @@ mod tests {
         );
     }
 
-    /// On every host, the shares of all ranks cover all cores, no core belongs to two ranks, and the sizes of shares
-    /// within a domain differ by at most one.
+    /// Tests that on every host the ranks' shares cover all cores, that no core belongs to two ranks, and that the
+    /// sizes of shares within a domain differ by at most one.
     #[test]
     fn shares_are_even_and_complete() {
         for text in ["core:1", "core:7", "numa:3 core:5", "pack:2 numa:4 core:3", "numa:2 core:64 pu:2"] {

@@ -1,5 +1,5 @@
-//! Regular topologies as text, in hwloc's synthetic format: each level has a count, which is the number of its elements
-//! per element of the level above.
+//! Parses and prints regular topologies in hwloc's synthetic format. Each level has a count, which is its number of
+//! elements per element of the level above.
 //!
 //! ```text
 //! pack:2 numa:1(memory=240GB) l3:1(size=114MiB) l2:72(size=1MiB) l1:1(size=64KiB) core:1 pu:1
@@ -14,8 +14,8 @@
 //! | `core` | | a core; required | |
 //! | `pu` | | a processing unit (hardware thread), the last level; one for each core if absent | |
 //!
-//! Invariants: units, domains and sockets are numbered from 0 in the order of the text; parsing a printed topology
-//! yields the same value. Deliberately absent: hwloc's other attributes, and levels that no placement rule uses.
+//! Units, domains and sockets are numbered from 0 in the order of the text. Parsing a printed topology yields the same
+//! value. hwloc's other attributes and levels are not supported, because no placement rule uses them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,14 +24,14 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Cache, Domain, Topology};
 
-/// Maximum number of units of a host: eight times as many as Linux supports. A larger number is taken for a mistake,
-/// and every unit needs memory.
+/// Maximum number of units on a host, which is eight times the number that Linux supports. Larger numbers are rejected,
+/// because they are likely mistakes and every unit needs memory.
 const MAX_UNITS: usize = 1 << 16;
 
-/// Maximum number of NUMA domains of a host, because placing ranks compares each domain with all others.
+/// Maximum number of NUMA domains on a host, limited because placing ranks compares each domain with all others.
 const MAX_DOMAINS: usize = 512;
 
-/// Maximum number of bytes of one cache, or of the memory of one domain: 1 PiB.
+/// Maximum number of bytes in one cache, or in the memory of one domain (1 PiB).
 const MAX_BYTES: u64 = 1 << 50;
 
 /// A regular topology.
@@ -56,7 +56,7 @@ struct Level {
     kind: Kind,
     /// Number of elements per element of the level above.
     count: usize,
-    /// Bytes of one element; 0 if the text has no size.
+    /// Number of bytes in one element; 0 if the text has no size.
     bytes: u64,
 }
 
@@ -132,7 +132,7 @@ impl Synthetic {
         Topology { domains: domains.collect(), caches }
     }
 
-    /// Number of elements of a kind in the whole host; 1 if the text lacks that level.
+    /// Number of elements of this kind in the whole host; 1 if the text lacks this level.
     fn until(&self, kind: Kind) -> usize {
         let last = self.0.iter().position(|level| level.kind == kind);
         last.map_or(1, |last| self.0[..=last].iter().map(|level| level.count).product())

@@ -1,8 +1,8 @@
-//! The topology of a host: NUMA domains, their cores, the processing units (hardware threads) of the cores, caches and
-//! memory.
+//! Describes the topology of a host by its NUMA domains, their cores, the processing units (hardware threads) of the
+//! cores, caches and memory.
 //!
 //! Invariants: no two cores have a unit in common; domains and cores are in the order in which ranks occupy them, so
-//! that adjacent cores follow each other. Deliberately absent: detection, distances between domains, devices.
+//! that adjacent cores follow each other.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,14 +16,14 @@ pub struct Topology {
     pub caches: Vec<Cache>,
 }
 
-/// Cores that share a memory. They access it faster than other cores do.
+/// Cores that share a memory and access it faster than other cores do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Domain {
     /// The operating system's number of the NUMA node.
     pub number: usize,
     /// The operating system's number of the domain's first socket.
     pub socket: usize,
-    /// Bytes of memory; 0 if unknown.
+    /// Number of bytes of memory; 0 if unknown.
     pub memory: u64,
     /// The processing units of each core, by the operating system's numbers.
     pub cores: Vec<Vec<usize>>,
@@ -34,7 +34,7 @@ pub struct Domain {
 pub struct Cache {
     /// The level of the cache; 1 is nearest to the core.
     pub level: usize,
-    /// Bytes of one cache of this level.
+    /// Number of bytes in one cache at this level.
     pub bytes: u64,
 }
 
@@ -45,7 +45,7 @@ impl Topology {
         Topology { domains: vec![Domain { cores, ..Domain::default() }], caches: Vec::new() }
     }
 
-    /// The part of the topology that an affinity mask allows: cores without an allowed unit are removed, and then
+    /// The part of the topology that an affinity mask allows. Cores without an allowed unit are removed, and then
     /// domains without cores.
     ///
     /// ```
@@ -81,7 +81,7 @@ impl Topology {
     }
 }
 
-/// One line with the number and the size of every level.
+/// Prints one line with the number and the size of the elements at every level.
 impl fmt::Display for Topology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

@@ -1,8 +1,8 @@
-//! Owned memory, aligned to cache lines and zeroed.
+//! Allocates owned memory that is zeroed and aligned to cache lines.
 //!
 //! The system maps zeroed pages lazily, so the first write to a page decides its NUMA domain (first touch). A failed
-//! allocation returns an error with its size and never aborts. If several ranks are processes of one host, large
-//! buffers are allocated such that the other processes can read them ([`Segment`]).
+//! allocation returns an error that contains its size, and never aborts. If several ranks are processes on one host,
+//! large buffers are allocated such that the other processes can read them ([`Segment`]).
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use super::Footprint;
 use super::segment::Segment;
 use crate::kernel::Zeroed;
 
-/// An allocation that the system refused.
+/// The error for an allocation that the system refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("cannot allocate {bytes} bytes")]
 pub struct OutOfMemory {
-    /// The size of the allocation.
+    /// The size of the allocation in bytes.
     pub bytes: usize,
 }
 
-/// Alignment of every owned buffer: the bytes of a cache line, and of the widest vector register.
+/// Alignment of every owned buffer in bytes: the size of a cache line and of the widest vector register.
 const ALIGNMENT: usize = 64;
 
 /// Owned bytes, initially zero, aligned to 64 bytes.
@@ -38,7 +38,7 @@ impl Aligned {
     /// Allocates `bytes` zeroed bytes and counts them in `footprint`.
     ///
     /// # Errors
-    /// Returns [`OutOfMemory`] if the system refuses or the size overflows.
+    /// If the system refuses the allocation, or the size overflows.
     pub fn zeroed(bytes: usize, footprint: &Arc<Footprint>) -> Result<Aligned, OutOfMemory> {
         match Segment::new(bytes) {
             Some(segment) => Ok(Self::of(Memory::Readable(segment), footprint)),
@@ -49,7 +49,7 @@ impl Aligned {
     /// Like [`Aligned::zeroed`], but other processes cannot read the memory.
     ///
     /// # Errors
-    /// The same as for [`Aligned::zeroed`].
+    /// As for [`Aligned::zeroed`].
     pub fn private(bytes: usize, footprint: &Arc<Footprint>) -> Result<Aligned, OutOfMemory> {
         let memory = Zeroed::new(bytes, ALIGNMENT).ok_or(OutOfMemory { bytes })?;
         Ok(Self::of(Memory::Own(memory), footprint))
@@ -81,7 +81,7 @@ impl Aligned {
 
     pub fn as_slice(&self) -> &[u8] {
         // SAFETY: the start points to `len` initialised bytes that live as long as `self`. Nothing writes them while
-        // the shared borrow lasts: writers need `&mut self`, or a store to which `self` has been handed over.
+        // the shared borrow lasts, because a writer needs `&mut self`, or a store that owns `self`.
         unsafe { std::slice::from_raw_parts(self.as_ptr(), self.len()) }
     }
 

@@ -1,6 +1,7 @@
-//! A dense array of elements in owned memory.
+//! Stores a dense array of elements in owned memory.
 //!
-//! Invariant: elements are contiguous in row-major order. Pages are not touched before the first write.
+//! Invariant: elements are contiguous in row-major order. The pages of a new array are not touched before the first
+//! write.
 
 use std::marker::PhantomData;
 
@@ -9,7 +10,7 @@ use ndarray::{ArrayViewD, ArrayViewMutD};
 use super::{Aligned, OutOfMemory};
 use crate::kernel::Element;
 
-/// A dense row-major array, initially zero.
+/// A dense row-major array that is initially zero.
 #[derive(Debug)]
 pub struct Array<T> {
     memory: Aligned,
@@ -19,22 +20,22 @@ pub struct Array<T> {
 
 impl<T: Element> Array<T> {
     /// # Errors
-    /// Returns [`OutOfMemory`] if the system refuses or the size overflows.
+    /// If the system refuses the allocation, or the size overflows.
     pub fn zeros(extents: Vec<usize>) -> Result<Array<T>, OutOfMemory> {
         let bytes = extents.iter().try_fold(size_of::<T>(), |bytes, &extent| bytes.checked_mul(extent));
         let memory = Aligned::zeroed(bytes.ok_or(OutOfMemory { bytes: usize::MAX })?, &Default::default())?;
         Ok(Array { memory, extents, element: PhantomData })
     }
 
-    /// All elements, in row-major order.
+    /// Returns all elements in row-major order.
     pub fn as_slice(&self) -> &[T] {
         let bytes = self.memory.as_slice();
         // SAFETY: the memory contains this many elements and is aligned to 64 bytes. `Element` is sealed, and every
-        // byte pattern is a valid value of each of its types.
+        // byte pattern is a valid value of each element type.
         unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) }
     }
 
-    /// All elements in row-major order, mutable.
+    /// Returns all elements in row-major order, as a mutable slice.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         let bytes = self.memory.as_mut_slice();
         // SAFETY: as above, and the borrow is exclusive.
@@ -55,7 +56,7 @@ impl<T: Element> Array<T> {
 
 impl<T: Element> Clone for Array<T> {
     /// # Panics
-    /// Panics if memory cannot be allocated.
+    /// If memory cannot be allocated.
     fn clone(&self) -> Array<T> {
         let mut copy = Array::zeros(self.extents.clone()).unwrap_or_else(|error| panic!("{error}"));
         copy.as_mut_slice().copy_from_slice(self.as_slice());

@@ -1,11 +1,11 @@
-//! Counts the bytes of a rank's buffers, and their peak.
+//! Counts the bytes in a rank's buffers, and their peak.
 //!
 //! Every buffer that a program or an endpoint owns (arena, exchange, packing) is counted here, so the measured peak is
 //! exact. Blocks of the user's tensors are added when a run binds them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Live and peak bytes of one rank. All allocations of the rank share this counter.
+/// The number of live bytes of one rank, and the peak of that number. All allocations of the rank share this counter.
 #[derive(Debug, Default)]
 pub struct Footprint {
     live: AtomicUsize,
@@ -22,7 +22,7 @@ impl Footprint {
         self.live.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// The maximum of the live bytes so far.
+    /// Returns the maximum number of live bytes so far.
     pub fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
     }

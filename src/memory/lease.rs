@@ -1,6 +1,7 @@
-//! Leases: the right to read, or to read and write, one box of one buffer until dropped.
+//! Defines leases. A lease is the right to read, or to read and write, one box of one buffer until the lease is
+//! dropped.
 //!
-//! A lease is [`Send`]: a sender can pass its lease to the thread of the receiver, which copies the box and then drops
+//! A lease is [`Send`], so a sender can pass its lease to the receiver's thread, which copies the box and then drops
 //! the lease.
 //!
 //! Invariant: while a [`WriteLease`] is alive, no other live lease overlaps its box. The ledger of [`Store`] enforces
@@ -17,7 +18,7 @@ use super::strided::Strided;
 use crate::dtype::Dtype;
 use crate::kernel::{Element, Tensor, TensorMut};
 
-/// The data of both kinds of lease: a location, and the number of an entry in the ledger.
+/// The data of both kinds of lease: the location of the box, and the number of the lease's entry in the ledger.
 #[derive(Debug)]
 struct Lease {
     store: Arc<Store>,
@@ -49,8 +50,8 @@ impl Lease {
         if self.strided().elements() == 0 {
             return slot.origin;
         }
-        // SAFETY: the box is inside the slot's array, as `Store::locate` has checked, and it is not empty. Its first
-        // element is therefore inside the allocation that the slot describes.
+        // SAFETY: the box is inside the slot's array, as `Store::locate` has checked, and it is not empty. The first
+        // element of the box is therefore inside the allocation that the slot describes.
         unsafe { slot.origin.offset(self.place.offset * self.dtype().size() as isize) }
     }
 
@@ -62,8 +63,8 @@ impl Lease {
         self.strided().is_dense().then(|| (self.start(), self.bytes()))
     }
 
-    /// Calls `visit(offset, length)` for each dense run in row-major order. Both are in bytes; offsets count from the
-    /// start of the box.
+    /// Calls `visit(offset, length)` for each dense run in row-major order. Both arguments are in bytes; offsets are
+    /// relative to the start of the box.
     fn for_each_run(&self, mut visit: impl FnMut(isize, usize)) {
         let size = self.dtype().size();
         let (dims, run) = self.strided().dense_suffix();
@@ -73,17 +74,17 @@ impl Lease {
         }
     }
 
-    /// The address of the first element of the box.
+    /// Returns the address of the first element of the box.
     ///
     /// # Panics
-    /// Panics if `T` is not the element type of the buffer.
+    /// If `T` is not the element type of the buffer.
     fn typed<T: Element>(&self) -> *mut T {
         assert!(T::DTYPE == self.dtype(), "the buffer holds {}, not {}", self.dtype(), T::DTYPE);
         self.start().cast()
     }
 
-    /// Origin, extents and strides as ndarray expects them. ndarray needs nonnegative strides here, so dimensions with
-    /// negative strides are reversed: the origin moves to the lowest address.
+    /// Returns the origin, extents and strides in the form that ndarray expects. ndarray requires nonnegative strides
+    /// here, so dimensions with negative strides are reversed, which moves the origin to the lowest address.
     fn array_parts<T: Element>(&self) -> (*mut T, IxDyn, IxDyn) {
         let mut start = self.typed::<T>();
         let mut strides = IxDyn::zeros(self.strided().strides.len());
@@ -97,7 +98,7 @@ impl Lease {
         (start, IxDyn(&self.strided().extents), strides)
     }
 
-    /// The dimensions that [`Lease::array_parts`] reverses.
+    /// Iterates over the dimensions that [`Lease::array_parts`] reverses.
     fn flipped(&self) -> impl Iterator<Item = Axis> + '_ {
         let dims = self.strided().strides.iter().zip(&self.strided().extents).enumerate();
         dims.filter(|(_, (stride, extent))| **stride < 0 && **extent > 0).map(|(d, _)| Axis(d))
@@ -116,7 +117,7 @@ impl Store {
     /// Leases the box `bounds` of `buffer` for reading.
     ///
     /// # Errors
-    /// Fails if the buffer does not exist, if the box is not inside it, or if a live write lease overlaps the box.
+    /// If the buffer does not exist, if the box is not inside it, or if a live write lease overlaps the box.
     pub fn read(self: &Arc<Self>, buffer: usize, bounds: &[Range<usize>]) -> Result<ReadLease, LeaseError> {
         let place = self.locate(buffer, bounds)?;
         let id = self.enter(&place, bounds, false)?;
@@ -126,7 +127,7 @@ impl Store {
     /// Leases the box `bounds` of `buffer` for reading and writing.
     ///
     /// # Errors
-    /// Fails in the cases of [`Store::read`], if a live read lease overlaps the box, and if the buffer is an operand.
+    /// If [`Store::read`] would fail, if a live read lease overlaps the box, or if the buffer is an operand.
     pub fn write(self: &Arc<Self>, buffer: usize, bounds: &[Range<usize>]) -> Result<WriteLease, LeaseError> {
         let place = self.locate(buffer, bounds)?;
         if !self.slot(buffer).writable {
@@ -171,37 +172,37 @@ impl ReadLease {
         &self.0.strided().extents
     }
 
-    /// The box as an array.
+    /// Returns the box as an array.
     ///
     /// # Panics
-    /// Panics if `T` is not the element type of the buffer.
+    /// If `T` is not the element type of the buffer.
     pub fn view<T: Element>(&self) -> ArrayViewD<'_, T> {
         let (start, extents, strides) = self.0.array_parts::<T>();
-        // SAFETY: every index is an element of the box. The box contains initialised values of `T`: the slot was
-        // created from memory of this dtype, which was zeroed or belongs to the user. While this lease is alive, no
-        // live write lease overlaps the box.
+        // SAFETY: every index is an element of the box. The box contains initialised values of `T`, because the slot
+        // was created from memory with this dtype, which was zeroed or belongs to the user. While this lease is alive,
+        // no live write lease overlaps the box.
         let mut view = unsafe { ArrayViewD::from_shape_ptr(extents.strides(strides), start.cast_const()) };
         self.0.flipped().for_each(|axis| view.invert_axis(axis));
         view
     }
 
-    /// The box as an argument of kernels.
+    /// Returns the box as an argument for kernels.
     ///
     /// # Panics
-    /// Panics if `T` is not the element type of the buffer.
+    /// If `T` is not the element type of the buffer.
     pub fn tensor<T: Element>(&self) -> Tensor<'_, T> {
         let Strided { extents, strides } = self.0.strided();
         // SAFETY: as in `view`, except that strides keep their signs.
         unsafe { Tensor::new(self.0.typed(), extents, strides) }
     }
 
-    /// The bytes of the box, if they are contiguous in row-major order.
+    /// Returns the bytes of the box if they are contiguous in row-major order.
     pub fn as_dense(&self) -> Option<&[u8]> {
         // SAFETY: a dense box is `bytes` initialised bytes, and nothing writes them while the lease is alive.
         self.0.dense_bytes().map(|(start, bytes)| unsafe { std::slice::from_raw_parts(start, bytes) })
     }
 
-    /// Copies the box in row-major order into `out`, which must have exactly the size of the box.
+    /// Copies the box into `out` in row-major order. `out` must have exactly the size of the box.
     pub fn pack(&self, out: &mut [u8]) {
         assert!(out.len() == self.bytes(), "the target has the size of the box");
         let (start, mut done) = (self.0.start(), 0);
@@ -227,36 +228,36 @@ impl WriteLease {
         &self.0.strided().extents
     }
 
-    /// The box as a mutable array.
+    /// Returns the box as a mutable array.
     ///
     /// # Panics
-    /// Panics if `T` is not the element type of the buffer.
+    /// If `T` is not the element type of the buffer.
     pub fn view_mut<T: Element>(&mut self) -> ArrayViewMutD<'_, T> {
         let (start, extents, strides) = self.0.array_parts::<T>();
-        // SAFETY: as in `ReadLease::view`, and no other lease of any kind overlaps the box. Writable slots are created
-        // from an owned dense array or from an `ArrayViewMut`, so distinct indices are distinct elements.
+        // SAFETY: as in `ReadLease::view`. In addition, no other lease of any kind overlaps the box. Writable slots are
+        // created from an owned dense array or from an `ArrayViewMut`, so distinct indices are distinct elements.
         let mut view = unsafe { ArrayViewMutD::from_shape_ptr(extents.strides(strides), start) };
         self.0.flipped().for_each(|axis| view.invert_axis(axis));
         view
     }
 
-    /// The box as a mutable argument of kernels.
+    /// Returns the box as a mutable argument for kernels.
     ///
     /// # Panics
-    /// Panics if `T` is not the element type of the buffer.
+    /// If `T` is not the element type of the buffer.
     pub fn tensor_mut<T: Element>(&mut self) -> TensorMut<'_, T> {
         let Strided { extents, strides } = self.0.strided();
         // SAFETY: as in `view_mut`, except that strides keep their signs.
         unsafe { TensorMut::new(self.0.typed(), extents, strides) }
     }
 
-    /// The bytes of the box, if they are contiguous in row-major order.
+    /// Returns the bytes of the box if they are contiguous in row-major order.
     pub fn as_dense_mut(&mut self) -> Option<&mut [u8]> {
         // SAFETY: a dense box is `bytes` initialised bytes, and nothing else accesses them while the lease is alive.
         self.0.dense_bytes().map(|(start, bytes)| unsafe { std::slice::from_raw_parts_mut(start, bytes) })
     }
 
-    /// Fills the box in row-major order from `from`, which must have exactly the size of the box.
+    /// Fills the box from `from` in row-major order. `from` must have exactly the size of the box.
     pub fn unpack(&mut self, from: &[u8]) {
         assert!(from.len() == self.bytes(), "the source has the size of the box");
         let (start, mut done) = (self.0.start(), 0);
@@ -267,7 +268,7 @@ impl WriteLease {
         });
     }
 
-    /// Copies a box of the same extents and element type into this box. The strides may differ.
+    /// Copies a box with the same extents and element type into this box. The strides may differ.
     pub fn copy_from(&mut self, from: &ReadLease) {
         assert!(self.extents() == from.extents() && self.0.dtype() == from.0.dtype(), "the boxes have one shape");
         if let Some(dense) = from.as_dense() {
@@ -287,8 +288,8 @@ impl WriteLease {
         let run: usize = target.extents[leading..].iter().product::<usize>() * size;
         let (read, write) = (from.0.start(), self.0.start());
         Strided::for_each_leading_of([source, target], leading, |[source, target]| {
-            // SAFETY: each offset is an element of its box, and the `run` bytes from there are dense in both boxes. The
-            // boxes do not overlap, because a write lease excludes every other lease that overlaps its box.
+            // SAFETY: each offset is that of an element of its box, and the `run` bytes from there are dense in both
+            // boxes. The boxes do not overlap, because a write lease excludes every other lease that overlaps its box.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     read.offset(source * size as isize),

@@ -1,16 +1,17 @@
-//! Boxes at addresses of this process: leased boxes, and mapped boxes of other processes.
+//! Defines the common interface of boxes in this process's address space: leased boxes, and mapped boxes of other
+//! processes.
 //!
 //! Invariant: the address and the shape of a box do not change.
 
 use super::strided::Strided;
 
-/// A box at an address of this process.
+/// A box in this process's address space.
 pub(super) trait Located {
-    /// The address of the first element.
+    /// Returns the address of the first element.
     fn start(&self) -> *mut u8;
 
     fn strided(&self) -> &Strided;
 
-    /// Bytes per element.
+    /// Returns the size of an element in bytes.
     fn element(&self) -> usize;
 }

@@ -1,13 +1,14 @@
-//! Buffers, which are accessed through leases only.
+//! Stores buffers, and grants access to them through leases only.
 //!
-//! The buffers of a rank are in a [`Store`]. Some buffers own their memory ([`Aligned`]); others borrow an operand or
-//! an output of the user for one run. A task leases the boxes that it reads and writes. If another process reads a box
-//! in place (`remote_view`), its owner holds a lease meanwhile. The ledger of the store refuses a lease that conflicts
-//! with a live one, so a wrong schedule ends in an error and never in a data race, even if it has passed verification.
+//! The buffers of a rank are in a [`Store`]. Some buffers own their memory ([`Aligned`]); others borrow the user's
+//! operand or output for one run. A task leases the boxes that it reads and writes. While another process reads a box
+//! in place (`remote_view`), the owner of the box holds a lease on it. The ledger of the store refuses a lease that
+//! conflicts with a live one, so a wrong schedule causes an error, never a data race, even if it has passed
+//! verification.
 //!
-//! Invariants: a lease keeps its store alive; a store that borrows memory is closed before the borrow ends
-//! ([`Store::close`]). Buffers may share memory. A lease of one buffer then conflicts with leases of the others, unless
-//! both only read. Deliberately absent: tasks, ranks and labels.
+//! Invariants: a lease keeps its store alive. A store that borrows memory is closed before the borrow ends
+//! ([`Store::close`]). If buffers share memory, a lease on one buffer conflicts with leases on the others, unless all
+//! of them only read.
 
 mod aligned;
 mod array;
@@ -42,9 +43,9 @@ pub use store::{LeaseError, Slot, Store};
 pub use stream::{Incoming, Outgoing, RemoteReader};
 pub use strided::Strided;
 
-// These are defined in `kernel`, because kernels also allocate memory and report errors, and this module imports
-// `kernel`.
+// These items are defined in `kernel`, because kernels also allocate memory and report errors, and `kernel` must not
+// import this module.
 pub use crate::kernel::{ReportingAllocator, end_at_once, fallible, report_with, share_few_addresses};
-// `comm` prefetches memory of other processes through this re-export, because it must not import `kernel`.
+// `comm` uses this re-export to prefetch memory of other processes, because it must not import `kernel`.
 #[cfg(feature = "mpi")]
 pub(crate) use crate::kernel::prefetch;

@@ -1,6 +1,7 @@
-//! Vectors and arrays whose size depends on input. A lack of memory is an error and never an abort.
+//! Allocates vectors and arrays whose size depends on input. If memory runs out, the result is an error instead of an
+//! abort.
 //!
-//! Invariant: the system maps zeroed pages lazily, so the first write to a page decides its NUMA domain.
+//! The system maps zeroed pages lazily, so the first write to a page decides its NUMA domain.
 
 use std::alloc::{Layout, alloc_zeroed};
 
@@ -9,10 +10,10 @@ use ndarray::{ArrayD, ArrayViewD, IxDyn};
 use super::{OutOfMemory, fallible};
 use crate::kernel::Element;
 
-/// A vector of zeros.
+/// Allocates a vector of zeros.
 ///
 /// # Errors
-/// Returns [`OutOfMemory`] if the system refuses or the size overflows.
+/// If the system refuses the allocation, or the size overflows.
 pub fn zeros<T: Element>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     let bytes = elements.saturating_mul(size_of::<T>());
     let layout = Layout::array::<T>(elements).map_err(|_| OutOfMemory { bytes })?;
@@ -25,14 +26,14 @@ pub fn zeros<T: Element>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
         return Err(OutOfMemory { bytes });
     }
     // SAFETY: the global allocator returned the memory for a layout of `elements` elements. `Element` is sealed, and
-    // zero bytes are a valid value of each of its types.
+    // zero bytes are a valid value of each element type.
     Ok(unsafe { Vec::from_raw_parts(start, elements, elements) })
 }
 
-/// A row-major array of zeros.
+/// Allocates a row-major array of zeros.
 ///
 /// # Errors
-/// The same as for [`zeros`].
+/// As for [`zeros`].
 pub fn zero_array<T: Element>(extents: &[usize]) -> Result<ArrayD<T>, OutOfMemory> {
     let elements = extents.iter().try_fold(1usize, |elements, &extent| elements.checked_mul(extent));
     let values = zeros(elements.ok_or(OutOfMemory { bytes: usize::MAX })?)?;
@@ -40,20 +41,20 @@ pub fn zero_array<T: Element>(extents: &[usize]) -> Result<ArrayD<T>, OutOfMemor
         .unwrap_or_else(|_| unreachable!("there are as many elements as the extents say")))
 }
 
-/// A row-major copy.
+/// Allocates a row-major copy of `view`.
 ///
 /// # Errors
-/// The same as for [`zeros`].
+/// As for [`zeros`].
 pub fn copy_of<T: Element>(view: &ArrayViewD<'_, T>) -> Result<ArrayD<T>, OutOfMemory> {
     let mut copy = zero_array(view.shape())?;
     copy.assign(view);
     Ok(copy)
 }
 
-/// An empty vector with room for `elements` elements.
+/// Allocates an empty vector with room for `elements` elements.
 ///
 /// # Errors
-/// The same as for [`zeros`].
+/// As for [`zeros`].
 pub fn room_for<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut memory = Vec::new();
     let had = fallible(|| memory.try_reserve_exact(elements));
@@ -64,7 +65,7 @@ pub fn room_for<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
 /// Checks that `bytes` bytes can be allocated now, by allocating and freeing them.
 ///
 /// # Errors
-/// Returns [`OutOfMemory`] if the system refuses.
+/// If the system refuses the allocation.
 pub fn probe(bytes: usize) -> Result<(), OutOfMemory> {
     // Without `black_box`, the compiler may remove the unused allocation.
     std::hint::black_box(room_for::<u8>(bytes)).map(drop)
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn too_much_is_an_error() {
-        // Sizes beyond any address space, and sizes in bytes that overflow `usize`.
+        // Tests sizes that exceed any address space, and sizes in bytes that overflow `usize`.
         for elements in [usize::MAX / 16, usize::MAX / 4, usize::MAX] {
             let bytes = elements.saturating_mul(4);
             assert_eq!(zeros::<f32>(elements), Err(OutOfMemory { bytes }));

@@ -1,12 +1,12 @@
-//! Boxes of one process that another process reads in place.
+//! Describes boxes of one process that another process reads in place.
 //!
 //! ```text
 //! owner     a leased box  ->  ExportedView { segment 7, offset 512, .. }     not written while the lease lasts
 //! peer      ExportedView  ->  Remote, in its own mapping of segment 7        checked to be inside the segment
 //! ```
 //!
-//! Invariant: all elements of a box are in one segment. Deliberately absent: the messages that send views to a peer,
-//! and that report the end of a read.
+//! Invariant: all elements of a box are in one segment. The transports send views to a peer and report the end of a
+//! read; see `comm`.
 
 use std::rc::Rc;
 
@@ -15,21 +15,21 @@ use super::located::Located;
 use super::segment::{Mapping, Segment, SegmentHandle};
 use super::strided::Strided;
 
-/// A box in a segment of its owner, in a form that can be sent to a peer.
+/// A box in one of the owner's segments, in a form that can be sent to a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedView {
     pub segment: SegmentHandle,
-    /// Bytes from the start of the segment to the first element.
+    /// Number of bytes from the start of the segment to the first element.
     pub offset: usize,
-    /// Bytes per element.
+    /// Size of an element in bytes.
     pub element: usize,
     pub strided: Strided,
 }
 
-/// A box of another process, in this process's own mapping of the segment.
+/// A box of another process, in this process's own mapping of the segment that contains it.
 #[derive(Debug)]
 pub struct Remote {
-    /// Bytes from the start of the mapping to the first element.
+    /// Number of bytes from the start of the mapping to the first element.
     offset: usize,
     element: usize,
     strided: Strided,
@@ -37,20 +37,20 @@ pub struct Remote {
 }
 
 impl ExportedView {
-    /// The location at which other processes can read a box; `None` if the box is not inside one segment.
+    /// Returns the location at which other processes can read a box; `None` if the box is not inside one segment.
     pub(super) fn of(located: &impl Located) -> Option<ExportedView> {
         let (segment, offset) = Segment::find(located.start() as usize)?;
         let view = ExportedView { segment, offset, element: located.element(), strided: located.strided().clone() };
         view.is_inside().then_some(view)
     }
 
-    /// A view of the whole of `memory`; `None` if it is not a segment.
+    /// Returns a view of all of `memory`; `None` if `memory` is not a segment.
     pub fn sample(memory: &Aligned) -> Option<ExportedView> {
         let (segment, offset) = Segment::find(memory.as_ptr() as usize)?;
         Some(ExportedView { segment, offset, element: 1, strided: Strided::row_major(&[memory.len()]) })
     }
 
-    /// Whether all elements are inside the segment.
+    /// Whether all elements of the box are inside the segment.
     fn is_inside(&self) -> bool {
         let (mut first, mut last) = (self.offset as i128, self.offset as i128 + self.element as i128);
         for (&extent, &stride) in self.strided.extents.iter().zip(&self.strided.strides) {
@@ -62,7 +62,7 @@ impl ExportedView {
 }
 
 impl Remote {
-    /// Returns `None` if the box is not inside the mapping.
+    /// Checks that the box is inside the mapping; returns `None` if it is not.
     pub(crate) fn new(view: ExportedView, mapping: Rc<Mapping>) -> Option<Remote> {
         let is_inside = view.segment.bytes <= mapping.bytes() && view.is_inside();
         let ExportedView { offset, element, strided, .. } = view;

@@ -1,5 +1,5 @@
-//! Memory that other processes of this host may read. A segment is an anonymous in-memory file (memfd). Its owner maps
-//! the file for writing, and any process that receives the [`SegmentHandle`] can map it for reading.
+//! Allocates memory that other processes on this host can read. A segment is an anonymous in-memory file (memfd). Its
+//! owner maps the file for writing, and any process that receives the [`SegmentHandle`] can map it for reading.
 //!
 //! ```text
 //! owner    Segment::new(65536)     id 7, file 12 of process 4711    a box of it: 7, 12, offset 512, extents, strides
@@ -8,13 +8,17 @@
 //!
 //! Invariants: [`Segment::find`] finds every live segment of the process by any address inside it. When its owner drops
 //! a segment, its memory returns to the system, even if other processes still map it. A process has at most
-//! [`MAX_SEGMENTS`] segments at a time, because each is an open file. There are no segments under strict overcommit,
-//! and none is larger than the machine's memory: if ordinary memory runs out, the allocation fails, but if the memory
-//! of a file runs out, the first access raises a signal. There are no segments if the address space is limited (`ulimit
-//! -v`), because peers keep dropped segments mapped for a while, and these mappings would count towards the limit.
-//! Deliberately absent: systems other than Linux, and writes by other processes. After a fork, ordinary memory is
-//! copied on write, but segments stay shared: parent and child see each other's writes. The child must not access a
-//! segment that the parent has dropped.
+//! [`MAX_SEGMENTS`] segments at a time, because each is an open file.
+//!
+//! Memory is not allocated as a segment if this could end the program. If ordinary memory runs out, the allocation
+//! fails; but if the memory of a file runs out, the first access raises a signal. Therefore there are no segments under
+//! strict overcommit, and no segment is larger than the machine's memory. There are no segments if the address space is
+//! limited (`ulimit -v`), because peers keep dropped segments mapped for a while, and these mappings would count
+//! towards the limit.
+//!
+//! Segments exist on Linux only, and other processes never write to them. After a fork, ordinary memory is copied on
+//! write, but segments stay shared: parent and child see each other's writes. The child must not access a segment that
+//! the parent has dropped.
 
 use std::collections::BTreeMap;
 use std::io::{Error, Result};
@@ -22,33 +26,34 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
-/// Maximum number of live segments of a process.
+/// Maximum number of live segments in a process.
 const MAX_SEGMENTS: usize = 256;
-/// Minimum bytes of a segment. Smaller memory does not justify the cost of a file.
+/// Minimum size of a segment in bytes. Smaller allocations do not justify the cost of a file.
 const MIN_SEGMENT_BYTES: usize = 64 << 10;
-/// Maximum bytes of a segment on systems without huge pages for files. Larger memory needs huge pages to be fast.
+/// Maximum size of a segment in bytes on systems without huge pages for files. Larger segments need huge pages to be
+/// fast.
 const MAX_SMALL_PAGE_BYTES: usize = 16 << 20;
 
 /// The number of live [`WantedSegments`].
 static WANTED: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(1);
-/// Live segments by the address of their first byte.
+/// Live segments, keyed by the address of their first byte.
 static LIVE: Mutex<BTreeMap<usize, SegmentHandle>> = Mutex::new(BTreeMap::new());
 
 /// Describes a segment to other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentHandle {
-    /// Unique among all segments that the owner's process ever creates.
+    /// A number that is unique among all segments that the owner's process ever creates.
     pub id: u64,
     /// The file descriptor in the owner's process.
     pub file: i32,
     pub bytes: usize,
-    /// Device and inode number, which together identify the file.
+    /// The device and inode numbers, which together identify the file.
     pub identity: [u64; 2],
 }
 
-/// A request for segments. While at least one such value is alive, new large buffers of this process are segments if
-/// possible.
+/// A request for segments. While at least one such value is alive, new large buffers in this process are allocated as
+/// segments if possible.
 #[derive(Debug)]
 pub struct WantedSegments(());
 
@@ -65,46 +70,46 @@ impl Drop for WantedSegments {
     }
 }
 
-/// The system's limits for a process.
+/// The limits that the system sets for a process.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     segments: usize,
-    /// Maximum bytes of a segment.
+    /// Maximum size of a segment in bytes.
     bytes: usize,
 }
 
 static LIMITS: OnceLock<Limits> = OnceLock::new();
 
-/// Bytes of memory of this machine, if the system reports them.
+/// Returns the size of this machine's memory in bytes, if the system reports it.
 pub fn machine_bytes() -> Option<usize> {
     system::machine_bytes()
 }
 
 fn live() -> MutexGuard<'static, BTreeMap<usize, SegmentHandle>> {
-    // Each change of the map is one call, so a panic cannot leave it inconsistent.
+    // Each change to the map is a single call, so a panic cannot leave the map inconsistent.
     LIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Memory that other processes may read. It is initially zero, and its pages are not yet touched.
+/// Memory that other processes can read. It is initially zero, and its pages have not been touched.
 #[derive(Debug)]
 pub(super) struct Segment {
     start: NonNull<u8>,
     bytes: usize,
-    /// The process that created it.
+    /// The process that created the segment.
     process: u32,
-    // Closed last, after `drop` has unmapped the memory.
+    // This field is closed last, after `drop` has unmapped the memory.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are no segments"))]
     file: system::File,
 }
 
-// SAFETY: the bytes are owned, as in a Box<[u8]>; peers only read them, and only while the owner holds a lease.
+// SAFETY: the bytes are owned, as in a Box<[u8]>. Peers only read them, and only while the owner holds a lease.
 unsafe impl Send for Segment {}
-// SAFETY: as above; through `&self`, only the address and the size are accessible.
+// SAFETY: as above. Through `&self`, only the address and the size are accessible.
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Returns `None` if segments are not wanted, `bytes` is too small or too large, there are too many segments, or
-    /// the system refuses.
+    /// Returns `None` if segments are not wanted, if `bytes` is too small or too large, if there are too many segments,
+    /// or if the system refuses.
     pub(super) fn new(bytes: usize) -> Option<Segment> {
         let fits = bytes >= MIN_SEGMENT_BYTES && (bytes <= MAX_SMALL_PAGE_BYTES || system::has_huge_pages());
         if WANTED.load(Ordering::Relaxed) == 0 || !fits {
@@ -131,7 +136,7 @@ impl Segment {
         self.bytes
     }
 
-    /// The segment that contains an address, and the offset of the address from the start of the segment.
+    /// Returns the segment that contains an address, and the offset of the address from the start of the segment.
     pub(super) fn find(address: usize) -> Option<(SegmentHandle, usize)> {
         let live = live();
         let (&start, &known) = live.range(..=address).next_back()?;
@@ -144,7 +149,7 @@ impl Drop for Segment {
         live().remove(&(self.start.as_ptr() as usize));
         // SAFETY: `new` mapped `bytes` bytes at `start`, and nothing uses the address any more.
         unsafe { system::unmap(self.start, self.bytes) };
-        // A forked child also has the file, but must not truncate it.
+        // A forked child also owns the file descriptor, but must not truncate the file.
         if self.process == std::process::id() {
             system::empty(&self.file);
         }
@@ -159,11 +164,12 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps a segment of a process of this host. Its bytes may be read only while the owner holds a lease on them for
-    /// this purpose. At other times they may change, or the memory may be gone, and then a read raises a signal.
+    /// Maps a segment of a process on this host. Its bytes may only be read while the owner holds a lease on them for
+    /// this purpose. At other times they may change, or the memory may have been freed, in which case a read raises a
+    /// signal.
     ///
     /// # Errors
-    /// Fails if the system refuses, or if the file descriptor belongs to another file.
+    /// If the system refuses, or if the file descriptor now refers to another file.
     pub(crate) fn of(process: u32, segment: SegmentHandle) -> Result<Mapping> {
         let SegmentHandle { file, bytes, identity, .. } = segment;
         let file = system::open(process, file)?;
@@ -186,7 +192,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: `of` mapped `bytes` bytes at `start`; every reader keeps the mapping alive.
+        // SAFETY: `of` mapped `bytes` bytes at `start`, and every reader keeps the mapping alive.
         unsafe { system::unmap(self.start, self.bytes) };
     }
 }
@@ -243,10 +249,11 @@ mod system {
 
     pub fn map(file: &File, bytes: usize, write: bool) -> Result<NonNull<u8>> {
         let access = if write { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
-        // SAFETY: a new mapping, at an address that the system chooses, of a file of at least `bytes` bytes.
+        // SAFETY: this creates a new mapping, at an address that the system chooses, of a file with at least `bytes`
+        // bytes.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) }?;
         if has_huge_pages() {
-            // SAFETY: the mapping is new, and nothing else uses it yet; this advice changes the size of its pages, not
+            // SAFETY: the mapping is new, and nothing else uses it yet. This advice changes the size of its pages, not
             // their contents.
             let _ = unsafe { madvise(start, bytes, Advice::LinuxHugepage) };
         }
@@ -313,7 +320,7 @@ mod system {
     }
 
     /// # Safety
-    /// None: there are no mappings.
+    /// None, because there are no mappings.
     pub unsafe fn unmap(_: NonNull<u8>, _: usize) {}
 
     pub fn empty(file: &File) {
@@ -366,7 +373,7 @@ mod tests {
     #[test]
     fn there_are_none_where_addresses_are_limited() {
         use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-        // Caches the limits first, so that the limit set below does not affect other tests.
+        // Read the limits first. They are cached, so the limit that is set below does not affect other tests.
         LIMITS.get_or_init(system::limits);
         let before = getrlimit(Resource::As);
         let limited = Rlimit { current: Some(before.current.unwrap_or(1 << 60)), ..before };

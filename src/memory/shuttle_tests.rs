@@ -1,4 +1,4 @@
-//! Tests of leases that several threads request at the same time. Shuttle explores the interleavings.
+//! Tests leases that several threads request at the same time. Shuttle explores the interleavings.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::sync::{explore, thread};
 #[test]
 fn nobody_writes_what_others_read_or_write() {
     explore(20_000, || {
-        // Two buffers in the same memory.
+        // The two buffers share the same memory.
         let memory = Arc::new(Aligned::zeroed(64, &Arc::default()).expect("memory"));
         let slot = || Some(Slot::owned(memory.clone(), 0, Dtype::Float64, &[8]));
         let store = Store::open(vec![slot(), slot()]);

@@ -1,7 +1,7 @@
-//! The buffers of one rank, and the ledger of the boxes that tasks currently read or write.
+//! Stores the buffers of one rank, and the ledger of the boxes that tasks are currently reading or writing.
 //!
-//! Invariant: two live leases of one buffer, or of buffers that share memory, overlap only if both read. Cost of a
-//! lease: one lock, and a comparison with each of the few live leases. Leases of whole buffers allocate no memory.
+//! Invariant: two live leases on one buffer, or on buffers that share memory, overlap only if both read. A lease costs
+//! one lock, and a comparison with each of the few live leases. Leases on complete buffers allocate no memory.
 
 use std::io::Write;
 use std::ops::Range;
@@ -16,27 +16,28 @@ use crate::dtype::Dtype;
 use crate::kernel::{Element, prefetch};
 use crate::sync::{Mutex, MutexGuard};
 
-/// One buffer: the address of its element `[0, 0, ..]`, its shape, and whether tasks may write it.
+/// One buffer: the address of its element `[0, 0, ..]`, its shape, and whether tasks may write to it.
 #[derive(Debug)]
 pub struct Slot {
     pub(super) origin: *mut u8,
     pub(super) dtype: Dtype,
     pub(super) strided: Strided,
     pub(super) writable: bool,
-    /// Bytes of owned memory, which other slots may share; 0 for memory of the user.
+    /// Number of bytes of owned memory, which other slots may share; 0 for the user's memory.
     owned_bytes: usize,
     owner: Option<Arc<Aligned>>,
 }
 
 // SAFETY: a slot is an address with a shape. Its memory is accessed only through leases, and the ledger refuses
-// conflicting leases. `owner` keeps owned memory alive; the contract of `Slot::borrowed*` and `Store::close` keeps
+// conflicting leases. `owner` keeps owned memory alive. The contract of `Slot::borrowed*` and `Store::close` keeps
 // borrowed memory alive.
 unsafe impl Send for Slot {}
-// SAFETY: as above; a shared slot only passes its address to leases.
+// SAFETY: as above. A shared slot only passes its address to leases.
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    /// A dense row-major buffer that starts `offset` bytes after the start of owned memory and must fit into it.
+    /// Creates a dense row-major buffer that starts `offset` bytes after the start of owned memory, and must fit into
+    /// it.
     pub fn owned(memory: Arc<Aligned>, offset: usize, dtype: Dtype, extents: &[usize]) -> Slot {
         let strided = Strided::row_major(extents);
         let bytes = strided.elements() * dtype.size();
@@ -47,13 +48,13 @@ impl Slot {
         Slot { origin, dtype, strided, writable: true, owned_bytes: bytes, owner: Some(memory) }
     }
 
-    /// The address range of an owned buffer, which may overlap other slots; empty for memory of the user.
+    /// Returns the address range of an owned buffer, which may overlap other slots; empty for the user's memory.
     fn addresses(&self) -> Range<usize> {
         let start = self.origin as usize;
         start..start + self.owned_bytes
     }
 
-    /// Borrows an operand of the user, read only. The store that owns the slot must be closed before the view's borrow
+    /// Borrows the user's operand, read-only. The store that owns the slot must be closed before the view's borrow
     /// ends.
     pub fn borrowed<T: Element>(view: &ArrayViewD<'_, T>) -> Slot {
         Slot {
@@ -66,8 +67,8 @@ impl Slot {
         }
     }
 
-    /// Borrows boxes of one output of the user, each as a slot of its own. `None` for a box that overlaps an earlier
-    /// box. The stores that own the slots must be closed before the view's borrow ends.
+    /// Borrows boxes of one of the user's outputs, each as a separate slot. Returns `None` for a box that overlaps an
+    /// earlier box. The stores that own the slots must be closed before the view's borrow ends.
     pub fn borrowed_parts<T: Element>(view: &mut ArrayViewMutD<'_, T>, parts: &[Bounds]) -> Vec<Option<Slot>> {
         let whole = Slot::borrowed_mut(view);
         let mut taken: Vec<&Bounds> = Vec::with_capacity(parts.len());
@@ -80,27 +81,27 @@ impl Slot {
             let (offset, strided) = whole.strided.slice(part);
             let empty = strided.elements() == 0;
             let bytes = offset * T::DTYPE.size() as isize;
-            // The corner of an empty box may be outside the array, so the slot keeps the origin; its memory is never
-            // accessed.
+            // The corner of an empty box may be outside the array, so the slot stores the array's origin instead. The
+            // memory of an empty box is never accessed.
             let origin = if empty { whole.origin } else { whole.origin.wrapping_offset(bytes) };
             Some(Slot { origin, dtype: T::DTYPE, strided, writable: true, owned_bytes: 0, owner: None })
         });
         slots.collect()
     }
 
-    /// The shape of the buffer.
+    /// Returns the shape of the buffer.
     pub fn extents(&self) -> &[usize] {
         &self.strided.extents
     }
 
-    /// Borrows an output of the user. The store that owns the slot must be closed before the view's borrow ends.
+    /// Borrows one of the user's outputs. The store that owns the slot must be closed before the view's borrow ends.
     pub fn borrowed_mut<T: Element>(view: &mut ArrayViewMutD<'_, T>) -> Slot {
         let strided = Strided { extents: view.shape().into(), strides: view.strides().into() };
         Slot { origin: view.as_mut_ptr().cast(), dtype: T::DTYPE, strided, writable: true, owned_bytes: 0, owner: None }
     }
 }
 
-/// The reason why a lease was refused. It is always a wrong schedule or a bug, never bad input.
+/// The reason why a lease was refused. The cause is always a wrong schedule or a bug, never bad input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseError {
     #[error("there is no buffer {buffer}")]
@@ -113,22 +114,22 @@ pub enum LeaseError {
     Conflict { buffer: usize },
 }
 
-/// The location of a box: its buffer, the offset of its first element from the first element of the buffer (in
-/// elements), and its shape.
+/// The location of a box: its buffer, the offset in elements from the first element of the buffer to the first element
+/// of the box, and the shape of the box.
 #[derive(Debug)]
 pub(super) struct BoxLocation {
     pub buffer: usize,
     pub offset: isize,
-    /// The shape; `None` if the box is the whole buffer.
+    /// The shape; `None` if the box is the complete buffer.
     pub part: Option<Box<Strided>>,
 }
 
-/// A live lease of a nonempty box.
+/// A live lease on a nonempty box.
 #[derive(Debug)]
 struct Entry {
     id: u64,
     buffer: usize,
-    /// The box; `None` if it is the whole buffer.
+    /// The box; `None` if it is the complete buffer.
     bounds: Option<Bounds>,
     write: bool,
 }
@@ -147,16 +148,16 @@ pub struct Store {
 }
 
 impl Store {
-    /// Creates a store over these slots. The index of a slot is the number of its buffer; `None` means that the buffer
-    /// does not exist.
+    /// Creates a store with these slots. The index of a slot is the number of its buffer. `None` means that there is no
+    /// buffer with this number.
     pub fn open(slots: Vec<Option<Slot>>) -> Arc<Store> {
         Arc::new(Store { slots, ledger: Mutex::default() })
     }
 
-    /// Closes the store and returns the slots that own their memory. No lease of the store exists afterwards, so
+    /// Closes the store and returns the slots that own their memory. After this call, no lease on the store exists, so
     /// nothing accesses borrowed memory any more.
     ///
-    /// Aborts the process if a lease is still alive, because it could access freed memory.
+    /// Aborts the process if a lease is still alive, because that lease could access freed memory.
     pub fn close(self: Arc<Store>) -> Vec<Option<Slot>> {
         let Ok(Store { mut slots, .. }) = Arc::try_unwrap(self) else {
             let what = "einsum-dist: a buffer is still in use at the end of a run; this is a bug";
@@ -176,7 +177,7 @@ impl Store {
         }
     }
 
-    /// The slot of a leased buffer.
+    /// Returns the slot of a leased buffer.
     pub(super) fn slot(&self, buffer: usize) -> &Slot {
         match &self.slots[buffer] {
             Some(slot) => slot,
@@ -192,7 +193,7 @@ impl Store {
     }
 
     fn lock(&self) -> MutexGuard<'_, Ledger> {
-        // Each change of the list is one call, so a panic cannot leave it inconsistent.
+        // Each change to the list is a single call, so a panic cannot leave the list inconsistent.
         self.ledger.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 

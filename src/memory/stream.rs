@@ -7,8 +7,8 @@
 //! next(3)            3 8 9         a step may end inside a run
 //! ```
 //!
-//! Invariant: steps are consecutive; all steps together move the same bytes as one call of [`ReadLease::pack`] or
-//! [`WriteLease::unpack`] for each box. Cost: that of copying, plus a few operations per dense run.
+//! Guarantee: steps are consecutive, and all steps together move the same bytes as one call of [`ReadLease::pack`] or
+//! [`WriteLease::unpack`] for each box. Cost: the copy itself, plus a few operations per dense run.
 
 use super::copy::StoreKind;
 use super::lease::{ReadLease, WriteLease};
@@ -16,22 +16,22 @@ use super::located::Located;
 use super::remote_view::{ExportedView, Remote};
 use super::strided::Strided;
 
-/// A dimension outside the dense runs of a box.
+/// A dimension that is not part of the dense runs of a box.
 #[derive(Debug)]
 struct OuterDim {
     extent: usize,
     /// Distance between consecutive indices in bytes.
     stride: isize,
-    /// Index of the next or current run.
+    /// Index of the current run or, between runs, of the next run.
     index: usize,
 }
 
 /// Iterates over the dense runs of a box in row-major order. A run is divided where a step ends.
 #[derive(Debug)]
 struct Runs {
-    /// Empty if the box is one run.
+    /// The dimensions outside the runs; empty if the box is a single run.
     outer: Box<[OuterDim]>,
-    /// Offset of the next or current run from the start of the box, in bytes.
+    /// Offset in bytes from the start of the box to the current run or, between runs, to the next run.
     offset: isize,
     run: usize,
     done: usize,
@@ -53,7 +53,7 @@ impl Runs {
         }
     }
 
-    /// Returns the offset and length in bytes of the next part of a run. The part has at most `max_bytes` bytes.
+    /// Returns the offset and the length of the next part of a run, in bytes. The length is at most `max_bytes`.
     fn next(&mut self, max_bytes: usize) -> (isize, usize) {
         let bytes = max_bytes.min(self.run - self.done);
         let offset = self.offset + self.done as isize;
@@ -95,7 +95,7 @@ impl<L: Located> Steps<L> {
         Steps { boxes: boxes.into_iter(), runs: None, left }
     }
 
-    /// Advances by `bytes` bytes, and calls `visit(address, length)` for each run. Leases of finished boxes end.
+    /// Advances by `bytes` bytes, and calls `visit(address, length)` for each run. Drops the leases of finished boxes.
     fn step(&mut self, mut bytes: usize, mut visit: impl FnMut(*mut u8, usize)) {
         assert!(bytes <= self.left, "the boxes have as many bytes");
         self.left -= bytes;
@@ -117,23 +117,23 @@ impl<L: Located> Steps<L> {
     }
 }
 
-/// Boxes being read.
+/// A stream that reads leased boxes.
 #[derive(Debug)]
 pub struct Outgoing(Steps<ReadLease>);
 
 impl Outgoing {
-    /// A stream that starts at the first byte of the first box.
+    /// Creates a stream that starts at the first byte of the first box.
     pub fn new(boxes: Vec<ReadLease>) -> Outgoing {
         Outgoing(Steps::new(boxes))
     }
 
-    /// Bytes that are left to read.
+    /// Returns the number of bytes that are left to read.
     pub fn left(&self) -> usize {
         self.0.left
     }
 
-    /// The locations at which other processes can read the boxes; `None` if any box is not in a segment. Must be called
-    /// before the first step.
+    /// Returns the locations at which other processes can read the boxes; `None` if any box is not in a segment. Must
+    /// be called before the first step.
     pub fn lend(&self) -> Option<Vec<ExportedView>> {
         debug_assert!(self.0.runs.is_none(), "a part has been read");
         let boxes = self.0.boxes.as_slice().iter();
@@ -144,7 +144,7 @@ impl Outgoing {
     pub fn read(&mut self, out: &mut [u8], store_kind: StoreKind) {
         let mut done = 0;
         self.0.step(out.len(), |run, bytes| {
-            // SAFETY: the run is leased for reading; `out` is a disjoint exclusive slice, and the runs of the step add
+            // SAFETY: the run is leased for reading. `out` is a disjoint exclusive slice, and the runs of the step add
             // up to its length.
             unsafe { store_kind.copy(run.cast_const(), out[done..done + bytes].as_mut_ptr(), bytes) };
             done += bytes;
@@ -152,50 +152,50 @@ impl Outgoing {
     }
 }
 
-/// Boxes of another process being read.
+/// A stream that reads boxes of another process.
 #[derive(Debug)]
 pub struct RemoteReader(Steps<Remote>);
 
 impl RemoteReader {
-    /// Fills `out` with the next bytes. At least `out.len()` bytes must be left, and their owner must still hold a
-    /// lease on them.
+    /// Fills `out` with the next bytes. At least `out.len()` bytes must be left, and the owner of these bytes must
+    /// still hold a lease on them.
     pub(crate) fn read(&mut self, out: &mut [u8]) {
         let mut done = 0;
         self.0.step(out.len(), |run, bytes| {
             // SAFETY: the run is in memory that the other process keeps unchanged until it is notified that the boxes
-            // have been read; `out` is a disjoint exclusive slice, and the runs of the step add up to its length.
+            // have been read. `out` is a disjoint exclusive slice, and the runs of the step add up to its length.
             unsafe { std::ptr::copy_nonoverlapping(run.cast_const(), out[done..done + bytes].as_mut_ptr(), bytes) };
             done += bytes;
         });
     }
 
-    /// A stream that starts at the first byte of the first box.
+    /// Creates a stream that starts at the first byte of the first box.
     pub(crate) fn new(boxes: Vec<Remote>) -> RemoteReader {
         RemoteReader(Steps::new(boxes))
     }
 
-    /// Bytes that are left to read.
+    /// Returns the number of bytes that are left to read.
     pub fn left(&self) -> usize {
         self.0.left
     }
 }
 
-/// Boxes being filled.
+/// A stream that fills leased boxes.
 #[derive(Debug)]
 pub struct Incoming(Steps<WriteLease>);
 
 impl Incoming {
-    /// A stream that starts at the first byte of the first box.
+    /// Creates a stream that starts at the first byte of the first box.
     pub fn new(boxes: Vec<WriteLease>) -> Incoming {
         Incoming(Steps::new(boxes))
     }
 
-    /// Bytes that are left to fill.
+    /// Returns the number of bytes that are left to fill.
     pub fn left(&self) -> usize {
         self.0.left
     }
 
-    /// Copies the next `bytes` bytes from boxes of another process into these boxes.
+    /// Copies the next `bytes` bytes of another process's boxes into these boxes.
     pub fn copy(&mut self, from: &mut RemoteReader, bytes: usize, store_kind: StoreKind) {
         from.0.step(bytes, |run, bytes| {
             // SAFETY: the run is in memory that the other process keeps unchanged until it is notified that the boxes
@@ -208,7 +208,7 @@ impl Incoming {
     pub fn write(&mut self, from: &[u8], store_kind: StoreKind) {
         let mut done = 0;
         self.0.step(from.len(), |run, bytes| {
-            // SAFETY: the run is leased for writing, so nothing else accesses it; `from` is a disjoint slice, and the
+            // SAFETY: the run is leased for writing, so nothing else accesses it. `from` is a disjoint slice, and the
             // runs of the step add up to its length.
             unsafe { store_kind.copy(from[done..done + bytes].as_ptr(), run, bytes) };
             done += bytes;

@@ -1,12 +1,12 @@
-//! Extents and strides, in elements, of an n-dimensional array or of a box inside an array.
+//! Describes the extents and strides, in elements, of an n-dimensional array or of a box inside an array.
 //!
-//! Invariant: `extents` and `strides` have the same length. Strides may be zero or negative (views of the user).
+//! Invariant: `extents` and `strides` have the same length. Strides may be zero or negative in the user's views.
 
 use std::ops::Range;
 
 use smallvec::SmallVec;
 
-/// One number per dimension. Up to four numbers are stored inline, more on the heap.
+/// One number per dimension. Up to four numbers are stored inline, and more on the heap.
 pub(super) type PerDim<N> = SmallVec<[N; 4]>;
 
 /// Extents and strides of an array, in elements. The address of element `[0, 0, ..]` is stored elsewhere.
@@ -17,7 +17,7 @@ pub struct Strided {
 }
 
 impl Strided {
-    /// The dense row-major array of these extents.
+    /// Returns the dense row-major array with these extents.
     pub fn row_major(extents: &[usize]) -> Strided {
         let mut strides = PerDim::from_elem(0, extents.len());
         let mut step = 1isize;
@@ -32,15 +32,16 @@ impl Strided {
         self.extents.iter().product()
     }
 
-    /// The box `bounds`: the offset of its first element in elements, and its extents and strides. The strides do not
-    /// change.
+    /// Returns the offset in elements of the first element of the box `bounds`, and the box's extents and strides. The
+    /// strides are those of the array.
     pub fn slice(&self, bounds: &[Range<usize>]) -> (isize, Strided) {
         debug_assert!(bounds.len() == self.extents.len());
         let offset = bounds.iter().zip(&self.strides).map(|(b, &s)| b.start as isize * s).sum();
         (offset, Strided { extents: bounds.iter().map(|b| b.len()).collect(), strides: self.strides.clone() })
     }
 
-    /// The number of trailing dimensions that form one dense row-major run, and the elements of that run.
+    /// Returns the number of trailing dimensions that form one dense row-major run, and the number of elements in that
+    /// run.
     pub fn dense_suffix(&self) -> (usize, usize) {
         let (mut dims, mut run) = (0, 1usize);
         for (&extent, &stride) in self.extents.iter().zip(&self.strides).rev() {
@@ -58,13 +59,14 @@ impl Strided {
         self.elements() == 0 || self.dense_suffix().0 == self.extents.len()
     }
 
-    /// Calls `visit(offset)` for every index of the leading `dims` dimensions in row-major order, `offset` in elements.
+    /// Calls `visit(offset)` for every index of the leading `dims` dimensions in row-major order. `offset` is in
+    /// elements.
     pub fn for_each_leading(&self, dims: usize, mut visit: impl FnMut(isize)) {
         Strided::for_each_leading_of([self], dims, |[offset]| visit(offset));
     }
 
-    /// Like [`Strided::for_each_leading`], for several arrays of equal leading extents. `visit` receives one offset per
-    /// array.
+    /// Like [`Strided::for_each_leading`], for several arrays with equal leading extents. `visit` receives one offset
+    /// per array.
     pub fn for_each_leading_of<const N: usize>(arrays: [&Self; N], dims: usize, mut visit: impl FnMut([isize; N])) {
         let extents = arrays.first().map_or(&[][..], |array| &array.extents[..dims]);
         debug_assert!(arrays.iter().all(|array| array.extents[..dims] == *extents));

@@ -1,14 +1,15 @@
-//! Selects the algorithms of a whole tree by dynamic programming over the distributions of intermediates.
+//! Selects the algorithms for a whole tree by dynamic programming over the distributions of intermediates.
 //!
-//! Each node has a table; the tables of inputs are built first. For every distribution in which some algorithm can
-//! leave the node's tensor, the table stores the cheapest way to produce it, including the redistributions of
-//! intermediates below it. The selection starts at the root's cheapest entry, to which the redistribution to the
-//! requested distribution of the result is added. Tracing that entry back yields the algorithm of every contraction.
+//! Each node has a table, which is built after the tables of the node's inputs. For every distribution in which some
+//! algorithm can leave the node's tensor, the table stores the cheapest way to produce the tensor in that distribution.
+//! The price includes the redistributions of intermediates in the node's subtree. The selection starts at the root's
+//! cheapest entry, after the price of redistributing the result as requested has been added to every root entry.
+//! Tracing that entry back yields the algorithm of every contraction.
 //!
-//! Invariant: the selection is the cheapest of all combinations of candidates by [`Cost`], unless tables are truncated.
-//! In trees of more than [`MAX_FULL_TABLE_NODES`] nodes a table keeps only its best few entries. In very large trees a
-//! table keeps one entry, which amounts to choosing node by node. Deliberately absent: ranks in groups
-//! ([`super::groups`]), and pipelines.
+//! Guarantee: no combination of candidates is cheaper by [`Cost`] than the selected one, unless tables are truncated.
+//! In trees with more than [`MAX_FULL_TABLE_NODES`] nodes, a table keeps only its best few entries. In very large
+//! trees, a table keeps one entry, which amounts to choosing node by node. This module does not divide the ranks into
+//! groups; [`super::groups`] and the pipeline pass do.
 
 use std::ops::Range;
 
@@ -25,16 +26,16 @@ const MAX_FULL_TABLE_NODES: usize = 64;
 /// Tables of larger trees with at most this many nodes keep [`PRUNED_TABLE_ENTRIES`] entries.
 const MAX_PRUNED_TABLE_NODES: usize = 4096;
 const PRUNED_TABLE_ENTRIES: usize = 8;
-/// The number of candidates of a contraction that are kept for display.
+/// Maximum number of candidates per contraction that are kept for display.
 const MAX_CONSIDERED: usize = 8;
 
 /// One way to produce a tensor.
 #[derive(Debug, Clone)]
 struct Entry {
     distribution: Distribution,
-    /// Seconds of the node and of its whole subtree.
+    /// Predicted seconds for the node's whole subtree, including the node.
     seconds: f64,
-    /// Seconds of the node alone.
+    /// Predicted seconds for the node alone.
     own: f64,
     algorithm: Option<Algorithm>,
     /// The table entry used for each input; 0 for inputs with a free distribution.
@@ -42,7 +43,7 @@ struct Entry {
 }
 
 /// The possible distributions of a tensor. Operands without a prescribed distribution are free, and so are unary steps
-/// over such operands: their consumer chooses the distribution.
+/// over such operands, because their consumer chooses the distribution.
 enum Table {
     Free,
     Entries(Vec<Entry>),
@@ -53,7 +54,7 @@ enum Table {
 pub struct Choice {
     /// `None` for steps other than contractions.
     pub algorithm: Option<Algorithm>,
-    /// The ranks that contract; `None` means all ranks.
+    /// The ranks that run the contraction; `None` means all ranks.
     pub group: Option<Range<usize>>,
     /// The cheapest candidates, for display.
     pub considered: Vec<Candidate>,
@@ -63,7 +64,7 @@ pub struct Choice {
 pub struct Cheapest {
     pub seconds: f64,
     pub distribution: Distribution,
-    /// The choices for all contractions of the subtree.
+    /// The choices for all contractions in the subtree.
     pub contractions: Vec<(NodeId, Choice)>,
 }
 
@@ -74,10 +75,10 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Builds the tables; those of inputs come before those of their consumers.
+    /// Builds the table of every node, inputs before consumers.
     ///
     /// # Errors
-    /// As [`SearchSpace::candidates`].
+    /// Same as for [`SearchSpace::candidates`].
     pub fn new(space: &SearchSpace) -> Result<Tables, PlanError> {
         let SearchSpace { tree, cost, .. } = space;
         let keep = match tree.nodes.len() {
@@ -115,7 +116,7 @@ impl Tables {
     /// The cheapest way to produce a node's tensor; `None` if the distribution of the tensor is free.
     pub fn cheapest(&self, tree: &Tree, node: NodeId) -> Option<Cheapest> {
         let Table::Entries(entries) = &self.tables[node] else { return None };
-        // Entries are sorted by price.
+        // Entries are sorted by price, so the first one is the cheapest.
         let first = entries.first()?;
         let (seconds, distribution) = (first.seconds, first.distribution.clone());
         Some(Cheapest { seconds, distribution, contractions: self.chosen(tree, node, 0) })
@@ -144,10 +145,10 @@ impl Tables {
     }
 }
 
-/// Selects the algorithm of each contraction and lists the candidates that were considered.
+/// Selects the algorithm for each contraction and lists the candidates that were considered.
 ///
 /// # Errors
-/// As [`SearchSpace::candidates`].
+/// Same as for [`SearchSpace::candidates`].
 pub fn algorithms(space: &SearchSpace) -> Result<Vec<Choice>, PlanError> {
     let SearchSpace { tree, cost, options, .. } = space;
     let tables = Tables::new(space)?;
@@ -167,7 +168,8 @@ pub fn algorithms(space: &SearchSpace) -> Result<Vec<Choice>, PlanError> {
     Ok(chosen)
 }
 
-/// Keeps the first entry of each distribution, at most `keep` in total. `entries` must be sorted, cheapest first.
+/// Keeps the first entry for each distribution, at most `keep` entries in total. `entries` must be sorted, cheapest
+/// first.
 fn best(entries: Vec<Entry>, keep: usize) -> Vec<Entry> {
     let mut kept: Vec<Entry> = Vec::new();
     for entry in entries {
@@ -182,8 +184,9 @@ fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
     algorithm.describe(|label| tree.name(label).to_owned())
 }
 
-/// The first [`MAX_CONSIDERED`] of these algorithms for display. Each comes with the seconds of the contraction and of
-/// its whole subtree. Algorithms with the same description, such as variants with the same cuts, appear once.
+/// Returns the first [`MAX_CONSIDERED`] of these algorithms for display. `priced` pairs each algorithm with the seconds
+/// for the contraction and for its whole subtree. Algorithms with the same description, such as variants with the same
+/// cuts, appear once.
 pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, f64, f64)>) -> Vec<Candidate> {
     let mut considered: Vec<Candidate> = Vec::new();
     for (algorithm, contraction, whole) in priced {
@@ -239,7 +242,7 @@ impl AlgorithmSearch<'_> {
     }
 
     fn contract(&self, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Result<Vec<Entry>, PlanError> {
-        // The cheapest distributions of the inputs. Algorithms that accept any distributions are priced with these.
+        // The cheapest distributions of the inputs, with which algorithms that accept any distributions are priced.
         let input_distributions = inputs.map(|input| match &self.tables[input] {
             Table::Free => None,
             Table::Entries(entries) => entries.first().map(|entry| &entry.distribution),
@@ -267,8 +270,8 @@ impl AlgorithmSearch<'_> {
         Ok(entries)
     }
 
-    /// The cheapest way to produce an input in the wanted distribution: the seconds, and the table entry that is
-    /// redistributed.
+    /// Finds the cheapest way to produce an input in the wanted distribution. Returns the seconds and the table entry
+    /// that is redistributed.
     fn bring(&self, input: NodeId, wanted: &Distribution) -> (f64, usize) {
         let Table::Entries(entries) = &self.tables[input] else { return (0.0, 0) };
         let labels = self.labels(input);
@@ -300,7 +303,7 @@ mod tests {
         }
     }
 
-    /// A tree with this number of contractions. Each operand has one to three of six dimensions.
+    /// Returns a tree with this number of contractions. Each operand has one to three of six dimensions.
     fn random_tree(numbers: &mut Numbers, contractions: usize) -> Tree {
         let extents: Vec<usize> = (0..6).map(|_| 1 + numbers.below(300)).collect();
         let mut nodes: Vec<Node> = Vec::new();
@@ -331,7 +334,7 @@ mod tests {
         Tree { names, extents, nodes, operands: contractions + 1 }
     }
 
-    /// The candidates of every contraction, with their distributions and seconds.
+    /// Returns the candidates for every contraction, with their distributions and seconds.
     fn candidates(space: &SearchSpace) -> Vec<Vec<(Algorithm, Distributions, f64)>> {
         let of = |node: usize| match &space.tree.nodes[node].step {
             Step::Contract { left, right, kinds } => {
@@ -347,7 +350,7 @@ mod tests {
         (0..space.tree.nodes.len()).map(of).collect()
     }
 
-    /// The seconds of the whole tree when contraction `node` uses its candidate `picked[node]`.
+    /// Returns the seconds for the whole tree when each contraction `node` uses its candidate `picked[node]`.
     fn whole(space: &SearchSpace, all: &[Vec<(Algorithm, Distributions, f64)>], picked: &[usize]) -> f64 {
         let mut seconds = 0.0;
         for (node, step) in space.tree.nodes.iter().enumerate() {

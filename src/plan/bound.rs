@@ -1,10 +1,11 @@
-//! The communication lower bound of a contraction: the words that the busiest rank must receive.
+//! Computes the communication lower bound of a contraction, which is the number of words that the busiest rank must
+//! receive.
 //!
-//! The bound is the larger of two bounds, and at least 0. The first bound depends on memory: with x = m n k / (p/c)
+//! The bound is the larger of two bounds, and never negative. The first bound depends on memory: with x = m n k / (p/c)
 //! multiply-adds per rank and S words of memory per rank, a rank needs Q = 2x/a + a^2 words, where a = min(sqrt S,
-//! x^(1/3)) (COSMA, Theorem 2, in the form that its proof supports). The second bound does not depend on memory: the
-//! 1D, 2D and 3D cases of Al Daas, Ballard, Grigori, Kumar and Rouse (2022). Both count the words that a rank needs.
-//! The words that a rank already has, 1/p of the three tensors, are subtracted.
+//! x^(1/3)) (COSMA, Theorem 2, in the form that its proof supports). The second bound does not depend on memory and has
+//! the 1D, 2D and 3D cases of Al Daas, Ballard, Grigori, Kumar and Rouse (2022). Both bounds count the words that a
+//! rank needs. The words that the rank already has (its share of the three tensors) are then subtracted.
 
 use std::ops::Range;
 
@@ -26,8 +27,8 @@ pub fn bytes(plan: &Plan, value: &Value) -> Option<f64> {
     Some(words(c, m, n, k, ranks as f64, memory) * element)
 }
 
-/// Returns the bound in words. `c`, `m`, `n` and `k` are the products of the extents of each kind. `memory` is in words
-/// per rank.
+/// Returns the bound in words. `c`, `m`, `n` and `k` are the products of the extents of all dimensions of that kind.
+/// `memory` is in words per rank.
 pub fn words(c: f64, m: f64, n: f64, k: f64, ranks: f64, memory: Option<f64>) -> f64 {
     if ranks <= c || c * m * n * k == 0.0 {
         return 0.0;

@@ -1,12 +1,11 @@
 //! Distributes independent subtrees over the workers of one rank.
 //!
 //! A contraction that is too small for several workers leaves all workers but one idle. If independent subtrees contain
-//! many such contractions, the subtrees are distributed over as many branches as there are workers. Each branch runs on
-//! one worker.
+//! many such contractions, the subtrees are distributed over concurrent branches, at most one per worker.
 //!
 //! Invariants: all branches come before all other steps; within a branch and after the branches, steps keep their
-//! original order. Deliberately absent: branches on several ranks, because ranks already divide the work; concurrent
-//! large contractions, because each of them keeps all workers busy.
+//! original order. Plans for several ranks have no branches, because ranks already divide the work. Large contractions
+//! never run concurrently, because each of them keeps all workers busy.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -23,26 +22,26 @@ use super::structure::Plan;
 use crate::local_plan::MIN_PARALLEL_MULTIPLY_ADDS;
 use crate::tree::{NodeId, Step, Tree};
 
-/// The fixed overhead of a step, as the number of multiply-adds that take equally long.
+/// The fixed overhead per step, expressed in multiply-adds.
 const STEP_OVERHEAD: f64 = 1e4;
 
-/// The additional overhead of a step per concurrent branch, in multiply-adds. Branches contend when they lease buffers.
+/// The additional overhead per step and concurrent branch, in multiply-adds. Branches contend when they lease buffers.
 const CONTENTION_OVERHEAD: f64 = 1e4;
 
-/// The overhead of starting all branches and waiting for their ends, in multiply-adds.
+/// The overhead of starting all branches and waiting for them to finish, in multiply-adds.
 const SECTION_OVERHEAD: f64 = 2e5;
 
-/// Branches must take at most this fraction of the time of sequential steps.
+/// Branches are used only if they take at most this fraction of the sequential time.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// Maximum peak memory of a plan with branches, as a multiple of the peak of the sequential plan.
+/// Maximum peak memory of a plan with branches, as a multiple of the sequential plan's peak.
 const MAX_MEMORY_FACTOR: u64 = 2;
 
-/// Lets small subtrees run side by side on one rank, if that is faster and memory suffices. `tree` is the tree that
-/// `plan` was made from.
+/// Returns a plan that runs small subtrees concurrently on one rank, if that is faster and memory suffices; otherwise
+/// returns `plan`. `tree` is the tree that `plan` was made from.
 ///
 /// # Errors
-/// As [`distribute::whole_tree`].
+/// Same as for [`distribute::whole_tree`].
 pub fn side_by_side(context: &PlanningContext, tree: &Tree, plan: Plan) -> Result<Plan, PlanError> {
     let PlanningContext { machine, options, .. } = *context;
     let split = if machine.ranks == 1 { split(tree, machine.workers) } else { None };
@@ -82,7 +81,7 @@ impl PartialOrd for Piece {
     }
 }
 
-/// Splits a tree into branches for `workers` workers; `None` if that saves too little time.
+/// Splits a tree into branches for `workers` workers; returns `None` if that saves too little time.
 fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     if workers < 2 {
         return None;
@@ -90,7 +89,7 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     let contention = CONTENTION_OVERHEAD * workers as f64;
     let (costs, small) = costs(tree, STEP_OVERHEAD + contention);
     let pieces = cut(tree, workers, contention, &costs, small)?;
-    // Greedy assignment: pieces in descending order of cost, each to the branch with the least load.
+    // Assigns pieces greedily: in descending order of cost, each piece goes to the least loaded branch.
     let mut sorted = pieces;
     sorted.sort_by(|one, other| other.cmp(one));
     let mut loads = vec![0.0; workers];
@@ -100,7 +99,7 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
         loads[least] += piece.cost;
         branches[piece.root] = Some(least);
     }
-    // Nodes are visited in reverse, so each consumer passes its branch on to its inputs.
+    // Visits consumers before their inputs, so that each consumer can pass its branch on to its inputs.
     for node in (0..tree.nodes.len()).rev() {
         if let Some(branch) = branches[node] {
             inputs(tree, node).for_each(|input| branches[input] = Some(branch));
@@ -120,8 +119,8 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     Some(SideBySide { tree: ordered(tree, &nodes), branches: ranges })
 }
 
-/// Returns, for each node, the cost of its step in a branch, and the cost of its subtree if all steps of the subtree
-/// are small. The cost of unary steps over operands counts towards their consumers.
+/// Returns two costs for each node: the cost of its step in a branch, and the cost of its subtree (`None` unless all
+/// steps in the subtree are small). Unary steps over operands count towards the contraction that consumes their result.
 fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     let mut costs = Vec::with_capacity(tree.nodes.len());
     let mut small: Vec<Option<f64>> = Vec::with_capacity(tree.nodes.len());
@@ -150,8 +149,8 @@ fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     (costs, small)
 }
 
-/// Cuts subtrees of small steps into pieces until the workers can divide the pieces evenly. Steps above the cuts run
-/// afterwards, one at a time.
+/// Cuts subtrees of small steps into pieces that the workers can divide evenly; returns `None` if branches save too
+/// little time. Steps above the cuts run afterwards, one at a time.
 fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<Option<f64>>) -> Option<Vec<Piece>> {
     let root = tree.root();
     let mut is_inner = vec![false; tree.nodes.len()];
@@ -187,7 +186,7 @@ fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<O
     if best > MAX_TIME_SHARE * sequential {
         return None;
     }
-    // Undo the last cuts, which saved no time.
+    // Undoes the last cuts, which saved no time.
     let cut = &popped[..until];
     let mut pieces: Vec<Piece> = begin.into_vec();
     pieces.extend(cut.iter().flat_map(|&root| inputs(tree, root)).filter_map(piece_at(&small)));
@@ -211,7 +210,7 @@ fn inputs(tree: &Tree, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
     inputs.into_iter().flatten()
 }
 
-/// Returns the tree with its nodes in another order.
+/// Returns the tree with its nodes in the given order.
 fn ordered(tree: &Tree, order: &[NodeId]) -> Tree {
     let mut places = vec![0; order.len()];
     order.iter().enumerate().for_each(|(place, &node)| places[node] = place);

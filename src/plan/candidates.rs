@@ -1,5 +1,5 @@
-//! Candidate algorithms of a contraction: every algorithm with every choice of dimensions, except those that the user's
-//! options exclude.
+//! Enumerates the candidate algorithms for a contraction. The candidates are all algorithms with all choices of
+//! dimensions, except those that the user's options exclude.
 
 use super::error::PlanError;
 use super::options::PlanOptions;
@@ -8,7 +8,7 @@ use crate::algorithm::{Algorithm, AlgorithmName, Residency, Setting};
 use crate::dims::{Kind, Kinds, Label};
 use crate::machine::Machine;
 
-/// Generates the candidates of contractions.
+/// Generates the candidates for contractions.
 pub struct Candidates<'a> {
     pub options: &'a PlanOptions,
     pub names: &'a [String],
@@ -18,17 +18,17 @@ pub struct Candidates<'a> {
 }
 
 impl Candidates<'_> {
-    /// Returns the candidates for a contraction, the local one first. Never empty.
+    /// Returns the candidates for a contraction, the local algorithm first. The list is never empty.
     ///
     /// # Errors
-    /// The user forced an algorithm or a cut that the contraction does not support.
+    /// If the user forced an algorithm or a cut that the contraction does not support.
     pub fn of(&self, node: &str, kinds: &Kinds, out: &[Label]) -> Result<Vec<Algorithm>, PlanError> {
         let forced = self.options.algorithm;
         let named: Vec<Algorithm> = self
             .all(kinds, out)
             .into_iter()
             .filter(|algorithm| algorithm.cuts().iter().all(|cut| !self.arguments.uncut.contains(cut)))
-            // On one rank all algorithms reduce to the local one, so others are listed only if forced.
+            // On one rank, every algorithm reduces to the local algorithm, so the others are listed only if forced.
             .filter(|algorithm| {
                 forced.is_some() || self.ranks() > 1 || algorithm.kind().residency() == Residency::Alone
             })
@@ -46,7 +46,7 @@ impl Candidates<'_> {
         if cuts.is_empty() { Err(self.no_cut(node, kinds, &wanted)) } else { Ok(cuts) }
     }
 
-    /// Every choice of parameters of the forced algorithm, or of all algorithms if none is forced.
+    /// Returns the forced algorithm, or all algorithms if none is forced, with every choice of parameters.
     fn all(&self, kinds: &Kinds, out: &[Label]) -> Vec<Algorithm> {
         let Candidates { options, extents, machine, arguments, .. } = *self;
         let asked = |name: &AlgorithmName| options.algorithm.is_none_or(|forced| forced == *name);
@@ -103,8 +103,8 @@ fn without_whole_tensors(all: Vec<Algorithm>) -> Vec<Algorithm> {
     if others.is_empty() { on_one_rank } else { others }
 }
 
-/// Whether the algorithm cuts the wanted dimensions. One wanted dimension must be its first cut; two must be exactly
-/// its cuts, in any order.
+/// Whether the algorithm cuts the wanted dimensions. A single wanted dimension must be the algorithm's first cut. Two
+/// wanted dimensions must be exactly its cuts, in any order.
 fn cuts_as_asked(algorithm: &Algorithm, wanted: &[Label]) -> bool {
     let cuts = algorithm.cuts();
     match wanted {

@@ -1,7 +1,7 @@
-//! The request that every pass reads, and the prices that its searches share.
+//! Stores the request that every planning pass reads, and the prices that all searches share.
 //!
-//! Invariant: there is one context per plan, built from a request that has been checked. Deliberately absent: arguments
-//! that change between searches ([`SearchArguments`](super::search_arguments::SearchArguments)).
+//! Invariant: there is one context per plan, built from a request that has been checked. Arguments that change between
+//! searches are in [`SearchArguments`](super::search_arguments::SearchArguments).
 
 use std::cell::RefCell;
 
@@ -23,8 +23,8 @@ pub struct PlanningContext<'a> {
 }
 
 impl<'a> PlanningContext<'a> {
-    /// Checks the request: constant operands exist, the machine is valid and not too large, the dimensions to cut
-    /// exist, and every tensor fits an address space.
+    /// Builds the context after checking that constant operands exist, that the machine is valid and not too large,
+    /// that the dimensions to cut exist, and that every tensor fits into an address space.
     pub fn new(
         expression: &'a str,
         tree: &'a Tree,
@@ -45,8 +45,8 @@ impl<'a> PlanningContext<'a> {
             return Err(PlanError::UnknownCut(unknown.clone()));
         }
         for node in &tree.nodes {
-            // The largest element type has 16 bytes. An extent of 0 counts as 1, so that it cannot hide an overflow of
-            // the others.
+            // The largest element type has 16 bytes. An extent of 0 counts as 1, so that it cannot hide an overflow in
+            // the product of the other extents.
             let mut sizes = node.labels.iter().map(|&label| tree.extent(label).max(1));
             if sizes
                 .try_fold(16usize, |bytes, extent| bytes.checked_mul(extent))
@@ -58,8 +58,8 @@ impl<'a> PlanningContext<'a> {
         Ok(PlanningContext { expression, tree, machine, options, prices: RefCell::default() })
     }
 
-    /// Returns the tree with the cheapest memory layouts of its intermediates. The tree is unchanged if the options
-    /// forbid other layouts or name no target.
+    /// Returns the tree with the cheapest memory layouts of its intermediates. The tree is returned unchanged if the
+    /// options forbid other layouts or specify no target.
     pub fn arranged(&self, tree: &Tree) -> Tree {
         let PlanOptions { dtype, layout, target, .. } = *self.options;
         match target.filter(|_| layout) {

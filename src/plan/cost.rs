@@ -1,5 +1,5 @@
-//! Predicted times of steps other than contractions, and of contractions by algorithms that accept any distributions.
-//! The latter are priced by generating their schedules. [`crate::algorithm::Cost`] has the rates.
+//! Predicts the times of steps other than contractions, and of contractions by algorithms that accept any
+//! distributions. Such contractions are priced by generating their schedules. [`crate::algorithm::Cost`] has the rates.
 
 use crate::algorithm::{Algorithm, Contraction, Cost, Tensor};
 use crate::dims::Label;
@@ -13,7 +13,7 @@ const MAX_SAMPLED_BLOCKS: usize = 8;
 
 impl Cost<'_> {
     /// Predicted seconds of an algorithm that accepts any distributions, for these distributions. The result is the
-    /// maximum over the sampled ranks. On each rank computing and receiving overlap, except that nothing overlaps with
+    /// maximum over the sampled ranks. On each rank, computing and receiving overlap, except that nothing overlaps with
     /// receiving the first piece.
     pub fn slicing(&self, algorithm: &Algorithm, distributions: &[Tensor; 3]) -> f64 {
         let ranks = self.machine.ranks;
@@ -59,13 +59,13 @@ impl Cost<'_> {
         }
     }
 
-    /// Predicted seconds of a unary step between tensors with these labels, both cut by `distribution`.
+    /// Predicted seconds of a unary step between tensors with these labels, if the result has this distribution.
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
         self.stream(self.volume(input) + self.volume(out)) / distribution.parts() as f64
     }
 
-    /// Predicted seconds of a redistribution: the busiest of the sampled ranks receives the elements that it lacks, in
-    /// one message per peer.
+    /// Predicted seconds of a redistribution, in which the busiest of the sampled ranks receives the elements that it
+    /// lacks, in one message per peer.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
         if from == to {
             return 0.0;
@@ -81,7 +81,7 @@ impl Cost<'_> {
         let missing: Vec<f64> = missing.collect();
         let all = missing.iter().sum::<f64>() / missing.len().max(1) as f64 * ranks as f64;
         let missing = missing.into_iter().fold(0.0, f64::max);
-        // Replicas forward elements to each other. The ranks of `from` send each element once, in equal shares.
+        // The ranks of `from` send each element once, in equal shares, because replicas forward elements to each other.
         let sent = all / (to.replicas() * from.places().max(1)) as f64;
         let missing = missing.max(sent);
         if missing == 0.0 {

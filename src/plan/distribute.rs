@@ -1,9 +1,9 @@
-//! Turns the chosen algorithms into the values of a plan: emits steps, with the redistributions between them.
+//! Turns the chosen algorithms into the values of a plan, which are the steps and the redistributions between them.
 //!
 //! The consumer of an operand chooses the operand's distribution, unless the user prescribes it. An intermediate keeps
-//! the distribution that its step produces; if its consumer requires another one, the redistribution is a step of its
-//! own. A unary step over a free operand adopts the distribution that the consumer of its result requires. All other
-//! unary steps are placed by [`SearchSpace::unary`], which also prices them during the search.
+//! the distribution that its step produces; if its consumer requires another distribution, the redistribution is a step
+//! of its own. A unary step over a free operand adopts the distribution that the consumer of its result requires. All
+//! other unary steps are placed by [`SearchSpace::unary`], which also prices them during the search.
 
 use std::ops::Range;
 
@@ -20,13 +20,14 @@ use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::ReuseScope;
 use crate::tree::{NodeId, Step, UnaryOp};
 
-/// If the predicted times of two plans differ by less than this factor, either plan could be the faster one.
+/// If the predicted times of two plans differ by less than this factor, either plan could be faster in practice.
 const MAX_EQUAL_TIME_RATIO: f64 = 1.05;
 
 /// How the distribution of a node's tensor is decided during planning.
 #[derive(Clone, Copy)]
 enum TensorPlacement {
-    /// An operand, or the result of unary steps over an operand: its consumer chooses the distribution.
+    /// The tensor is an operand, or the result of unary steps over an operand, and its consumer chooses the
+    /// distribution.
     Free,
     /// The tensor is the value with this index in the plan.
     At(usize),
@@ -34,7 +35,7 @@ enum TensorPlacement {
 
 struct Planner<'a> {
     space: &'a SearchSpace<'a>,
-    /// The choices, by node.
+    /// The choice for each node.
     chosen: Vec<Choice>,
     placed: Vec<TensorPlacement>,
     values: Vec<Value>,
@@ -44,7 +45,7 @@ struct Planner<'a> {
 /// ranges of nodes that run concurrently.
 ///
 /// # Errors
-/// A prescribed distribution that is not possible, and the errors of [`emit`].
+/// If a prescribed distribution is not possible, or [`emit`] fails.
 pub fn whole_tree(
     context: &PlanningContext,
     space: &SearchSpace,
@@ -54,8 +55,9 @@ pub fn whole_tree(
     emit(context, space, algorithm_selection::algorithms(space)?, branches)
 }
 
-/// Returns the plan in which each step has the algorithm that is cheapest for that step alone, if it moves fewer bytes
-/// than `plan` and is about as fast: predictions are not exact. Otherwise returns `plan`.
+/// Replaces `plan` by the plan in which each step has the algorithm that is cheapest for that step alone, if the new
+/// plan moves fewer bytes and is about as fast. Small differences in predicted time are ignored because predictions are
+/// not exact.
 pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Plan {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     let several = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).nth(1).is_some();
@@ -64,16 +66,16 @@ pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) 
         return plan;
     }
     let space = SearchSpace::new(tree, machine, options, SearchArguments { step_by_step: true, ..arguments });
-    // The choice of one step may force a later redistribution that the user forbids.
+    // The cheapest algorithm for one step may force a later redistribution that the user forbids.
     let Ok(steps) = whole_tree(context, &space, &[]) else { return plan };
     let as_fast = steps.seconds() <= MAX_EQUAL_TIME_RATIO * plan.seconds();
     if as_fast && lower::all_bytes_received(&steps) < lower::all_bytes_received(&plan) { steps } else { plan }
 }
 
-/// Builds the plan of a tree. `chosen` has the algorithm of each contraction, by node.
+/// Builds the plan for a tree. `chosen` has the algorithm for each contraction, indexed by node.
 ///
 /// # Errors
-/// A redistribution that the user forbids.
+/// If a step requires a redistribution, but the user forbids redistributions.
 pub fn emit(
     context: &PlanningContext,
     space: &SearchSpace,
@@ -122,7 +124,7 @@ pub fn emit(
     })
 }
 
-/// Checks that the prescribed distributions of operands and result are possible.
+/// Checks that the prescribed distributions of operands and result are possible on this machine.
 fn fits(space: &SearchSpace) -> Result<(), PlanError> {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     let leaves = tree.nodes.iter().filter_map(|node| match node.step {
@@ -149,8 +151,8 @@ fn fits(space: &SearchSpace) -> Result<(), PlanError> {
 }
 
 impl Planner<'_> {
-    /// Redistributes the result to its prescribed distribution. A free result gets the preferred distribution if none
-    /// is prescribed.
+    /// Redistributes the result to its prescribed distribution. A free result without a prescribed distribution gets
+    /// the preferred distribution.
     fn result(&mut self) -> Result<(), PlanError> {
         let root = self.space.tree.root();
         match (self.placed[root], self.space.options.fixed.output.clone()) {
@@ -176,7 +178,8 @@ impl Planner<'_> {
                 _ => Ok(TensorPlacement::Free),
             },
             Step::Unary { input, op } => match self.placed[*input] {
-                // The sum of a tensor down to a scalar has no dimension to cut, so the input is cut instead.
+                // A sum over all dimensions yields a scalar, which has no dimension to cut, so the input is cut
+                // instead.
                 TensorPlacement::Free
                     if !self.space.tree.nodes[node].labels.is_empty() || self.space.machine.ranks == 1 =>
                 {
@@ -200,11 +203,12 @@ impl Planner<'_> {
         self.values.len() - 1
     }
 
-    /// Adds the values of a free node and of the steps below it. The node's value gets the wanted distribution.
+    /// Adds values to the plan for a free node and for the steps below it. The node's value gets the wanted
+    /// distribution.
     fn materialise(&mut self, node: NodeId, wanted: &Distribution) -> Result<usize, PlanError> {
         let mut chain = vec![(node, wanted.clone())];
-        // Collects, down to the operand, the distribution that each step requires of its input. Values are then added
-        // bottom-up.
+        // Collects, from the node down to the operand, the distribution that each step requires for its input. Values
+        // are then added bottom-up.
         loop {
             let (node, wanted) = chain[chain.len() - 1].clone();
             let Step::Unary { input, .. } = self.space.tree.nodes[node].step else { break };
@@ -305,9 +309,9 @@ impl Planner<'_> {
     }
 }
 
-/// The distribution that the input of a unary step must have, so that the result gets the wanted distribution without
-/// communication. The input is cut like the result. If the cut dimension is part of a diagonal, the input is replicated
-/// along that axis of the grid instead.
+/// Returns the distribution that the input of a unary step must have for its result to get the wanted distribution
+/// without communication. The input is cut like the result. If a cut dimension is part of a diagonal, the input is
+/// replicated along that axis of the grid instead.
 fn required(wanted: &Distribution, out: &[Label], input: &[Label]) -> Distribution {
     let axes = wanted.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return axis.clone() };

@@ -1,12 +1,12 @@
-//! Errors of the planner.
+//! Defines the errors of the planner.
 
 /// A request that cannot be planned.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum PlanError {
-    /// A contraction lacks the kinds of dimensions that the forced algorithm needs, or the number of ranks does not
-    /// suit it.
+    /// A contraction lacks the kinds of dimensions that the forced algorithm needs, or the algorithm does not run on
+    /// this number of ranks.
     #[error("algorithm {algorithm} does not apply to `{node}`: it needs {needs}")]
     NoAlgorithm { algorithm: &'static str, node: String, needs: String },
     /// No algorithm cuts the dimensions that the user requires to be cut.
@@ -42,7 +42,7 @@ pub enum PlanError {
     /// The machine has more ranks than the planner supports.
     #[error("plans are made for at most {most} ranks, not for {ranks}")]
     TooManyRanks { ranks: usize, most: usize },
-    /// The machine has impossible numbers ([`Machine::check`](crate::Machine::check)).
+    /// A number in the description of the machine is invalid ([`Machine::check`](crate::Machine::check)).
     #[error("the machine cannot be planned for: {0}")]
     Machine(String),
 }

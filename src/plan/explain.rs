@@ -1,4 +1,4 @@
-//! A plan as text: one row per value, like EXPLAIN of a database.
+//! Prints a plan as text with one row per value, like a database's EXPLAIN.
 
 use std::fmt;
 
@@ -78,7 +78,7 @@ impl fmt::Display for Explain<'_> {
 }
 
 impl Explain<'_> {
-    /// Lists the candidates of each contraction that has more than one.
+    /// Lists the candidates for each contraction that has more than one candidate.
     fn candidates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = self.0;
         let mut rows = vec![["", "candidate", "predicted", "with all below"].map(str::to_owned)];
@@ -141,8 +141,8 @@ impl Explain<'_> {
     }
 }
 
-/// Writes a table; each column is as wide as its widest cell. Columns in `words` are left-aligned, the others
-/// right-aligned.
+/// Writes a table; each column is as wide as its widest cell. Columns in `words` are left-aligned; all other columns
+/// are right-aligned.
 fn write_table<const COLUMNS: usize>(
     f: &mut fmt::Formatter<'_>,
     rows: &[[String; COLUMNS]],

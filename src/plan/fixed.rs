@@ -1,8 +1,8 @@
-//! Prescribed distributions of operands and result.
+//! Parses the distributions that the user prescribes for operands and result.
 //!
-//! Text form: one entry for each operand, then one for the result, separated by `;`. An entry lists the axes of a grid
-//! of ranks, the slowest first, separated by spaces or commas. Trailing entries may be omitted. The entry `*` leaves
-//! the choice to the planner.
+//! The text has one entry for each operand and a last entry for the result, separated by `;`. An entry lists the axes
+//! of a grid of ranks, slowest axis first, separated by spaces or commas. Trailing entries may be omitted. The entry
+//! `*` leaves the choice to the planner.
 //!
 //! | axis | means |
 //! |---|---|
@@ -13,13 +13,13 @@
 //! | `one` | the whole tensor on one rank |
 //! | `@4`, `@(2,0,7)` | last in an entry: the ranks from 4 on, or the listed ranks, in row-major order of the grid |
 //!
-//! Deliberately absent: partial sums, because users never provide or receive them.
+//! The text cannot describe partial sums, because users never provide or receive them.
 
 use super::error::PlanError;
 use crate::distribution::{Axis, Cut, Distribution, GridError, Owners, Role};
 use crate::tree::{Step, Tree};
 
-/// The maximum number of axes of one grid; an entry with more is taken for a mistake.
+/// The maximum number of axes in one grid; an entry with more axes is rejected as a mistake.
 const MAX_AXES: usize = 256;
 
 /// Prescribed distributions of operands and result; `None` leaves the choice to the planner.
@@ -52,15 +52,15 @@ impl FixedDistributions {
     /// Parses the text form for the operands and the result of a tree.
     ///
     /// # Errors
-    /// As [`FixedDistributions::parse`].
+    /// Same as for [`FixedDistributions::parse`].
     pub fn of(text: &str, tree: &Tree) -> Result<FixedDistributions, PlanError> {
         FixedDistributions::of_tree(text, tree, None)
     }
 
-    /// As [`FixedDistributions::of`], for a run on `ranks` ranks. Error messages name that number.
+    /// Like [`FixedDistributions::of`], but for a run on `ranks` ranks. Error messages state `ranks`.
     ///
     /// # Errors
-    /// As [`FixedDistributions::parse`]; also a distribution that needs more than `ranks` ranks.
+    /// Same as for [`FixedDistributions::parse`], or if a distribution needs more than `ranks` ranks.
     pub fn within(text: &str, tree: &Tree, ranks: usize) -> Result<FixedDistributions, PlanError> {
         FixedDistributions::of_tree(text, tree, Some(ranks))
     }
@@ -81,7 +81,8 @@ impl FixedDistributions {
     /// result.
     ///
     /// # Errors
-    /// The text is not a distribution of such tensors; the message names the tensor and the part of the text.
+    /// If an entry does not describe a distribution of its tensor. The message names the tensor and quotes the invalid
+    /// part of the text.
     pub fn parse(text: &str, terms: &[&[&str]]) -> Result<FixedDistributions, PlanError> {
         FixedDistributions::read(text, terms, None)
     }

@@ -1,4 +1,4 @@
-//! Groups: independent subtrees that run at the same time, each on ranks of its own.
+//! Assigns independent subtrees to disjoint groups of ranks, which run at the same time.
 //!
 //! ```text
 //! [ab,bc->ac],[cd,de->ce]->ae on 4 ranks       ranks 0, 1            ranks 2, 3
@@ -6,14 +6,14 @@
 //!                                              ac,ce->ae on all four
 //! ```
 //!
-//! If time depended only on multiply-adds, it would take equally long to run the subtrees one after another on all
-//! ranks. But small contractions move less data and start fewer transfers among few ranks. The search starts at the
-//! root. It either divides the ranks of a step between the subtrees of its inputs, in proportion to their work, or
-//! keeps the ranks together, whichever is faster. A subtree whose ranks stay together is planned as if it were alone
-//! ([`super::algorithm_selection`]).
+//! If time depended only on multiply-adds, running the subtrees one after another on all ranks would take equally long.
+//! Small contractions, however, move less data and start fewer transfers when they run on fewer ranks. The search
+//! starts at the root. At each step, it either divides the ranks between the two input subtrees in proportion to their
+//! work, or keeps the ranks together, whichever is faster. A subtree whose ranks stay together is planned by
+//! [`super::algorithm_selection`], as if it were the whole tree.
 //!
-//! Deliberately absent: groups that are not ranges of ranks, divisions other than by work, and prescribed distributions
-//! of operands or result.
+//! All groups are ranges of ranks. Problems with prescribed distributions of operands or result are not divided into
+//! groups.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,15 +29,15 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step};
 
-/// The maximum number of nodes of a tree for which groups are considered.
+/// Groups are considered only for trees with at most this many nodes.
 const MAX_NODES: usize = 256;
-/// The maximum number of group sizes for which the whole tree is planned.
+/// The whole tree is planned for at most this many group sizes.
 const MAX_GROUP_SIZES: usize = 12;
 
 /// Assigns groups of ranks to subtrees, if that is faster than `plan` and does not move more bytes.
 ///
 /// # Errors
-/// As [`distribute::emit`].
+/// Same as for [`distribute::emit`].
 pub fn grouped(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Result<Plan, PlanError> {
     if !space.arguments.uncut.is_empty() || plan.pipeline.is_some() {
         return Ok(plan);
@@ -54,17 +54,17 @@ struct Grouping<'a> {
     space: &'a SearchSpace<'a>,
 }
 
-/// A planned subtree: the ranks and the algorithms of its contractions.
+/// The ranks and the algorithms for the contractions in a subtree.
 struct PlannedSubtree {
     seconds: f64,
-    /// The distribution of its tensor; `None` if it is free.
+    /// The distribution of the subtree's result; `None` if the distribution is free.
     distribution: Option<Distribution>,
     contractions: Vec<(NodeId, Range<usize>, Choice)>,
 }
 
 impl<'a> Grouping<'a> {
-    /// Returns the algorithm and the ranks of each contraction, by node. `None` if the options or the tree rule out
-    /// groups, or if all contractions use all ranks.
+    /// Returns the algorithm and the ranks for each contraction, indexed by node. Returns `None` if the options or the
+    /// tree rule out groups, or if all contractions use all ranks.
     fn best(&self) -> Option<Vec<Choice>> {
         let SearchSpace { tree, machine, options, .. } = self.space;
         let (pipeline, steps) = (options.pipeline, tree.nodes.len());
@@ -94,7 +94,7 @@ impl<'a> Grouping<'a> {
         }
     }
 
-    /// Whether there is a contraction in a subtree.
+    /// Whether a subtree contains a contraction.
     fn contracts(&self, mut node: NodeId) -> bool {
         loop {
             match self.space.tree.nodes[node].step {
@@ -105,7 +105,7 @@ impl<'a> Grouping<'a> {
         }
     }
 
-    /// For each node, the number of multiply-adds of all contractions in its subtree.
+    /// Returns the total number of multiply-adds in the subtree of each node.
     fn work(&self) -> Vec<f64> {
         let mut work: Vec<f64> = Vec::with_capacity(self.space.tree.nodes.len());
         for node in &self.space.tree.nodes {
@@ -122,7 +122,7 @@ impl<'a> Grouping<'a> {
     }
 
     fn on<T>(&self, ranks: usize, run: impl FnOnce(&SearchSpace) -> T) -> T {
-        // The plan must suit any range of this many ranks, so the speeds of particular ranks are dropped.
+        // The plan must suit every range of this many ranks, so the speeds of individual ranks are dropped.
         let machine = Machine { speeds: Vec::new(), ..self.space.machine.part(0..ranks) };
         run(&self.space.on(&machine))
     }
@@ -131,14 +131,14 @@ impl<'a> Grouping<'a> {
 struct GroupSearch<'a> {
     grouping: &'a Grouping<'a>,
     work: Vec<f64>,
-    /// The tables of the whole tree, by number of ranks.
+    /// The tables for the whole tree, by number of ranks.
     planned: BTreeMap<usize, Tables>,
 }
 
 impl GroupSearch<'_> {
-    /// Plans a subtree on these ranks in the faster of two ways: all ranks work on every step, or the subtrees of the
-    /// inputs are planned separately. `None` if a contraction has no candidates, or if there would be more than
-    /// [`MAX_GROUP_SIZES`] group sizes.
+    /// Plans a subtree on these ranks in the faster of two ways: either all ranks work on every step, or the input
+    /// subtrees are planned on disjoint ranks. Returns `None` if a contraction has no candidates, or if there would be
+    /// more than [`MAX_GROUP_SIZES`] group sizes.
     fn plan_subtree(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<PlannedSubtree> {
         let tree = self.grouping.space.tree;
         if let Step::Unary { input, .. } = tree.nodes[node].step {

@@ -1,7 +1,7 @@
-//! The idle ranks of a plan.
+//! Counts the idle ranks of a plan.
 //!
-//! Invariant: a rank is idle if it has no element of any tensor of the plan and its schedule has no task.
-//! Synchronisation at the start and at the end of a run does not count as a task.
+//! A rank is idle if it has no element of any tensor in the plan and no task in its schedule. Synchronisation at the
+//! start and at the end of a run does not count as a task.
 
 use super::structure::{Plan, Value};
 

@@ -1,12 +1,12 @@
-//! Chooses the memory layout of intermediates. Users never see intermediates, so each gets the order of dimensions that
-//! is cheapest for its producer and its consumer together.
+//! Chooses the memory layout of intermediates. Users never see intermediates, so each intermediate gets the order of
+//! dimensions that is cheapest for its producer and its consumer together.
 //!
-//! The search is dynamic programming over the whole tree, inputs before consumers. For a few candidate orders of every
-//! intermediate it computes the lowest cost of the subtree from the prices of local contractions ([`price_contract`]).
-//! Operands and the result keep their layout.
+//! The search uses dynamic programming over the whole tree, inputs before consumers. For a few candidate orders of
+//! every intermediate, it computes the lowest cost of the intermediate's subtree from the prices of local contractions
+//! ([`price_contract`]). Operands and the result keep their layout.
 //!
-//! Invariant: only the order of labels changes. Deliberately absent: layouts of the results of unary steps and of small
-//! contractions, because planning these costs more time than it saves.
+//! Guarantee: only the order of labels changes. Results of unary steps, and intermediates that a small step consumes,
+//! keep their layouts, because optimising them would cost more time than it saves.
 
 use std::collections::HashMap;
 
@@ -22,17 +22,18 @@ const MIN_MULTIPLY_ADDS: f64 = 1e6;
 /// `MAX_NODES` of all multiply-adds.
 const MAX_NODES: usize = 64;
 
-/// New layouts must cost less than this fraction of the layouts as written, because prices are not exact.
+/// New layouts are used only if they cost less than this fraction of the layouts as written, because prices are not
+/// exact.
 const MAX_COST_SHARE: f64 = 0.97;
 
 /// If the price with the layouts as written is reliable, an unreliable price of new layouts is raised by this factor.
 const UNRELIABLE_PRICE_FACTOR: f64 = 1.3;
 
-/// Cached prices of contractions, for one element type and target. Trees that differ only in one extent share most of
-/// these prices.
+/// Cached prices of contractions for one element type and target. Trees that differ in only one extent share most of
+/// their prices.
 pub type Prices = HashMap<Vec<isize>, Price>;
 
-/// Returns the tree with the chosen orders of dimensions, or an unchanged copy if they save too little time.
+/// Returns the tree with the cheapest orders of dimensions, or an unchanged copy if new orders save too little time.
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) -> Tree {
     let mut search = LayoutSearch { tree, dtype, target, prices };
     let total: f64 = (0..tree.nodes.len()).map(|node| tree.products(node)).sum();
@@ -84,7 +85,7 @@ struct Table {
 
 #[derive(Clone, Copy)]
 struct Choice {
-    /// Nanoseconds of the node and of its whole subtree.
+    /// Predicted nanoseconds for the node's whole subtree, including the node.
     cost: f64,
     /// The orders of the inputs, as indices into their tables.
     inputs: [usize; 2],
@@ -144,7 +145,7 @@ impl LayoutSearch<'_> {
         contractions.map(|tensors| self.price(tensors).nanoseconds).sum()
     }
 
-    /// The price of a contraction of dense tensors.
+    /// The price of contracting dense tensors with these labels.
     fn price(&mut self, tensors: [&Vec<Label>; 3]) -> Price {
         let shapes = tensors.map(|labels| self.tree.shape(labels));
         let strides = shapes.each_ref().map(|shape| row_major(shape));
@@ -169,8 +170,8 @@ fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
     consumers
 }
 
-/// Orders of dimensions that may suit the contraction that produces a tensor or the one that consumes it. Dimensions of
-/// one kind are adjacent, in the order in which another tensor of that contraction has them.
+/// Returns orders of dimensions that suit the contraction that produces a tensor or the contraction that consumes it.
+/// Dimensions of the same kind in that contraction are adjacent, in the same order as in one of its other tensors.
 fn orders(tree: &Tree, node: NodeId, consumer: NodeId) -> Vec<Vec<Label>> {
     let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
     let own = labels(node);

@@ -1,7 +1,7 @@
 //! Lowers a plan to the tasks of one rank.
 //!
-//! Tasks follow the order of steps. In a pipeline ([`super::Pipeline`]), all steps of one batch precede those of the
-//! next batch. Intermediates are then double-buffered, so that one batch arrives while the previous batch is
+//! Tasks follow the order of steps. In a pipeline ([`super::Pipeline`]), all steps for one batch precede the steps for
+//! the next batch. Intermediates are double-buffered there, so that one batch arrives while the previous batch is
 //! contracted.
 
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, 
 enum Block {
     /// One buffer for the whole block.
     Whole(Option<BufferId>),
-    /// Two buffers of one batch each, used alternately.
+    /// Two buffers for one batch each, used alternately.
     DoubleBuffer([Option<BufferId>; 2]),
 }
 
@@ -23,7 +23,7 @@ pub fn lower(plan: &Plan, rank: usize) -> Schedule {
     tasks(plan, rank).finish()
 }
 
-/// The total bytes that the sampled ranks receive in one slice.
+/// The total number of bytes that the sampled ranks receive in one slice.
 pub fn all_bytes_received(plan: &Plan) -> u64 {
     plan.sampled_ranks().into_iter().map(|rank| tasks(plan, rank).unplaced().bytes_received()).sum()
 }
@@ -32,7 +32,7 @@ fn tasks(plan: &Plan, rank: usize) -> Builder {
     let lasting = plan.values.iter().map(|value| value.lasts).collect();
     let mut builder = Builder::new(rank, plan.ranks(), plan.dtype.size()).lasting(lasting);
     let last = plan.values.len() - 1;
-    // A contraction can add directly onto the output. Other steps need a separate buffer for the new values.
+    // A contraction can add directly onto the output, but other steps need a separate buffer for the new values.
     let onto = plan.accumulate && matches!(plan.values[last].source, Source::Contract { .. });
     let mut blocks: Vec<Block> = Vec::with_capacity(plan.values.len());
     let mut starts = Vec::with_capacity(plan.values.len());
@@ -93,7 +93,7 @@ fn step(builder: &mut Builder, plan: &Plan, (id, piece): (usize, usize), blocks:
     }
 }
 
-/// Applies alpha and beta to the result, unless a contraction already applies them.
+/// Applies `alpha` and `beta` to the result, unless a contraction already applies them.
 fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bool) {
     let last = plan.values.len() - 1;
     let Some(result) = result else { return };
@@ -115,7 +115,7 @@ fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bo
     }
 }
 
-/// Declares the buffer for this rank's block of a value; `None` outside the value's grid of ranks.
+/// Declares the buffer for this rank's block of a value. Returns `None` on ranks outside the value's grid.
 fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Option<BufferId> {
     let (rank, value) = (builder.rank(), &plan.values[node]);
     let is_slice = match home {
@@ -141,7 +141,8 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
     }))
 }
 
-/// Declares a buffer that can hold this rank's block of any batch of a value. The first batch is the largest.
+/// Declares a buffer that can store this rank's block of any batch of a value. The first batch is the largest, so the
+/// buffer has its size.
 fn declare_batch_buffer(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
     let tensor = plan.tensor(node, 0);
     let region = tensor.distribution.block(&tensor.shape, builder.rank())?;

@@ -1,13 +1,13 @@
-//! Finds slices with which a plan fits into a memory limit.
+//! Chooses the dimensions to slice so that a plan fits into a memory limit.
 //!
-//! A model of the tree ([`slice_model`](super::slice_model)) chooses the dimensions to slice. A complete plan then
+//! A model of the tree ([`slice_model`](super::slice_model)) proposes the dimensions to slice. A complete plan then
 //! shows whether the busiest rank fits; if not, the model is evaluated again with a smaller memory target. For small
-//! trees, dimensions are also sliced one after another, with a complete plan each time, and the cheaper of both results
-//! is used.
+//! trees, dimensions are also sliced one after another with a complete plan each time, and the cheaper of the two
+//! results is used.
 //!
-//! The result stays whole if that fits and costs little more. Otherwise the result is delivered in parts, if the caller
-//! accepts parts and they are cheaper or the only way to fit. Deliberately absent: other contraction orders, even where
-//! one would suit slicing better.
+//! The result stays whole if the plan then fits and costs little more. Otherwise the result is delivered in parts,
+//! provided that the caller accepts parts and that they are cheaper or the only way to fit. The contraction order never
+//! changes, even where another order would suit slicing better.
 
 use super::context::PlanningContext;
 use super::distributed;
@@ -25,33 +25,34 @@ use crate::tree::{Step, Tree};
 /// Number of intermediates whose dimensions are tried, starting with the largest intermediate.
 const CANDIDATE_INTERMEDIATES: usize = 4;
 
-/// Maximum number of contractions of a tree whose dimensions are also sliced one after another, with a complete plan
-/// for each trial.
+/// In trees with at most this many contractions, dimensions are also sliced one after another, with a complete plan for
+/// each trial.
 const MAX_TRIAL_CONTRACTIONS: usize = 24;
 
 /// Maximum number of complete plans that test slices found by the model.
 const MAX_PLANS: usize = 12;
 
-/// Maximum number of these plans that search for fewer slices after some slices fit.
+/// Maximum number of complete plans that search for fewer slices after some slices fit.
 const MAX_RAISED_PLANS: usize = 3;
 
-/// Maximum of (nodes of the tree) x (sliced dimensions) for which complete plans search for larger pieces.
+/// Complete plans search for larger pieces only if (nodes in the tree) x (sliced dimensions) is at most this number.
 const MAX_COARSENED: usize = 20_000;
 
 /// The search stops when memory targets differ by less than this fraction.
 const TARGET_TOLERANCE: f64 = 0.02;
 
-/// Cost of each slice as a fraction of all operations: slices have smaller tensors, and may have to add onto out.
+/// Overhead per slice as a fraction of all operations, because slices have smaller tensors and may have to add onto the
+/// output.
 const PER_SLICE: f64 = 0.01;
 
 /// The result stays whole if the sliced plan costs at most this many times as much as the unsliced plan.
 const MAX_COST_INCREASE: f64 = 1.1;
 
-/// Returns a plan made without the memory limit, if the plan fits the limit. Not tried on one rank, where the limit
-/// affects no choice other than slices.
+/// Returns a plan made without the memory limit, if that plan happens to fit. On one rank it is not tried, because
+/// there the limit affects no choice other than slices.
 ///
 /// # Errors
-/// As [`distributed`].
+/// Same as for [`distributed`].
 pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanError> {
     let Some(limit) = context.options.memory_limit.filter(|_| context.machine.ranks > 1) else { return Ok(None) };
     let arguments = SearchArguments { memory: None, ..SearchArguments::new(context.options) };
@@ -62,11 +63,11 @@ pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanErro
 /// Returns a plan within the memory limit; it has slices only if no plan without slices fits.
 ///
 /// # Errors
-/// No plan that was tried fits.
+/// If none of the plans tried fits within the limit.
 pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError> {
     let Some(limit) = context.options.memory_limit else { return Ok(whole) };
     if !whole.constant.is_empty() && busiest(&whole).0 > limit {
-        // Recomputing the values of constant operands in every run costs less than slicing.
+        // Recomputing values that depend only on constant operands in every run costs less than slicing.
         let recomputing = lasting(Plan { constant: Vec::new(), ..whole.clone() }, false);
         if busiest(&recomputing).0 <= limit {
             return Ok(recomputing);
@@ -77,7 +78,8 @@ pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError>
     if context.machine.ranks == 1 || quickest.as_ref().is_ok_and(|plan| plan.slice_count() == 1) {
         return quickest;
     }
-    // The fastest plan may use much memory on one rank. Then it needs more slices than plans that spread memory evenly.
+    // The fastest plan may use so much memory on one rank that it needs more slices than a plan that spreads memory
+    // evenly.
     let arguments = SearchArguments { spread: true, ..arguments };
     let Ok(whole) = arranged(context, context.tree, arguments) else { return quickest };
     match (quickest, MemoryFit { context, limit, arguments }.fitted(whole)) {
@@ -92,16 +94,17 @@ fn arranged(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) 
     distributed(context, &context.arranged(tree), arguments)
 }
 
-/// Maximum number of limits below the real limit that are tried.
+/// Maximum number of tighter limits that are tried.
 const TIGHTER_LIMITS: usize = 6;
 
-/// Cost of a plan: its operations, increased by the overhead of its slices.
+/// Returns the cost of a plan in Gflop, increased by the overhead for its slices.
 fn cost(plan: &Plan) -> f64 {
     priced(plan.total_gflop(), plan.slice_count() as f64)
 }
 
 fn priced(gflop: f64, slices: f64) -> f64 {
-    // The lower bound keeps the cost positive, so that of plans without operations the one with the fewest slices wins.
+    // A positive lower bound ensures that, among plans without operations, the plan with the fewest slices is the
+    // cheapest.
     gflop.max(f64::MIN_POSITIVE) * (1.0 + PER_SLICE * slices)
 }
 
@@ -111,7 +114,7 @@ struct MemoryFit<'a> {
     arguments: SearchArguments<'a>,
 }
 
-/// A plan, and the slices that it was made with.
+/// A plan and the slices that it was made with.
 struct Sliced {
     slices: Vec<Slice>,
     plan: Plan,
@@ -128,7 +131,7 @@ impl Sliced {
 }
 
 impl MemoryFit<'_> {
-    /// Returns a plan that fits: `whole` itself, a plan with grids that need less memory, or a sliced plan.
+    /// Returns a plan that fits, which is `whole` itself, a plan with grids that need less memory, or a sliced plan.
     fn fitted(&self, whole: Plan) -> Result<Plan, PlanError> {
         let whole = self.with_tighter_limits(whole);
         let held = self.fit(whole.clone());
@@ -145,8 +148,8 @@ impl MemoryFit<'_> {
         }
     }
 
-    /// Plans with ever smaller limits until the plan fits the real limit. This helps because grids fill their whole
-    /// limit with pieces, and packing needs memory in addition. Returns `whole` if no such plan fits.
+    /// Plans with ever smaller limits until the plan fits the real limit. This helps because grids choose pieces that
+    /// fill the limit, and packing needs additional memory. Returns `whole` if no such plan fits.
     fn with_tighter_limits(&self, whole: Plan) -> Plan {
         let (mut adjusted_limit, mut peak) = (self.limit, busiest(&whole).0);
         for _ in 0..TIGHTER_LIMITS {
@@ -178,8 +181,7 @@ impl MemoryFit<'_> {
             return Ok(found.plan);
         }
         let plan = Plan { result: ResultResidency::Whole, ..found.plan };
-        // Uses the remaining memory to keep values that are the same in all slices. Parts of the result share no such
-        // values.
+        // Uses the remaining memory to keep values that are the same in all slices.
         let keeping = lasting(plan.clone(), true);
         Ok(if busiest(&keeping).0 <= limit { keeping } else { plan })
     }
@@ -202,8 +204,8 @@ impl MemoryFit<'_> {
         }
     }
 
-    /// Slices that the model finds and with which the complete plan fits. `least` is set to the plan with the smallest
-    /// peak among those that do not fit.
+    /// Returns the cheapest complete plan that fits with slices proposed by the model. Sets `least` to the plan with
+    /// the smallest peak among the plans that do not fit.
     fn by_model(&self, whole: &Sliced, packs: bool, least: &mut Option<Sliced>) -> Option<Sliced> {
         let model = Model::new(self.context.tree, whole.plan.result, packs);
         let bytes = self.context.options.dtype.size() as f64;
@@ -214,7 +216,7 @@ impl MemoryFit<'_> {
             return None;
         }
         let mut target = self.target(whole, failed).min(failed);
-        // The last target with which a plan fits; 0 before any plan fits.
+        // The last target for which a plan fit; 0 until one fits.
         let mut fit = 0.0;
         let mut best: Option<Sliced> = None;
         let mut forbidden: Vec<Label> = Vec::new();
@@ -222,8 +224,8 @@ impl MemoryFit<'_> {
         for _ in 0..MAX_PLANS {
             let found = slices(&model, target / bytes, &forbidden, &priced).into_iter().next();
             match found {
-                // The model found nothing for this target. The target may be too small, because packing caused part of
-                // the excess.
+                // The model found no slices for this target. The target may be too small, because packing caused part
+                // of the excess.
                 None => target = f64::midpoint(target, failed),
                 Some(state) if state.slices.is_empty() => target = (1.0 - TARGET_TOLERANCE) * target.min(failed),
                 Some(state) if best.as_ref().is_some_and(|best| best.slices == state.slices) => fit = target,
@@ -260,18 +262,19 @@ impl MemoryFit<'_> {
         best
     }
 
-    /// The memory target of the model in bytes, given that the model counted `live` bytes for `planned`.
+    /// Returns the next memory target for the model in bytes, given that the model counted `live` bytes for `planned`.
     fn target(&self, planned: &Sliced, live: f64) -> f64 {
         let users = planned.plan.max_user_bytes().1;
         let (available, used) = (self.limit.saturating_sub(users) as f64, planned.peak.saturating_sub(users) as f64);
         let shared = live * available / used.max(1.0);
         let excess = planned.peak.saturating_sub(self.limit) as f64;
-        // On several ranks, the peak is assumed to be proportional to the live tensors. On one rank, packing may need
-        // equally much memory for smaller tensors.
+        // On several ranks, the peak is assumed to be proportional to the size of the live tensors. On one rank,
+        // packing may need as much memory for smaller tensors as for larger ones.
         if self.context.machine.ranks > 1 { shared } else { (live - excess).max(shared / 2.0) }
     }
 
-    /// A dimension that must not be sliced: the first that cannot be sliced even alone, or else the last of `slices`.
+    /// Chooses the dimension to exclude from slicing. This is the first dimension in `slices` that cannot be sliced
+    /// even alone, or else the last dimension in `slices`.
     fn refused(&self, slices: &[Slice], result: ResultResidency) -> Option<Label> {
         let infeasible = slices.iter().find(|slice| self.sliced(vec![**slice], result).is_err());
         infeasible.or(slices.last()).map(|slice| slice.label)
@@ -283,7 +286,7 @@ impl MemoryFit<'_> {
         while found.peak > self.limit {
             found = self.next(&found).ok_or_else(|| self.too_large(&found, ""))?;
         }
-        // The first dimensions may have smaller pieces than necessary.
+        // The dimensions sliced first may have smaller pieces than necessary.
         let enlarged = self.enlarge_pieces(found);
         if slice_count(&enlarged.slices) > MAX_SLICES {
             return Err(PlanError::TooManySlices { limit: self.limit, most: MAX_SLICES as u64 });
@@ -303,7 +306,7 @@ impl MemoryFit<'_> {
         found
     }
 
-    /// Slices one more dimension; `None` if no dimension lowers the peak.
+    /// Slices one more dimension; returns `None` if no dimension lowers the peak.
     fn next(&self, now: &Sliced) -> Option<Sliced> {
         let mut best: Option<Sliced> = None;
         for label in candidates(&now.plan) {
@@ -313,7 +316,7 @@ impl MemoryFit<'_> {
             let Ok(mut next) = self.sliced(slices, now.plan.result) else { continue };
             let least = best.as_ref().map_or(f64::INFINITY, |best| cost(&best.plan));
             if next.peak <= self.limit {
-                // Slicing a further dimension never reduces the operations.
+                // Slicing a further dimension never reduces the number of operations.
                 let at = now.slices.len();
                 let cheapest =
                     |pieces: usize| priced(now.plan.total_gflop(), now.plan.slice_count() as f64 * pieces as f64);
@@ -328,10 +331,11 @@ impl MemoryFit<'_> {
         best
     }
 
-    /// Sets the piece of dimension `at` to the largest of `pieces` with which the plan fits. `pieces` ascend; `found`
-    /// already fits.
+    /// Sets the piece of slice `at` to the largest of `pieces` with which the plan fits. `pieces` must be ascending,
+    /// and `found` must already fit.
     fn enlarge_piece(&self, mut found: Sliced, at: usize, pieces: &[usize]) -> Sliced {
-        // Memory grows with the piece, so this bisects. It tries the smallest piece first, because often none fits.
+        // Bisection works because memory grows with the piece. The smallest piece is tried first, because often no
+        // piece fits.
         let (mut fit, mut do_not, mut middle) = (0, pieces.len(), 0);
         while fit < do_not {
             let mut slices = found.slices.clone();
@@ -345,13 +349,13 @@ impl MemoryFit<'_> {
         found
     }
 
-    /// Plans one slice.
+    /// Makes a plan with these slices by planning a single slice.
     fn sliced(&self, slices: Vec<Slice>, result: ResultResidency) -> Result<Sliced, PlanError> {
         let mut tree = self.context.tree.clone();
         slices.iter().for_each(|slice| tree.extents[slice.label.0 as usize] = slice.piece);
         let output = &tree.nodes[tree.root()].labels;
         let mut cut: Vec<Slice> = slices.iter().filter(|slice| slice.piece < slice.extent).copied().collect();
-        // Summed dimensions vary fastest, so that an element of out is finished before the next one begins.
+        // Summed dimensions vary fastest, so that one piece of the output is finished before the next one begins.
         cut.sort_by_key(|slice| !output.contains(&slice.label));
         let adds = cut.iter().any(|slice| !output.contains(&slice.label));
         let uncut: Vec<Label> = cut.iter().map(|slice| slice.label).collect();
@@ -360,8 +364,8 @@ impl MemoryFit<'_> {
         Ok(Sliced::new(slices, lasting(Plan { slices: cut, result, accumulate, ..plan }, false)))
     }
 
-    /// The error for a plan that does not fit. `why` is the reason for not adding slices; an empty `why` means that no
-    /// further dimension can be sliced.
+    /// Returns the error for a plan that does not fit. `why` is the reason for not adding slices; an empty `why` means
+    /// that no further dimension can be sliced.
     fn too_large(&self, found: &Sliced, why: &str) -> PlanError {
         let Sliced { peak, rank, plan, .. } = found;
         let steps = plan.values.iter().filter(|value| !matches!(value.source, Source::Operand(_)));
@@ -380,16 +384,16 @@ impl MemoryFit<'_> {
     }
 }
 
-/// Returns dimensions of the tensors that need the most memory, if their extents exceed 1. The dimensions of a result
-/// in parts come first, the slowest of them in front, because each part is then contiguous. The dimensions of the
-/// largest intermediates follow.
+/// Returns the dimensions with extents above 1 of the tensors that need the most memory. If the result is in parts, its
+/// dimensions come first, slowest dimension first, because each part is then contiguous. The dimensions of the largest
+/// intermediates follow.
 fn candidates(plan: &Plan) -> Vec<Label> {
     let last = plan.values.len() - 1;
     let is_between = |(id, value): &(usize, &Value)| *id < last && !matches!(value.source, Source::Operand(_));
     let mut between: Vec<&Value> = plan.values.iter().enumerate().filter(is_between).map(|(_, value)| value).collect();
     between.sort_by_key(|value| std::cmp::Reverse(value.shape.iter().product::<usize>()));
     between.truncate(CANDIDATE_INTERMEDIATES);
-    // Without intermediates, packing operands causes the excess.
+    // Without intermediates, the excess comes from packing operands.
     let others: Vec<&Value> = if between.is_empty() { plan.values.iter().collect() } else { between };
     let result = (plan.result == ResultResidency::InParts).then(|| plan.output());
     let mut labels: Vec<Label> = Vec::new();

@@ -1,9 +1,11 @@
-//! Turns a contraction tree into a plan: a distribution for every tensor and an algorithm for every contraction.
+//! Turns a contraction tree into a plan, which has a distribution for every tensor and an algorithm for every
+//! contraction.
 //!
-//! A [`Plan`] is a plain value without data: print it ([`Plan::explain`]), compare it ([`Plan::fingerprint`]), turn it
-//! into the schedule of any rank ([`Plan::schedule`]), prove it ([`Plan::verify`]), run it ([`crate::api::World`]).
+//! A [`Plan`] is a plain value without tensor elements. It can be printed ([`Plan::explain`]), compared
+//! ([`Plan::fingerprint`]), turned into the schedule of any rank ([`Plan::schedule`]), proved correct
+//! ([`Plan::verify`]), and run ([`crate::api::World`]).
 //!
-//! The passes, in order; the functions at the end of this file are the same list:
+//! The functions at the end of this file run the following passes in order:
 //!
 //! | pass | file |
 //! |---|---|
@@ -33,8 +35,8 @@
 //! | text | `explain`, `path_report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction has the distribution that its algorithm
-//! requires. Deliberately absent: more replicas of a tensor than the user requests or a diagonal needs. Grid algorithms
-//! gather shared tiles instead.
+//! requires. A tensor has no more replicas than the user requests or a diagonal needs, because grid algorithms gather
+//! shared tiles instead.
 
 #![warn(missing_docs)]
 
@@ -89,8 +91,8 @@ use search_space::SearchSpace;
 
 use crate::tree::Tree;
 
-/// The passes from a tree to a plan, in order. Each pass receives the plan of the previous pass and returns that plan
-/// or a better one.
+/// Runs the passes from a tree to a plan, in order. Each pass receives the plan from the previous pass and returns that
+/// plan or a better one.
 fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
     if let Some(plan) = memory_fit::without_limit(context)? {
         return Ok(plan);
@@ -101,7 +103,7 @@ fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
     memory_fit::fitted(context, plan)
 }
 
-/// The passes that distribute a tree over the ranks. `tree` is the whole tree, or the tree of one slice.
+/// Runs the passes that distribute a tree over the ranks. `tree` is the whole tree or the tree for one slice.
 fn distributed(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) -> Result<Plan, PlanError> {
     let space = SearchSpace::new(tree, context.machine, context.options, arguments);
     let plan = distribute::whole_tree(context, &space, &[])?;

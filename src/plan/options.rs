@@ -1,4 +1,4 @@
-//! The planning choices that a user can fix.
+//! Defines the planning choices that a user can fix.
 
 use std::str::FromStr;
 
@@ -18,17 +18,18 @@ impl FromStr for AlgorithmName {
     }
 }
 
-/// The kernel that contracts on each rank. Every rank resolves the choice on its own machine, so a plan records the
-/// choice and not the resolved kernel.
+/// The choice of the contraction kernel on each rank. Every rank resolves the choice on its own machine, so a plan
+/// records the choice instead of the resolved kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelChoice {
-    /// The best on the machine: our own kernels, and LIBXSMM for batches of small products if the build has it.
+    /// The best kernels for the machine. These are our own, except that LIBXSMM (if the build has it) computes batches
+    /// of small products.
     #[default]
     Auto,
     /// Micro-kernels that LIBXSMM generates.
     Xsmm,
-    /// Our own kernels with the widest instructions of the machine.
+    /// Our own kernels with the widest instructions that the machine supports.
     Portable,
     /// Our own kernels for x86-64 with AVX2 and FMA.
     Avx2,
@@ -36,7 +37,7 @@ pub enum KernelChoice {
     Avx512,
     /// Our own kernels for AArch64.
     Neon,
-    /// One product at a time in double precision, as a reference for comparison.
+    /// Computes one product at a time in double precision, as a reference for comparison.
     Reference,
 }
 
@@ -82,7 +83,8 @@ impl FromStr for Reorder {
     }
 }
 
-/// Returns the choice with this name. `also` lists further names that the caller accepts, for the error message.
+/// Returns the choice with this name. `also` lists further names that the caller accepts, which the error message
+/// mentions.
 fn by_name<T: Copy>(
     what: &str,
     also: &[&str],
@@ -99,22 +101,22 @@ fn by_name<T: Copy>(
 /// Whether a plan has a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PipelineChoice {
-    /// Only if the pipeline is predicted to be clearly faster.
+    /// The plan has a pipeline only if it is predicted to be clearly faster.
     #[default]
     Auto,
-    /// Never.
+    /// The plan never has a pipeline.
     Off,
-    /// With these numbers of batches and of groups of ranks, if the steps share a suitable dimension.
+    /// The plan has a pipeline with these numbers of batches and rank groups, if the steps share a suitable dimension.
     Of {
-        /// The number of batches. One dimension is cut evenly into that many tiles.
+        /// The number of batches, into which one dimension is cut evenly.
         batches: usize,
-        /// The number of groups: at least 2, at most the number of contractions and of ranks.
+        /// The number of groups; at least 2, and at most the number of contractions and the number of ranks.
         groups: usize,
     },
 }
 
-/// Planning options. By default, the element type is float32 and the cost model chooses. Each option has a setter of
-/// the same name.
+/// Planning options. By default, the element type is float32 and the cost model makes all choices. Each option has a
+/// setter with the same name.
 ///
 /// ```
 /// use einsum_dist::AlgorithmName;
@@ -133,53 +135,54 @@ pub enum PipelineChoice {
 pub struct PlanOptions {
     /// The element type of all operands, intermediates and the result.
     pub dtype: Dtype,
-    /// Forces one algorithm on every contraction; planning fails where it does not apply. `None`: the planner chooses
-    /// for each contraction.
+    /// Forces one algorithm for every contraction; planning fails if the algorithm does not apply. With `None`, the
+    /// planner chooses for each contraction.
     pub algorithm: Option<AlgorithmName>,
     /// Prescribed distributions of operands and result; the planner chooses all other distributions.
     pub fixed: FixedDistributions,
     /// Names of one or two dimensions that algorithms must cut in the contractions that have these dimensions.
     pub cut: Vec<String>,
     /// Plans for adding the result onto an output that already has values. Without this option, the first run of a
-    /// program with a nonzero beta compiles a second plan.
+    /// program with a nonzero `beta` compiles a second plan.
     pub accumulate: bool,
     /// Operands, by index, that stay the same in all runs of a program. Values that depend only on these operands are
-    /// computed in the first run and kept ([`crate::api::Program::renew`] recomputes them). Exceptions: the result,
-    /// values with a sliced dimension, and plans that fit into the memory limit only if nothing is kept.
+    /// computed in the first run and kept ([`crate::api::Program::renew`] recomputes them). The result and values with
+    /// a sliced dimension are never kept. Nothing is kept if the plan would not fit into the memory limit otherwise.
     pub constant: Vec<usize>,
     /// The maximum number of bytes that each rank may use for blocks of operands and result, intermediates, and
-    /// packing. A plan that needs more runs in slices; if no slices fit, the error states how much memory is missing.
+    /// packing. A plan that needs more memory runs in slices. If no slices fit, the error states how much memory is
+    /// missing.
     pub memory_limit: Option<u64>,
     /// Allows the planner to deliver the result in parts ([`ResultResidency::InParts`](super::ResultResidency)) if the
     /// whole result does not fit into memory. Such plans run with [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
-    /// Allows `cannon` on any number of ranks: the ranks beyond the largest square are idle.
+    /// Allows `cannon` on any number of ranks. Ranks beyond the largest square number are idle.
     pub idle: bool,
     /// The order in which a rank contracts its chunks in the algorithm `slicing`.
     pub reorder: Reorder,
-    /// Makes planning fail if a step needs a tensor redistributed.
+    /// Makes planning fail if a step requires a tensor to be redistributed.
     pub forbid_redistribution: bool,
     /// Whether batches pass one after another through groups of ranks ([`Pipeline`](super::Pipeline)).
     pub pipeline: PipelineChoice,
-    /// Chooses for every contraction the algorithm that is cheapest for it alone, regardless of the distribution of its
-    /// inputs and of the consumer of its result. This is the baseline that plans of whole trees are compared with.
+    /// Chooses for every contraction the algorithm that is cheapest for it alone, regardless of how its inputs are
+    /// distributed and how its result is used. This is the baseline for plans that optimise whole trees.
     pub step_by_step: bool,
-    /// The kernel that contracts on each rank. If a rank lacks the kernel, compiling the plan on that rank fails.
+    /// The contraction kernel on each rank. If a rank lacks the kernel, compiling the plan on that rank fails.
     pub kernel: KernelChoice,
     /// The contraction order of einsums with several operands.
     pub path: PathChoice,
-    /// The time budget of the search for an order, in seconds on a core of about 3 GHz. It is converted to a number of
-    /// steps, so that all ranks and all runs find the same order. `None`: 10 for [`PathChoice::Optimal`], a share of
-    /// the predicted run time for `Auto`, no limit for others.
+    /// The time budget of the search for an order, in seconds on a core of about 3 GHz. The budget is converted to a
+    /// number of search steps, so that all ranks and all runs find the same order. `None` means 10 for
+    /// [`PathChoice::Optimal`], a share of the predicted run time for `Auto`, and no limit for other choices.
     pub path_seconds: Option<f64>,
-    /// Allows intermediates to have their dimensions in another order than the expression, if that is cheaper.
+    /// Allows intermediates to have their dimensions in another order than in the expression, if that is cheaper.
     pub layout: bool,
-    /// The instructions, caches and threads of a rank, which determine its packing workspace. `None`:
-    /// [`Shaped::plan`](crate::Shaped::plan) uses those of the host that plans.
+    /// The instructions, caches and threads of a rank, which determine its packing workspace. With `None`,
+    /// [`Shaped::plan`](crate::Shaped::plan) uses those of the host that makes the plan.
     pub target: Option<Target>,
 }
 
-/// One setter for each field, of the same name.
+/// Generates one setter per field, with the same name as the field.
 macro_rules! setters {
     ($($field:ident: $type:ty = $value:ident $into:expr;)*) => {
         impl PlanOptions {$(

@@ -1,8 +1,9 @@
-//! Computes the packing workspace of the local contractions of each rank, before any tensor exists.
+//! Computes the packing workspace for each rank's local contractions before any tensor exists.
 //!
-//! Invariant: if the plan's target is the one that the program is compiled for, the result equals the bytes that the
-//! program has reserved after runs on dense arrays. These arrays are the user's blocks, or whole tensors of which the
-//! blocks are boxes. Deliberately absent: the packing of transports, and user arrays with other layouts.
+//! Guarantee: if the program is compiled for the plan's target, the result equals the number of bytes that the program
+//! has reserved after runs on dense arrays. These arrays are the user's blocks, or whole tensors in which the blocks
+//! are boxes. The result does not include buffers in which transports pack data, or packing for user arrays with other
+//! layouts.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use super::structure::{Plan, ResultResidency};
 use crate::local_plan::{key, plan_contract};
 use crate::schedule::{Buffer, BufferPlacement, Home, Schedule, Work};
 
-/// Computes the workspace of the schedules of one plan. Contractions with equal layouts are planned once.
+/// Computes the workspace for the schedules of one plan. Contractions with equal layouts are planned once.
 pub struct Packing<'a> {
     plan: &'a Plan,
     elements: HashMap<Vec<isize>, usize>,
@@ -21,17 +22,17 @@ impl<'a> Packing<'a> {
         Packing { plan, elements: HashMap::new() }
     }
 
-    /// Peak bytes of one rank over all slices: user blocks, arena and workspace.
+    /// Peak number of bytes on one rank over all slices, including user blocks, arena and workspace.
     pub fn peak_bytes(&mut self, schedule: &Schedule) -> u64 {
         let outside = self.plan.bytes_outside(schedule.rank, self.plan.result);
         schedule.peak_bytes().saturating_add(self.bytes(schedule)).saturating_add(outside)
     }
 
-    /// Bytes of workspace; 0 if the plan has no target.
+    /// Number of bytes of workspace; 0 if the plan has no target.
     fn bytes(&mut self, schedule: &Schedule) -> u64 {
         let Some(target) = self.plan.target else { return 0 };
         let dtype = self.plan.dtype;
-        // Branches that run side by side pack into separate workspaces.
+        // Concurrent branches pack into separate workspaces.
         let mut branches = vec![0; schedule.max_branches()];
         for (id, task) in schedule.tasks.iter().enumerate() {
             let Some(Work::Contract { left, right, out, .. }) = task.action.work() else { continue };
@@ -52,8 +53,8 @@ impl<'a> Packing<'a> {
         elements.saturating_mul(dtype.size()) as u64
     }
 
-    /// If the user passes whole tensors, the extents of the dense array in which this buffer is a box; otherwise the
-    /// extents of the buffer's own memory.
+    /// Returns the extents of the dense array in which this buffer is a box if the user passes whole tensors, and the
+    /// extents of the buffer's own memory otherwise.
     fn array(&self, buffer: &Buffer) -> Vec<usize> {
         // A block that consists of several boxes is copied to a dense block.
         let one_box =
@@ -67,10 +68,11 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// The peak bytes of the busiest rank, and that rank. With more than 256 ranks, only sampled ranks count.
+/// Returns the peak number of bytes on the busiest rank, and that rank. With more than 256 ranks, only sampled ranks
+/// count.
 pub fn busiest(plan: &Plan) -> (u64, usize) {
     let mut packing = Packing::new(plan);
     let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));
-    // In an even cut, the first ranks have the larger tiles. But another rank may relay data and be the busiest.
+    // In an even cut, the first ranks have the larger tiles, but another rank may relay data and be the busiest.
     peaks.max_by_key(|&(peak, rank)| (peak, std::cmp::Reverse(rank))).unwrap_or_default()
 }

@@ -1,8 +1,9 @@
-//! Describes a path in the terms of opt_einsum: scaling, operations with and without the path, the largest
-//! intermediate.
+//! Describes a path by opt_einsum's measures, which are the scaling, the number of operations with and without the
+//! path, and the largest intermediate.
 //!
-//! A multiply-add counts as 2 operations (8 for complex numbers), as everywhere in this program; opt_einsum counts the
-//! same for two operands. Deliberately absent: slices, and a row for each contraction, which the plan's table has.
+//! A multiply-add counts as 2 operations (8 for complex numbers), as everywhere in this program; opt_einsum uses the
+//! same count for two operands. The report ignores slices. It has no row per contraction, because the plan's table has
+//! one.
 
 use std::fmt;
 
@@ -13,15 +14,15 @@ use crate::dims::Label;
 /// Maximum number of steps that are printed.
 const MAX_PRINTED_STEPS: usize = 24;
 
-/// What a plan's contraction order saves, compared with one product of all operands.
+/// Compares a plan's contraction order with a single product of all operands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathReport {
     path: Vec<[usize; 2]>,
     /// Number of dimensions of the expression, and the maximum number of dimensions of one contraction.
     pub scaling: [usize; 2],
-    /// log2 of the operations: if all operands were multiplied in a single step, and along the path.
+    /// log2 of the number of operations, first for multiplying all operands in a single step, then along the path.
     pub log2_flops: [f64; 2],
-    /// log2 of the elements of the largest intermediate, and its name; `None` for a single contraction.
+    /// log2 of the number of elements in the largest intermediate, and its name; `None` for a single contraction.
     pub largest: Option<(f64, String)>,
 }
 
@@ -48,7 +49,7 @@ impl PathReport {
     }
 }
 
-/// The dimensions of a contraction; `None` for other steps.
+/// Returns the dimensions of a contraction; `None` for other steps.
 fn dimensions(value: &Value) -> Option<Vec<Label>> {
     match &value.source {
         Source::Contract { kinds, .. } => Some(kinds.iter().map(|(label, _)| label).collect()),

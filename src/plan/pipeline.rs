@@ -1,4 +1,5 @@
-//! Pipelines: batches pass one after another through the steps of a tree, and each group of steps has ranks of its own.
+//! Plans pipelines, in which batches pass one after another through the steps of a tree, and each group of steps has
+//! its own ranks.
 //!
 //! ```text
 //! [bi,ij->bj],jk->bk on 2 ranks, b in 3 batches        rank 0              rank 1
@@ -8,13 +9,13 @@
 //!                                                      -                   bj,jk->bk of 2
 //! ```
 //!
-//! With s groups and b batches, a run takes b + s - 1 times the seconds that the slowest group needs for one batch. A
-//! group needs the larger of its computing time and its receiving time. The purpose of pipelines: operands that only
-//! one step uses, such as its weights, stay on the ranks of that step and do not move.
+//! With s groups and b batches, a run takes b + s - 1 times the seconds that the slowest group needs for one batch. The
+//! time of a group is the maximum of its computing time and its receiving time. The point of a pipeline is that
+//! operands used by only one step, such as weights, stay on that step's ranks.
 //!
 //! Invariant: steps run in the order of the tree; a group has one or more consecutive steps, and groups are consecutive
-//! ranges of ranks. Deliberately absent: steps without the batch dimension, unary steps on anything but operands,
-//! operands or results with a prescribed distribution, slices, and more than [`MAX_GROUPS`] groups.
+//! ranges of ranks. The batch dimension must be in the result of every contraction. Trees with unary steps on
+//! intermediates, trees in slices, and problems with prescribed distributions get no pipeline.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -36,17 +37,19 @@ use crate::tree::{NodeId, Step, Tree};
 
 /// Numbers of batches to try, up to the extent of the dimension.
 const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
-/// Maximum number of batches of one run, because schedules list the tasks of every batch.
+/// Maximum number of batches in one run, because schedules list the tasks for every batch.
 const MAX_BATCHES: usize = 1 << 16;
 /// Maximum number of groups to try.
 const MAX_GROUPS: usize = 256;
-/// A pipeline must take at most this fraction of the time without a pipeline, because its prediction is less certain.
+/// A pipeline is used only if it takes at most this fraction of the time without a pipeline, because its prediction is
+/// less certain.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// Replaces a plan by one with a pipeline, if that is predicted to be clearly faster or the user requests one.
+/// Replaces `plan` by a plan with a pipeline, if the pipeline is predicted to be clearly faster or the user requests a
+/// pipeline.
 ///
 /// # Errors
-/// As [`distribute::emit`].
+/// Same as for [`distribute::emit`].
 pub fn pipelined(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Result<Plan, PlanError> {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     if !arguments.uncut.is_empty() {
@@ -62,7 +65,7 @@ pub fn pipelined(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> 
     Ok(Plan { pipeline: Some(pipeline), ungrouped: Some(plan.seconds()), ..pipelined })
 }
 
-/// A pipeline, with the algorithm and the ranks of each contraction. `chosen` is indexed by node.
+/// A pipeline, with the algorithm and the ranks for each contraction. `chosen` is indexed by node.
 struct Stages {
     pipeline: Pipeline,
     chosen: Vec<Choice>,
@@ -96,7 +99,7 @@ impl Pipelining<'_> {
         let divisions = self.groups(&nodes, groups);
         let mut numbers: Vec<Option<usize>> = vec![None; self.space.tree.nodes.len()];
         nodes.iter().enumerate().for_each(|(number, &node)| numbers[node] = Some(number));
-        // A pipeline must be faster than this; decreases to the seconds of the best pipeline so far.
+        // The number of seconds that a pipeline must beat, which decreases to that of the best pipeline so far.
         let mut least = if pipeline == PipelineChoice::Auto { MAX_TIME_SHARE * seconds } else { f64::INFINITY };
         let mut best = None;
         for label in labels {
@@ -133,7 +136,7 @@ impl Pipelining<'_> {
         (contractions.len() > 1).then_some(contractions)
     }
 
-    /// Dimensions that the result of every contraction has and that are not a diagonal of any tensor.
+    /// Returns the dimensions that are in the result of every contraction and that no tensor has twice.
     fn labels(&self, nodes: &[NodeId]) -> Vec<Label> {
         let Some(&first) = nodes.first() else { return Vec::new() };
         let all = self.space.tree.nodes[first].labels.iter().copied();
@@ -146,8 +149,8 @@ impl Pipelining<'_> {
         .collect()
     }
 
-    /// Divides the contractions into groups, once for each wanted number of groups. A group is given by its end, as a
-    /// contraction number, and its number of ranks.
+    /// Divides the contractions into groups, once for each wanted number of groups. A group is represented by the
+    /// number of the contraction after its last one, and by its number of ranks.
     fn groups(&self, nodes: &[NodeId], wanted: Range<usize>) -> Vec<Vec<(usize, usize)>> {
         let work: Vec<f64> = nodes.iter().map(|&node| self.space.tree.products(node)).collect();
         let most = nodes.len().min(self.space.machine.ranks).min(wanted.end.saturating_sub(1));
@@ -155,9 +158,9 @@ impl Pipelining<'_> {
         (wanted.start.max(2)..most + 1).map(|groups| self.shares(&divisions.ends(groups), &work)).collect()
     }
 
-    /// Assigns ranks to groups. Every group gets one rank; each further rank goes to the group with the most work per
-    /// rank. If there are at least as many nodes as groups, nodes are assigned instead of ranks, so that only batches
-    /// cross between nodes.
+    /// Assigns ranks to groups. Every group gets one rank, and each further rank goes to the group with the most work
+    /// per rank. If there are at least as many compute nodes as groups, whole compute nodes are assigned instead of
+    /// ranks, so that only batches cross between compute nodes.
     fn shares(&self, ends: &[usize], work: &[f64]) -> Vec<(usize, usize)> {
         let Machine { ranks, ranks_per_node, .. } = *self.space.machine;
         let whole = ranks.is_multiple_of(ranks_per_node) && ranks / ranks_per_node >= ends.len();
@@ -165,7 +168,8 @@ impl Pipelining<'_> {
         let mut shares: Vec<(usize, usize)> = ends.iter().map(|&end| (end, unit)).collect();
         let starts = [0].iter().chain(ends);
         let works: Vec<f64> = starts.zip(ends).map(|(&start, &end)| work[start..end].iter().sum()).collect();
-        // Nonnegative floats compare like their bits. Of groups with equal load, the first gets the next rank.
+        // Nonnegative floats compare like their bits. If several groups have equal load, the first one gets the next
+        // rank.
         let load = |at: usize, ranks: usize| ((works[at] / ranks as f64).to_bits(), Reverse(at));
         let mut loads: BinaryHeap<_> = (0..ends.len()).map(|at| load(at, unit)).collect();
         for _ in ends.len()..ranks / unit {
@@ -178,7 +182,7 @@ impl Pipelining<'_> {
     }
 }
 
-/// The tree of one batch, which is used to price the steps of a pipeline.
+/// The tree for one batch, which is used to price the steps of a pipeline.
 struct Batched<'a> {
     space: &'a SearchSpace<'a>,
     tree: Tree,
@@ -194,19 +198,19 @@ impl<'a> Batched<'a> {
         Batched { space, tree, label, pieces }
     }
 
-    /// Seconds of a run whose slowest group needs `slowest` seconds for one batch.
+    /// Returns the seconds for a run whose slowest group needs `slowest` seconds per batch.
     fn run(&self, slowest: f64, groups: usize) -> f64 {
         (self.pieces + groups - 1) as f64 * slowest
     }
 
-    /// Seconds of a run with these groups; `None` if they reach `least`. Stops at the first group that reaches `least`.
+    /// Returns the seconds for a run with these groups, or `None` as soon as they reach `least`.
     fn seconds(
         &self,
         (nodes, numbers): (&[NodeId], &[Option<usize>]),
         groups: &[(usize, usize)],
         least: f64,
     ) -> Option<f64> {
-        // Distributions of the results of earlier contractions, by contraction number.
+        // The distributions in which earlier contractions leave their results, by contraction number.
         let mut made: Vec<Distribution> = Vec::new();
         let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
         for &(end, ranks) in groups {
@@ -221,8 +225,8 @@ impl<'a> Batched<'a> {
                         let Some(before) = numbers[input].filter(|&number| number < from) else { continue };
                         let labels = &self.tree.nodes[input].labels;
                         let elements: usize = self.tree.shape(labels).iter().product();
-                        // Each receiving rank receives its block in one message from every rank that holds a part of
-                        // the result.
+                        // Each receiving rank receives its block in one message from every rank that has part of the
+                        // producer's result.
                         let bytes = elements as f64 * self.space.options.dtype.size() as f64 / wanted.parts() as f64;
                         let messages = made[before].places().max(1);
                         receive += messages as f64 * self.space.machine.link_latency
@@ -241,8 +245,8 @@ impl<'a> Batched<'a> {
         Some(self.run(slowest, groups.len()))
     }
 
-    /// Builds the pipeline with these groups; `seconds` is its predicted time. `None` if a contraction has no
-    /// algorithm.
+    /// Builds the pipeline with these groups, whose predicted time is `seconds`. Returns `None` if no algorithm suits
+    /// one of the contractions.
     fn stages(&self, nodes: &[NodeId], groups: &[(usize, usize)], seconds: f64) -> Option<Stages> {
         let mut chosen = vec![Choice::default(); self.tree.nodes.len()];
         let (mut from, mut first) = (0, 0);
@@ -255,7 +259,8 @@ impl<'a> Batched<'a> {
                     priced.sort_by(|(_, a, _), (_, b, _)| a.total_cmp(b));
                     let (algorithm, seconds, _) = priced.first().cloned()?;
                     compute += seconds;
-                    // Seconds of one batch: for this contraction alone, and with the earlier contractions of its group.
+                    // Pairs the seconds per batch for this contraction alone with those including the earlier
+                    // contractions in its group.
                     let shown = priced.iter().map(|(a, own, _)| (a, *own, compute - seconds + own));
                     let mut considered = considered(&self.tree, shown);
                     considered.iter_mut().take(1).for_each(|first| first.chosen = true);
@@ -279,7 +284,7 @@ impl<'a> Batched<'a> {
 /// An algorithm, its seconds, and the distributions of its tensors.
 type Priced = (Algorithm, f64, Distributions);
 
-/// The algorithms that can contract a node, with their prices; `None` if none can.
+/// Returns the algorithms that can contract a node, with their prices; `None` if there are none.
 fn priced(space: &SearchSpace, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Option<Vec<Priced>> {
     let candidates = space.candidates(node, kinds).ok()?.into_iter();
     let priced = candidates.map(|algorithm| {
@@ -289,13 +294,13 @@ fn priced(space: &SearchSpace, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds)
     Some(priced.collect())
 }
 
-/// The cheapest candidate; the first of them if prices are equal.
+/// Returns the cheapest candidate, or the first of several equally cheap ones.
 fn cheapest(priced: Vec<Priced>) -> Option<Priced> {
     priced.into_iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))
 }
 
-/// Divides a list of works into consecutive ranges such that the largest sum of a range is minimal. Covers every number
-/// of ranges up to a maximum.
+/// Divides a list of works into consecutive ranges that minimise the largest sum of a range, for every number of ranges
+/// up to a maximum.
 struct Divisions {
     works: usize,
     /// `starts[g - 1][n]` is where the last range starts if the first n works are divided into g + 1 ranges.
@@ -342,7 +347,7 @@ impl Divisions {
         Divisions { works: work.len(), starts }
     }
 
-    /// The end of each range of the division into `ranges` ranges.
+    /// Returns the end of each range in the division into `ranges` ranges.
     fn ends(&self, ranges: usize) -> Vec<usize> {
         let mut ends = vec![self.works];
         for group in (1..ranges).rev() {
@@ -362,7 +367,7 @@ mod tests {
         Divisions::new(work, groups).ends(groups)
     }
 
-    /// The same division by brute force: tries all starts of the last range.
+    /// Computes the same division by brute force, trying all starts of the last range.
     fn ends_by_trying(work: &[f64], groups: usize) -> Vec<usize> {
         let mut least: Vec<Vec<(f64, usize)>> =
             vec![(0..=work.len()).map(|end| (work[..end].iter().sum(), 0)).collect()];
@@ -383,7 +388,7 @@ mod tests {
         ends
     }
 
-    /// The works have few distinct values, so that many divisions tie, and some works are 0.
+    /// The works have few distinct values, including 0, so that many divisions tie.
     #[test]
     fn divisions_are_the_first_of_the_best() {
         let mut state = 1u64;

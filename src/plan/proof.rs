@@ -1,16 +1,17 @@
 //! Proves plans for thousands of ranks by symmetry classes.
 //!
-//! Each step is proved as a plan of its own, with its inputs as operands. From the inputs that the whole plan
-//! describes, it must produce the result that the whole plan describes; if all steps do, the whole plan is correct.
+//! Each step is proved as a plan of its own, with its inputs as operands. A step is correct if it produces the result
+//! described by the whole plan from the inputs described by the whole plan. If all steps are correct, the whole plan is
+//! correct.
 //!
-//! Within a step, ranks whose blocks of inputs and result have equal extents form a class: their schedules are equal
+//! Within a step, ranks whose blocks of inputs and result have equal extents form a class. Their schedules are equal
 //! except for the positions of the blocks. For one rank of each class, the proof follows every element of its block
 //! through all ranks that it comes from ([`verify::follow`]). A grid of 10 x 10 x 10 ranks has up to eight classes if
 //! the extents are not divisible by 10.
 //!
 //! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. A partial sum and the step that adds
-//! up its parts count as one step here, and so do all steps of a pipeline. Deliberately absent: a proof that ranks of
-//! one class behave alike. The proof relies on symmetry for that, and reports say so.
+//! up its parts count as one step here, and so do all steps in a pipeline. That ranks of one class behave alike is
+//! assumed by symmetry and not proved, and reports say so.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ use crate::schedule::verify::{self, Fault, VerifyError};
 /// Maximum number of ranks for which every rank is proved.
 pub const MAX_FULL_PROOF_RANKS: usize = 256;
 
-/// The size of a proof by classes.
+/// Counts that show the size of a proof by classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Classes {
     /// Number of steps that were proved separately.
@@ -46,14 +47,14 @@ impl Classes {
     }
 }
 
-/// A step as a plan of its own, which is proved separately.
+/// A step as a plan of its own, so that it can be proved separately.
 pub struct Step(Plan);
 
 impl Step {
     /// Proves the step for one rank of each class.
     ///
     /// # Errors
-    /// As [`Plan::verify`].
+    /// Same as for [`Plan::verify`].
     pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
         let Step(plan) = self;
         let chosen = one_of_each_class(plan);
@@ -93,7 +94,7 @@ pub fn each_step(plan: &Plan) -> Vec<Step> {
     }
     let made = |id: usize| !matches!(plan.values[id].source, Source::Operand(_));
     let mut units: Vec<Vec<usize>> = Vec::new();
-    // The index in `units` of the unit that ends with each value.
+    // For each value, the index in `units` of the unit that ends with the value.
     let mut ends: Vec<Option<usize>> = vec![None; plan.values.len()];
     for (id, value) in plan.values.iter().enumerate().filter(|(id, _)| made(*id)) {
         let joins = match value.source {
@@ -110,8 +111,8 @@ pub fn each_step(plan: &Plan) -> Vec<Step> {
     units.iter().map(|unit| Step(unit_plan(plan, unit))).collect()
 }
 
-/// A plan of the values in `unit` with their inputs as operands, and without names and extents that no schedule needs.
-/// Cost: O(values in `unit`).
+/// Builds a plan for the values in `unit` with their inputs as operands, and without names and extents that no schedule
+/// needs. Cost: O(values in `unit`).
 fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     let mut values: Vec<Value> = Vec::new();
     let mut places: BTreeMap<usize, usize> = BTreeMap::new();
@@ -158,7 +159,7 @@ fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     }
 }
 
-/// The first rank of each class and the last rank of the plan, in ascending order.
+/// Returns the first rank of each class and the plan's last rank, in ascending order.
 fn one_of_each_class(plan: &Plan) -> Vec<usize> {
     let mut first: BTreeMap<Vec<Option<Vec<usize>>>, usize> = BTreeMap::new();
     for rank in 0..plan.ranks() {

@@ -1,7 +1,7 @@
-//! Queries on a plan: its schedules, their proof and simulation, its text, its memory.
+//! Answers queries on a plan, such as its schedules, their proof and simulation, its text, and its memory.
 //!
-//! Each method calls the file that computes the answer. Deliberately absent: anything that can be read off the values
-//! of a plan ([`structure`](super::structure)).
+//! Each method calls the file that computes the answer. Properties that can be read directly from a plan's values are
+//! in [`structure`](super::structure).
 
 use super::context::PlanningContext;
 use super::error::PlanError;
@@ -22,15 +22,15 @@ impl Plan {
     /// Returns the contraction tree of an expression, in the contraction order that the options select.
     ///
     /// # Errors
-    /// An explicit path that does not fit the expression.
+    /// If an explicit path does not fit the expression.
     pub fn tree(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> Result<Tree, PlanError> {
         Plan::searched_tree(einsums, machine, options).map(|(tree, _)| tree)
     }
 
-    /// As [`Plan::tree`]. Also returns one `SearchLimit` for each einsum whose path search was cut short.
+    /// Like [`Plan::tree`], but also returns one `SearchLimit` for each einsum whose path search was cut short.
     ///
     /// # Errors
-    /// As [`Plan::tree`].
+    /// Same as for [`Plan::tree`].
     pub fn searched_tree(
         einsums: &Einsums,
         machine: &Machine,
@@ -53,15 +53,15 @@ impl Plan {
     /// Plans a tree for a machine.
     ///
     /// # Errors
-    /// - An impossible machine, or more ranks than the planner supports.
-    /// - A forced algorithm or cut that does not apply, or a redistribution that is forbidden.
-    /// - A tensor that is too large for any address space, or a plan that does not fit the memory limit.
-    /// - A constant operand that does not exist.
+    /// - If the machine is not valid, or has more ranks than the planner supports.
+    /// - If a forced algorithm or cut does not apply, or a step requires a redistribution that is forbidden.
+    /// - If a tensor is too large for any address space, or no plan fits within the memory limit.
+    /// - If a constant operand does not exist.
     pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan, PlanError> {
         super::planned(&PlanningContext::new(expression, tree, machine, options)?)
     }
 
-    /// Returns the tasks of one rank in one slice. Cost: O(tasks of that rank); for some steps also O(ranks).
+    /// Returns the tasks of one rank in one slice. Cost: O(tasks of that rank), plus O(ranks) for some steps.
     pub fn schedule(&self, rank: usize) -> Schedule {
         lower::lower(self, rank)
     }
@@ -71,45 +71,45 @@ impl Plan {
         spec::spec(self)
     }
 
-    /// Proves the schedules of all ranks: transfers match, nothing deadlocks or is read before it is written, every
-    /// element of the result contains each product once, and memory stays within the limit. Cost: O(tasks of all
-    /// ranks).
+    /// Proves that the schedules of all ranks are correct: transfers match, nothing deadlocks or is read before it is
+    /// written, every element of the result contains each product once, and memory stays within the limit. Cost:
+    /// O(tasks of all ranks).
     ///
     /// # Errors
-    /// The first fault found, which is a bug in an algorithm.
+    /// If a schedule has a fault, which is a bug in an algorithm. The error describes the first fault found.
     pub fn verify(&self) -> Result<(), VerifyError> {
         let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
         verify::whole(&schedules, &self.spec(), self.memory_limit)
     }
 
-    /// Proves the schedules of thousands of ranks by checking one rank of each class in each step. The cost of a step
-    /// is that of the schedules of all ranks that send data to the checked ranks. Callers with several threads use
+    /// Proves the schedules of thousands of ranks by checking one rank of each class in each step. The cost per step is
+    /// that of building the schedules of all ranks that send data to the checked ranks. To use several threads, call
     /// [`Plan::verify_whole_schedules`] and [`Plan::each_step`] instead.
     ///
     /// # Errors
-    /// As [`Plan::verify`].
+    /// Same as for [`Plan::verify`].
     pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
         proof::by_classes(self)
     }
 
-    /// Proves bounds, hazards and memory of the schedules of the sampled ranks.
+    /// Checks bounds, hazards and memory in the schedules of the sampled ranks.
     ///
     /// # Errors
-    /// As [`Plan::verify`].
+    /// Same as for [`Plan::verify`].
     pub fn verify_whole_schedules(&self) -> Result<(), VerifyError> {
         proof::whole_schedules(self)
     }
 
-    /// Returns each step as a plan of its own. Given the inputs that this plan describes, such a plan produces the
-    /// result that this plan describes.
+    /// Returns each step as a plan of its own, whose operands are the step's inputs and whose result is the step's
+    /// result.
     pub fn each_step(&self) -> Vec<Step> {
         proof::each_step(self)
     }
 
-    /// A 64-bit hash of the plan without its predicted times. Different plans have different hashes for all practical
-    /// purposes. Ranks compare the hash before the first transfer.
+    /// A 64-bit hash of the plan without its predicted times. For all practical purposes, different plans have
+    /// different hashes. Ranks compare their hashes before the first transfer.
     pub fn fingerprint(&self) -> u64 {
-        // Predicted times may differ in their last bits between processors, but the plans are still equal.
+        // Predicted times are left out because their last bits may differ between processors.
         let mut plan = self.clone();
         plan.values.iter_mut().for_each(|value| value.seconds = 0.0);
         plan.pipeline.iter_mut().for_each(|pipeline| pipeline.seconds = 0.0);
@@ -119,9 +119,9 @@ impl Plan {
         xxhash_rust::xxh3::xxh3_64(&text)
     }
 
-    /// The plan as text, like EXPLAIN of a database. Each value has a row with the MB that the busiest rank receives
-    /// and the predicted seconds, both over all slices. Printing costs as much as building the schedules of all ranks
-    /// (of 8 sampled ranks if there are more than 256).
+    /// The plan as text, like a database's EXPLAIN. Each value has a row with the number of MB that the busiest rank
+    /// receives and the predicted seconds, both over all slices. Printing costs as much as building the schedules of
+    /// all ranks (or of 8 sampled ranks, if there are more than 256).
     pub fn explain(&self) -> Explain<'_> {
         Explain(self)
     }
@@ -131,29 +131,29 @@ impl Plan {
         simulate::simulate(self, true)
     }
 
-    /// As [`Plan::simulate`], but transfers and computation of a rank never overlap.
+    /// Like [`Plan::simulate`], but transfers and computation on a rank never overlap.
     pub fn simulate_in_turns(&self) -> Option<Timeline> {
         simulate::simulate(self, false)
     }
 
-    /// Predicted seconds of one task of a rank's schedule if it runs alone: on all workers, or over a free link.
+    /// Predicted seconds for one task in a rank's schedule if it runs alone, on all workers or over a free link.
     pub fn task_seconds(&self, schedule: &Schedule, task: TaskId) -> f64 {
         simulate::task_seconds(self, schedule, task)
     }
 
-    /// An empty timeline of one slice.
+    /// An empty timeline for one slice.
     pub(crate) fn blank_timeline(&self) -> Timeline {
         simulate::blank_timeline(self)
     }
 
-    /// An upper bound on the number of additions that any term of an element of the result goes through. The bound
+    /// An upper bound on the number of additions that any term in an element of the result goes through. The bound
     /// counts the additions inside each step, whose sums are blocked
     /// ([`longest_chain`](crate::local_plan::longest_chain)). It also counts the additions that combine the partial
     /// sums of threads, ranks, pieces and slices, and the addition onto an output.
     ///
-    /// Let e be the [`error_bound`](crate::kernel::error_bound) for this number of terms with the operands as factors.
-    /// The error of an element is at most e times the sum of its absolute products. Cost: O(steps); on several ranks,
-    /// also the cost of building all of their schedules.
+    /// Let e be the [`error_bound`](crate::kernel::error_bound) for this number of terms, with one factor per operand.
+    /// The error of an element is at most e times the sum of its absolute products. Cost: O(steps), and on several
+    /// ranks also the cost of building all schedules.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem};
@@ -165,29 +165,31 @@ impl Plan {
         rounding::roundings(self)
     }
 
-    /// Bytes that a rank needs: its blocks of operands and output, intermediates, and packing workspace. A run on dense
-    /// arrays, which may be whole tensors or single blocks, uses no more. On one rank, a run measures exactly this
-    /// number of bytes. Packing is not counted without a [`target`](crate::PlanOptions::target). Cost: that of the
-    /// rank's schedule, and of planning its local contractions.
+    /// Number of bytes that a rank needs for its blocks of operands and output, for intermediates, and for packing
+    /// workspace. A run on dense arrays, which may be whole tensors or single blocks, uses no more memory. On one rank,
+    /// a run measures exactly this number of bytes. Packing is not counted without a
+    /// [`target`](crate::PlanOptions::target). The cost is that of building the rank's schedule and planning its local
+    /// contractions.
     pub fn peak_bytes(&self, rank: usize) -> u64 {
         Packing::new(self).peak_bytes(&self.schedule(rank))
     }
 
-    /// As [`Plan::peak_bytes`], for the rank of each of these schedules. Equal contractions are planned once.
+    /// Like [`Plan::peak_bytes`], but for the ranks that these schedules belong to. Equal contractions are planned
+    /// once.
     pub(crate) fn peaks(&self, schedules: &[Schedule]) -> Vec<u64> {
         let mut packing = Packing::new(self);
         schedules.iter().map(|schedule| packing.peak_bytes(schedule)).collect()
     }
 
-    /// A lower bound on the bytes that the busiest rank receives in this step, valid for every algorithm. `None` where
-    /// no bound is defined.
+    /// A lower bound on the number of bytes that the busiest rank receives in this step, valid for every algorithm;
+    /// `None` if no bound is defined.
     pub fn lower_bound_bytes(&self, value: &Value) -> Option<f64> {
         bound::bytes(self, value)
     }
 
     /// The number of ranks that have no task and no block of any tensor. There are idle ranks if the work cannot be
-    /// divided among all ranks, or if a plan with fewer ranks is predicted to be faster. Cost: that of computing the
-    /// blocks of every rank, and the schedules of the ranks without blocks.
+    /// divided among all ranks, or if a plan with fewer ranks is predicted to be faster. The cost is that of computing
+    /// the blocks of every rank and building the schedules of the ranks without blocks.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem};

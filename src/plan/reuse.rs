@@ -6,14 +6,14 @@
 //! | all slices of a run | has no sliced dimension |
 //! | one slice | otherwise |
 //!
-//! Invariant: the result, and the value that alpha scales, are always recomputed. Deliberately absent: detecting that
-//! an operand has not changed; the caller promises it.
+//! Invariant: the result, and the value that `alpha` scales, are always recomputed. The caller promises that constant
+//! operands do not change; nothing here detects changes.
 
 use super::structure::{Plan, Source};
 use crate::schedule::ReuseScope;
 
-/// Sets how long each value stays valid. A value that outlasts a slice occupies memory all that time. `between_slices`
-/// selects whether to keep values that stay valid between slices but not between runs.
+/// Sets how long each value stays valid. A value occupies memory for as long as it stays valid. `between_slices`
+/// selects whether to keep values that are valid for all slices of one run, but not for later runs.
 pub fn lasting(mut plan: Plan, between_slices: bool) -> Plan {
     let result = plan.unmoved(plan.values.len() - 1);
     for id in 0..plan.values.len() {
@@ -29,7 +29,7 @@ pub fn lasting(mut plan: Plan, between_slices: bool) -> Plan {
                 }
             }
             _ if plan.unmoved(id) == result => ReuseScope::Slice,
-            // Successive batches use the same memory.
+            // Values with a batch dimension do not last, because successive batches use the same memory.
             _ if plan.pipeline.as_ref().is_some_and(|pipeline| value.labels.contains(&pipeline.label)) => {
                 ReuseScope::Slice
             }

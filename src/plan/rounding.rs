@@ -1,12 +1,12 @@
-//! Counts the additions that a term of the result goes through in a plan.
+//! Counts the additions that a term in an element of the result goes through.
 //!
-//! Invariant: the count is an upper bound for every rank and every kernel.
+//! Guarantee: the count is an upper bound for every rank and every kernel.
 
 use super::structure::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
 use crate::local_plan::{SumKind, longest_chain, longest_visits};
 
-/// Threads divide a sum among themselves only if it has more products than this.
+/// Threads share a sum only if it has more than this many products.
 const MIN_SHARED_PRODUCTS: u64 = 32;
 
 /// See [`Plan::roundings`].
@@ -21,14 +21,14 @@ pub(super) fn roundings(plan: &Plan) -> u64 {
         .saturating_add(partial_sum_additions)
 }
 
-/// Additions in one step on one rank.
+/// Returns the number of additions that a term goes through in one step on one rank.
 fn step(plan: &Plan, value: &Value) -> u64 {
     let Some((terms, of)) = sum(plan, value) else { return 0 };
     let threads = if terms > MIN_SHARED_PRODUCTS { plan.machine.workers.max(1) as u64 - 1 } else { 0 };
     longest_chain(terms, of).saturating_add(threads)
 }
 
-/// The number of terms that a step sums in one slice, and the kind of sum.
+/// Returns the number of terms that a step sums in one slice, and the kind of sum.
 fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumKind)> {
     let product = |labels: &mut dyn Iterator<Item = Label>| -> u64 {
         labels.map(|label| plan.extents[label.0 as usize] as u64).fold(1, u64::saturating_mul)
@@ -43,12 +43,13 @@ fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumKind)> {
     }
 }
 
-/// Additions that an element goes through each time a step adds another partial sum onto it.
+/// Returns the number of additions that an element goes through each time a step adds another partial sum onto it.
 fn visits(plan: &Plan, value: &Value) -> u64 {
     sum(plan, value).map_or(1, |(terms, of)| longest_visits(terms, of))
 }
 
-/// The dimensions that a unary step sums. Each is listed once, although the input repeats labels for a diagonal.
+/// Returns the dimensions that a unary step sums. Each is listed once, although the input repeats the labels of a
+/// diagonal.
 fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     let mut summed = plan.values[input].labels.clone();
     summed.retain(|label| !value.labels.contains(label));
@@ -57,8 +58,8 @@ fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     summed
 }
 
-/// The kind of sum of a contraction. Kernels treat a dimension of kind c along which an operand has stride 0 as m or n.
-/// A batch of matrix-vector products therefore does not count as `SumKind::Loops`.
+/// Returns the kind of sum that a contraction computes. A batch of matrix-vector products does not count as
+/// `SumKind::Loops`, because kernels treat a dimension of kind c along which an operand has stride 0 as m or n.
 fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u64) -> SumKind {
     let [c, m, n] = [&kinds.c, &kinds.m, &kinds.n].map(|labels| product(&mut labels.iter().copied()));
     match (c, m, n) {
@@ -69,8 +70,8 @@ fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u6
     }
 }
 
-/// Additions that combine partial sums: at most one for each task of the step on any rank, and one for each rank with a
-/// summand.
+/// Returns the number of additions that combine partial sums, which is at most one for each task of the step on any
+/// rank and one for each rank with a summand.
 fn partial_sum_additions(plan: &Plan, slices: u64) -> u64 {
     if plan.ranks() < 2 {
         return 0;

@@ -1,5 +1,5 @@
-//! The arguments that a pass sets for one search for algorithms. The user's options, in contrast, are the same in all
-//! searches.
+//! Defines the arguments that a pass sets for one search for algorithms. In contrast, the user's options are the same
+//! for all searches.
 
 use super::options::PlanOptions;
 use crate::dims::Label;
@@ -7,13 +7,13 @@ use crate::dims::Label;
 /// The arguments of one search.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchArguments<'a> {
-    /// The number of bytes that plans may use on each rank. Passes also search without the user's limit, or with a
-    /// smaller one.
+    /// The number of bytes that plans may use on each rank. Some passes search without the user's limit, or with a
+    /// smaller limit.
     pub memory: Option<u64>,
-    /// Excludes algorithms that need a whole tensor on one rank, if other algorithms apply. Used where memory is
+    /// Excludes algorithms that need a whole tensor on one rank, unless no other algorithm applies. Used when memory is
     /// scarce.
     pub spread: bool,
-    /// Chooses for every contraction the algorithm that is cheapest for it alone.
+    /// Chooses for every contraction the algorithm that is cheapest for that contraction alone.
     pub step_by_step: bool,
     /// Dimensions that must not be distributed, because they are sliced or split into batches.
     pub uncut: &'a [Label],

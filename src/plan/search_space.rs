@@ -1,7 +1,8 @@
-//! The choices of one search: the candidate algorithms and distributions of a tree on some ranks, and their prices.
+//! Enumerates the choices in one search and prices them. The choices are candidate algorithms and distributions for a
+//! tree on a machine.
 //!
-//! Making a plan needs several searches: with and without a memory limit, for slices, for groups of ranks, for one
-//! batch of a pipeline. All of them use the same user options; the pass that starts a search sets its
+//! Making a plan needs several searches: with and without a memory limit, for slices, for groups of ranks, and for one
+//! batch in a pipeline. All of them use the same user options; the pass that starts a search sets its
 //! [`SearchArguments`].
 
 use super::candidates::Candidates;
@@ -15,7 +16,7 @@ use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
 /// The distributions before and after a unary step whose input already has a distribution. The search prices this
-/// value, and the plan is built from it.
+/// placement, and the plan is built from the same placement.
 pub struct UnaryPlacement {
     /// The distribution to which the input is redistributed before the step; `None` if the step can keep the
     /// distribution of its input.
@@ -25,8 +26,8 @@ pub struct UnaryPlacement {
     /// The distribution to which the result is redistributed after the step; `None` unless the result consists of
     /// partial sums.
     pub after: Option<Distribution>,
-    /// Predicted seconds of the redistribution before, the step, and the redistribution after; 0 for a redistribution
-    /// that is not needed.
+    /// Predicted seconds of the redistribution before the step, of the step, and of the redistribution after the step;
+    /// 0 for a redistribution that is not needed.
     pub seconds: [f64; 3],
 }
 
@@ -55,7 +56,7 @@ impl<'a> SearchSpace<'a> {
         SearchSpace::new(self.tree, machine, self.options, self.arguments)
     }
 
-    /// Whether the user leaves all choices to the planner. Groups of ranks and pipelines require that.
+    /// Whether the user leaves all choices to the planner, as groups of ranks and pipelines require.
     pub fn is_plain(&self) -> bool {
         let SearchArguments { memory, step_by_step, .. } = self.arguments;
         let PlanOptions { algorithm, fixed, forbid_redistribution, cut, .. } = self.options;
@@ -67,7 +68,7 @@ impl<'a> SearchSpace<'a> {
         &self.tree.nodes[node].labels
     }
 
-    /// The distribution that the user prescribes for a node; `None` if the node is no operand or is free.
+    /// The distribution that the user prescribes for an operand; `None` for other nodes and for free operands.
     pub fn fixed(&self, node: NodeId) -> Option<Distribution> {
         match self.tree.nodes[node].step {
             Step::Leaf { operand } => self.options.fixed.operands.get(operand).cloned().flatten(),
@@ -75,15 +76,15 @@ impl<'a> SearchSpace<'a> {
         }
     }
 
-    /// The default distribution, for a tensor whose distribution nothing else determines. It cuts the longest dimension
-    /// that is not part of a diagonal.
+    /// Returns the default distribution, which cuts the longest dimension that is not part of a diagonal.
     pub fn preferred(&self, labels: &[Label]) -> Distribution {
         let once = |label: &Label| labels.iter().filter(|&l| l == label).count() == 1;
         let undistributed =
             self.machine.ranks == 1 || self.options.algorithm.map(AlgorithmName::residency) == Some(Residency::Alone);
         let longest = (0..labels.len())
             .filter(|&dim| once(&labels[dim]) && !self.arguments.uncut.contains(&labels[dim]))
-            // Of equal extents the first wins, because blocks cut along an outer dimension are dense.
+            // Among equal extents, the first dimension is chosen, because blocks cut along an outer dimension are
+            // dense.
             .min_by_key(|&dim| std::cmp::Reverse(self.tree.extent(labels[dim])));
         match longest {
             Some(dim) if !undistributed => Distribution::cut(dim, self.machine.ranks),
@@ -91,9 +92,9 @@ impl<'a> SearchSpace<'a> {
         }
     }
 
-    /// Places a unary step over a tensor with distribution `at`. The step keeps `at` if its result can have a matching
-    /// distribution. Otherwise the input is redistributed to its preferred distribution before the step. A result of
-    /// partial sums is redistributed to its preferred distribution after the step.
+    /// Places a unary step over a tensor with distribution `at`. The step keeps `at` if the step's result can have a
+    /// matching distribution. Otherwise the input is redistributed to its preferred distribution before the step. A
+    /// result of partial sums is redistributed to its preferred distribution after the step.
     pub fn unary(&self, input: &[Label], out: &[Label], at: &Distribution) -> UnaryPlacement {
         let redistributed = |labels: &[Label], from: &Distribution| {
             let wanted = self.preferred(labels);
@@ -111,7 +112,7 @@ impl<'a> SearchSpace<'a> {
     /// The candidate algorithms for contracting a node.
     ///
     /// # Errors
-    /// The user forced an algorithm or a cut that the node does not support.
+    /// If the user forced an algorithm or a cut that the node does not support.
     pub fn candidates(&self, node: NodeId, kinds: &Kinds) -> Result<Vec<Algorithm>, PlanError> {
         let SearchSpace { tree, machine, options, arguments, .. } = *self;
         let (names, extents) = (tree.names.as_slice(), tree.extents.as_slice());
@@ -120,9 +121,9 @@ impl<'a> SearchSpace<'a> {
     }
 
     /// Returns the distributions that an algorithm requires and produces, and the seconds of the contraction.
-    /// `input_distributions` are the current distributions of the inputs (`None`: free). Contractions of two operands
-    /// include the synchronisation overhead, because ranks first wait for each other there. Algorithms that run on rank
-    /// 0 alone have no such overhead.
+    /// `input_distributions` are the current distributions of the inputs; `None` means free. Contractions of two
+    /// operands include the synchronisation overhead, because they are where ranks first wait for each other.
+    /// Algorithms that run on rank 0 alone have no such overhead.
     pub fn contraction(
         &self,
         node: NodeId,

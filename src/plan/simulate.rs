@@ -1,21 +1,21 @@
-//! Simulates a plan on its machine: runs the schedules of all ranks without data.
+//! Simulates a plan on its machine by running the schedules of all ranks without data.
 //!
-//! A rank has three lanes. Each lane runs one task after another. The seconds of work tasks come from [`super::cost`].
-//! A transfer begins when its send lane and its receive lane are free and both sides are ready, because transfers are
-//! not buffered. A transfer occupies both lanes for its bytes divided by the bandwidth; its latency overlaps with later
-//! tasks. Links share no bandwidth. Without overlap, a work task waits for all earlier transfers of the rank's
-//! schedule, and a transfer waits for all earlier work tasks.
+//! A rank has three lanes (work, send, receive), each of which runs one task after another. The seconds of work tasks
+//! come from [`super::cost`]. Because transfers are not buffered, a transfer begins when its send lane and its receive
+//! lane are free and both ranks are ready. It occupies both lanes for (bytes / bandwidth) seconds, and its latency
+//! overlaps with later tasks. Links do not share bandwidth. Without overlap, a work task waits for all earlier
+//! transfers of the rank's schedule, and a transfer waits for all earlier work tasks.
 //!
-//! Invariant: a schedule that the verifier accepts is simulated to its end. Deliberately absent: contention in the
-//! network, contention between transfers and computing, and the startup time of a run; predicted times include all
-//! three. More than [`MAX_SIMULATED_RANKS`] ranks are also absent, because their schedules would need too much memory.
+//! Guarantee: a schedule that the verifier accepts is simulated to its end. Unlike predicted times, simulated times do
+//! not include contention in the network, contention between transfers and computing, or the startup time of a run.
+//! More than [`MAX_SIMULATED_RANKS`] ranks are not simulated, because their schedules would need too much memory.
 
 use super::structure::Plan;
 use crate::algorithm::Cost;
 use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
 use crate::timeline::{Activity, Span, Timeline};
 
-/// Maximum number of simulated ranks. A simulation builds the schedules of all ranks.
+/// Maximum number of simulated ranks, limited because a simulation builds the schedules of all ranks.
 pub const MAX_SIMULATED_RANKS: usize = 1024;
 
 /// See [`Plan::simulate`] and [`Plan::simulate_in_turns`].
@@ -42,7 +42,7 @@ pub fn task_seconds(plan: &Plan, schedule: &Schedule, task: TaskId) -> f64 {
     }
 }
 
-/// An empty timeline of one slice.
+/// An empty timeline for one slice.
 pub fn blank_timeline(plan: &Plan) -> Timeline {
     Timeline {
         seconds: 0.0,
@@ -66,15 +66,15 @@ struct Lanes {
     tasks: [Vec<TaskId>; 3],
     next: [usize; 3],
     free: [f64; 3],
-    /// For each lane, the latest end of the tasks that have run.
+    /// For each lane, the latest end time of the tasks that have run.
     latest_end: [f64; 3],
-    /// The end of each task that has run.
+    /// The end time of each task; `None` if the task has not run.
     done: Vec<Option<f64>>,
 }
 
 impl Lanes {
-    /// The time at which the earlier tasks on the lanes that must not overlap with `lane` ended; `None` if an earlier
-    /// task has not run. These lanes cannot have run a task later than `task`, because such a task waits for `task`.
+    /// Returns when the earlier tasks ended on the lanes that must not overlap with `lane`; `None` if such a task has
+    /// not run. Those lanes cannot have run a task after `task`, because such a task waits for `task`.
     fn conflicting_end(&self, lane: Lane, task: TaskId) -> Option<f64> {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().try_fold(0.0, |earliest: f64, &other| {
@@ -120,7 +120,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs one task at the head of a lane of `rank`. Returns the peer of a transfer, or `rank` itself for work.
+    /// Runs one task at the head of one of `rank`'s lanes. Returns the peer for a transfer, or `rank` itself for work.
     fn step(&mut self, rank: usize) -> Option<usize> {
         for lane in [Lane::Work, Lane::Send, Lane::Recv] {
             let Some((task, ready)) = self.head(rank, lane) else { continue };
@@ -157,8 +157,8 @@ impl<'a> Simulation<'a> {
             .map(|ready| (task, ready))
     }
 
-    /// Runs the transfer at the heads of the sender's and the receiver's lane, if both belong to the same transfer.
-    /// Returns whether it ran.
+    /// Runs the transfer at the heads of the sender's send lane and the receiver's receive lane, if both tasks belong
+    /// to the same transfer. Returns whether the transfer ran.
     fn transfer(&mut self, from: usize, to: usize) -> bool {
         let (Some((send, sends)), Some((recv, receives))) = (self.head(from, Lane::Send), self.head(to, Lane::Recv))
         else {

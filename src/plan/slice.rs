@@ -1,5 +1,5 @@
-//! Slicing: if the tensors do not fit into memory, the same steps run once for each piece of some dimensions, one piece
-//! after another.
+//! Defines slicing, which runs the same steps once for each piece of some dimensions if the tensors do not fit into
+//! memory.
 //!
 //! ```text
 //! ab,bc->ac with b in 3 pieces: out = a b0, b0 c      b is summed: the first slice writes out,
@@ -17,7 +17,7 @@
 //! Invariants: pieces of a dimension are equal, so that one schedule serves all slices; no tensor is distributed along
 //! a sliced dimension, so that a slice of a block is the block of a slice; summed dimensions vary fastest; there are at
 //! most [`MAX_SLICES`] slices, so that their count does not overflow. If the result stays whole, values that are the
-//! same in all slices are computed once, provided that there is memory to keep them.
+//! same in all slices are computed once, provided that memory suffices to keep them.
 
 use super::structure::Slice;
 
@@ -32,8 +32,8 @@ pub fn slice_count(slices: &[Slice]) -> f64 {
 /// Prime factors up to this size are found by trial division.
 const MAX_FACTOR: usize = 1 << 20;
 
-/// The divisors of a number in ascending order, starting with 1. The list is complete for numbers up to 2^40. Beyond
-/// that, the cofactor without prime factors up to 2^20 counts as a prime. Cost: about 2^20 divisions at most.
+/// The divisors of a number in ascending order, starting with 1. The list is complete for numbers up to 2^40. For
+/// larger numbers, the cofactor without prime factors up to 2^20 counts as a prime. Cost: at most about 2^20 divisions.
 pub fn divisors(number: usize) -> Vec<usize> {
     if number == 0 {
         return Vec::new();
@@ -44,7 +44,7 @@ pub fn divisors(number: usize) -> Vec<usize> {
         if factor > MAX_FACTOR || factor > rest / factor {
             factor = rest;
         }
-        // The new divisors are the last `known` divisors, each times the factor.
+        // The new divisors are the last `known` divisors, each multiplied by the factor.
         let known = all.len();
         while rest.is_multiple_of(factor) {
             rest /= factor;

@@ -1,16 +1,16 @@
-//! Models how slicing changes the memory and the operations of a tree, without planning it. The model has the sizes of
-//! all tensors and finds which tensors are live at each step.
+//! Models how slicing changes the memory and the operations of a tree, without making a plan. The model stores the
+//! sizes of all tensors and finds which tensors are live at each step.
 //!
-//! Operands, and a result that is kept whole, are not counted, because slicing does not shrink them. Invariant: a query
-//! makes one pass over the nodes, for any slices. Deliberately absent: ranks, alignment and the choice of algorithms;
-//! complete plans decide whether slices suffice.
+//! Operands, and a result that is kept whole, are not counted, because slicing does not shrink them. A query makes one
+//! pass over the nodes, for any slices. The model ignores ranks, alignment and the choice of algorithms, so only a
+//! complete plan shows whether slices suffice.
 
 use super::slice::slice_count;
 use super::structure::{ResultResidency, Slice};
 use crate::dims::Label;
 use crate::tree::{NodeId, Step, Tree};
 
-/// Maximum numbers of elements of the left and the right operand that a contraction packs, where packing is modelled.
+/// Maximum numbers of elements of the left and the right operand that a contraction packs, if packing is modelled.
 const MAX_PACKED_ELEMENTS: [f64; 2] = [131_072.0, 1_048_576.0];
 
 /// A tree with the precomputed tables of the model.
@@ -18,7 +18,8 @@ pub struct Model<'a> {
     pub tree: &'a Tree,
     inputs: Vec<[Option<NodeId>; 2]>,
     consumers: Vec<Option<NodeId>>,
-    /// For each label, the tensors that have it, ascending; `contractions` lists the contractions likewise.
+    /// For each label, the tensors that have the label, ascending. `contractions` lists the contractions in the same
+    /// way.
     tensors: Vec<Vec<NodeId>>,
     contractions: Vec<Vec<NodeId>>,
     is_counted: Vec<bool>,
@@ -31,9 +32,9 @@ pub struct Model<'a> {
 #[derive(Clone)]
 pub struct State {
     pub slices: Vec<Slice>,
-    /// Elements of each tensor in one slice.
+    /// Number of elements of each tensor in one slice.
     sizes: Vec<f64>,
-    /// Multiply-adds of each contraction in one slice.
+    /// Number of multiply-adds of each contraction in one slice.
     products: Vec<f64>,
 }
 
@@ -44,15 +45,15 @@ impl State {
     }
 }
 
-/// The cost of one slice of a state.
+/// The cost of one slice in a state.
 #[derive(Debug, Clone, Copy)]
 pub struct SliceCost {
     /// Maximum number of elements that are live at the same time.
     pub peak: f64,
-    /// Sum of (live / target)^4 over all steps above the target; 0 if there are none. If several steps are at the peak,
-    /// making one of them smaller lowers this sum but not the peak.
+    /// Sum of (live / target)^4 over all steps above the target; 0 if there are none. Unlike the peak, this sum
+    /// decreases if several steps are at the peak and only one of them becomes smaller.
     pub excess: f64,
-    /// Multiply-adds in one slice.
+    /// Number of multiply-adds in one slice.
     pub products: f64,
 }
 
@@ -108,7 +109,7 @@ impl<'a> Model<'a> {
         let before = at.map_or(extent, |at| next.slices[at].piece);
         let ratio = piece as f64 / before as f64;
         self.tensors[label.0 as usize].iter().for_each(|&id| {
-            // A diagonal has the label twice.
+            // A tensor with a diagonal has the label twice.
             let times = self.tree.nodes[id].labels.iter().filter(|other| **other == label).count();
             next.sizes[id] *= ratio.powi(times as i32);
         });
@@ -122,13 +123,13 @@ impl<'a> Model<'a> {
         next
     }
 
-    /// The cost of a state. Steps with more than `target` live elements add to its excess.
+    /// Returns the cost of one slice in a state. Steps with more than `target` live elements add to the excess.
     pub fn slice_cost(&self, state: &State, target: f64) -> SliceCost {
         let mut slice_cost = SliceCost { peak: 0.0, excess: 0.0, products: state.products.iter().sum() };
         self.live(state, |_, live| {
             slice_cost.peak = slice_cost.peak.max(live);
             if live > target {
-                // A target of 0 counts as 1, to avoid dividing by 0.
+                // Prevents a division by 0.
                 slice_cost.excess += (live / target.max(1.0)).powi(4);
             }
         });
@@ -152,8 +153,8 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The labels of tensors that are live in a step above the target. Each label is listed once; sliced and
-    /// `forbidden` labels are left out.
+    /// Returns the labels of all tensors that are live in a step above the target. Each label is listed once; sliced
+    /// and `forbidden` labels are left out.
     pub fn candidates(&self, state: &State, target: f64, forbidden: &[Label]) -> Vec<Label> {
         let mut before = Vec::with_capacity(self.inputs.len() + 1);
         before.push(0);

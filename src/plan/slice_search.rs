@@ -1,12 +1,12 @@
 //! Searches for labels to slice, using the model of [`slice_model`](super::slice_model).
 //!
-//! A trial slices one label after another until no step exceeds the target. In each round it chooses the label that
-//! reduces the excess most for the operations that it adds. Then the trial enlarges pieces and replaces labels where
-//! that is cheaper. Trials differ in how they weigh reduction against added operations, and in random noise with fixed
-//! seeds, as in cotengra's slice finder.
+//! A trial slices one label after another until no step exceeds the target. In each round it chooses the label with the
+//! lowest score, which weighs the operations added against the excess removed. Then the trial enlarges pieces and
+//! replaces labels where that is cheaper. As in cotengra's slice finder, trials differ in how they weigh removed excess
+//! against added operations, and in random noise with fixed seeds.
 //!
-//! Invariants: the same tree and target give the same slices; all returned slices fit according to the model, and the
-//! cheapest come first. Deliberately absent: other contraction trees.
+//! Guarantee: the same tree and target give the same slices, and all returned slices fit according to the model. The
+//! search does not change the contraction tree.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -14,20 +14,20 @@ use super::slice::{MAX_SLICES, divisors};
 use super::slice_model::{Model, SliceCost, State};
 use crate::dims::Label;
 
-/// Number of trials of a search; trees with very many nodes have fewer trials.
+/// Number of trials per search; trees with very many nodes have fewer trials.
 const TRIALS: u64 = 24;
 
-/// Number of trials without noise, which come first: one for each weight.
+/// Number of trials without noise. These come first, one for each weight.
 const WITHOUT_NOISE: u64 = 4;
 
-/// Maximum number of node visits of a search, which take about half a second.
+/// Maximum number of node visits per search, which takes about half a second.
 const MAX_VISITS: usize = 300_000_000;
 
-/// Node visits of one trial, per node of the tree: about ten rounds, each of which evaluates about sixty labels.
+/// Estimated node visits per trial and node, assuming about ten rounds, each of which evaluates about sixty labels.
 const VISITS_PER_NODE: usize = 600;
 
-/// Added to the overhead of each label, so that scores of labels that add no operations still depend on their
-/// reduction.
+/// Added to the overhead of each label, so that the scores of labels that add no operations still depend on how much
+/// they reduce the excess.
 const SLICE_WEIGHT: f64 = 0.01;
 
 /// Computes a price from the operations of all slices and the number of slices.
@@ -36,8 +36,8 @@ pub type Price = dyn Fn(f64, f64) -> f64;
 /// How a trial scores labels; the label with the lowest score is sliced.
 #[derive(Clone, Copy)]
 struct Weights {
-    /// `None`: the score is the added cost per reduction of the excess. `Some`: the score is the added cost minus this
-    /// factor times the reduction.
+    /// With `None`, the score is the added cost divided by the reduction of the excess. With `Some`, the score is the
+    /// added cost minus this factor times the reduction.
     reduction: Option<f64>,
     /// Temperature of the noise.
     temperature: f64,
@@ -45,7 +45,7 @@ struct Weights {
 }
 
 /// Finds sets of slices with which no step has more than `target` live elements. The cheapest set comes first, and no
-/// set appears twice. Empty if none is found.
+/// set appears twice. The list is empty if no set is found.
 pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) -> Vec<State> {
     let nodes = model.tree.nodes.len();
     let trials = TRIALS.min((MAX_VISITS / (VISITS_PER_NODE * nodes).max(1)).max(4) as u64);
@@ -60,7 +60,7 @@ pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) ->
         let temperature = [0.0, 0.1, 0.3, 0.03, 0.6, 0.2][trial as usize / 4 % 6];
         let Some(state) = search.trial(Weights { reduction, temperature, seed: trial }) else { continue };
         let mut state = search.improved(state);
-        // Sorts by label, the order in which plans nest slices. Equal sets then compare equal.
+        // Sorts by label, so that equal sets compare equal. Plans nest slices in the same order.
         state.slices.sort_by_key(|slice| slice.label);
         if found.iter().all(|(_, other)| other.slices != state.slices) {
             found.push((search.cost(&state), state));
@@ -168,8 +168,8 @@ impl SliceSearch<'_> {
     }
 }
 
-/// A sample of the Gumbel distribution, which depends only on the arguments. If such noise is added to the logarithms
-/// of weights, the index of the largest sum is a random choice in proportion to the weights.
+/// Returns a sample of the Gumbel distribution that depends only on the arguments. If such samples are added to the
+/// logarithms of weights, the index of the largest sum is a random choice in proportion to the weights.
 fn gumbel(seed: u64, numbers: [u64; 2]) -> f64 {
     let bits = xxh3_64_with_seed(numbers.map(u64::to_le_bytes).as_flattened(), seed) >> 11;
     let uniform = (bits as f64 + 0.5) / (1u64 << 53) as f64;

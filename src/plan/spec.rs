@@ -1,6 +1,6 @@
-//! The specification that the schedules of a plan are verified against.
+//! Builds the specification that a plan's schedules are verified against.
 //!
-//! Invariant: the specification depends only on the values of the plan, not on any schedule.
+//! The specification depends only on the plan's values, not on any schedule.
 
 use super::structure::{Plan, Source};
 use crate::algorithm::Contraction;
@@ -16,7 +16,7 @@ pub fn spec(plan: &Plan) -> Spec {
     Spec { values, output, accumulate }
 }
 
-/// As [`spec`], without the order of sums, which would have to be computed for all ranks.
+/// Like [`spec`], but without the order of sums, which would have to be computed for all ranks.
 pub fn without_order(plan: &Plan) -> Spec {
     let values = plan.values.iter().map(|value| Value {
         labels: value.labels.clone(),
@@ -33,7 +33,8 @@ pub fn without_order(plan: &Plan) -> Spec {
     Spec { values: values.collect(), output: plan.values.len() - 1, accumulate: plan.accumulate }
 }
 
-/// The order in which the step that produces value `id` adds summands; in a pipeline, one batch after another.
+/// Returns the order in which the step that produces value `id` adds summands. In a pipeline, the order covers one
+/// batch after another.
 fn order(plan: &Plan, id: usize) -> Order {
     let Source::Contract { left, right, algorithm, group, .. } = &plan.values[id].source else {
         return Order::Ascending;

@@ -1,8 +1,7 @@
-//! A plan as a value: its tensors, the steps that produce them, and what can be read off them directly.
+//! Defines a plan as a value that lists its tensors and the steps that produce them.
 //!
 //! Invariants: values come after their inputs; every input of a contraction has the distribution that its algorithm
-//! requires. Deliberately absent: everything that needs a schedule ([`queries`](super::queries)), and the decisions of
-//! the planner.
+//! requires. Methods that need a schedule are in [`queries`](super::queries).
 
 use std::ops::Range;
 
@@ -25,8 +24,8 @@ use crate::tree::{self, UnaryOp};
 pub enum Source {
     /// The operand with this index.
     Operand(usize),
-    /// A contraction of two values. `group` is its range of ranks, which the algorithm numbers from 0; `None` means all
-    /// ranks.
+    /// A contraction of two values. `group` is the range of ranks that contract, which the algorithm numbers from 0;
+    /// `None` means all ranks.
     Contract { left: usize, right: usize, kinds: Kinds, algorithm: Algorithm, group: Option<Range<usize>> },
     /// A step with one input.
     Unary { input: usize, op: UnaryOp },
@@ -34,23 +33,23 @@ pub enum Source {
     Redistribute { input: usize },
 }
 
-/// A tensor of a plan: an operand, or the result of one step.
+/// A tensor in a plan, which is an operand or the result of one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Value {
-    /// Its dimensions, the slowest first.
+    /// The tensor's dimensions, slowest first.
     pub labels: Vec<Label>,
-    /// Its extents in one slice; [`Plan::whole_shape`] returns the extents over all slices.
+    /// The tensor's extents in one slice; [`Plan::whole_shape`] returns the extents over all slices.
     pub shape: Vec<usize>,
-    /// Its distribution over the ranks.
+    /// The tensor's distribution over the ranks.
     pub distribution: Distribution,
-    /// The step that produces it.
+    /// The step that produces the tensor.
     pub source: Source,
-    /// Seconds of that step in one slice, predicted by the cost model.
+    /// Seconds for that step in one slice, predicted by the cost model.
     pub seconds: f64,
     /// How long the value stays valid. Later slices and runs skip the steps of values that are still valid.
     pub lasts: ReuseScope,
-    /// The cheapest candidates of a contraction, cheapest first. For display only: neither serialised nor in the
-    /// fingerprint.
+    /// The cheapest candidates for a contraction, cheapest first. They are for display only, so they are neither
+    /// serialised nor in the fingerprint.
     #[serde(skip)]
     pub considered: Vec<Candidate>,
 }
@@ -58,18 +57,18 @@ pub struct Value {
 /// An algorithm that was considered for a contraction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// The algorithm with the dimensions that it cuts: `ring-mn(m, n)`.
+    /// The algorithm with the dimensions that it cuts, such as `ring-mn(m, n)`.
     pub how: String,
-    /// Predicted seconds of the contraction by itself.
+    /// Predicted seconds for the contraction alone.
     pub contraction: f64,
-    /// Predicted seconds of the contraction, of all steps below it, and of the redistributions of its inputs.
+    /// Predicted seconds for the contraction, all steps below it, and the redistributions of their inputs.
     pub whole: f64,
-    /// Whether the plan uses it. The chosen candidate can be more expensive at this step if it makes later steps
-    /// cheaper.
+    /// Whether the plan uses this candidate. The chosen candidate can be more expensive than others if it makes later
+    /// steps cheaper.
     pub chosen: bool,
 }
 
-/// The work of every rank as a plain value, which can be printed, compared and verified without data.
+/// Describes the work of every rank as a plain value, which can be printed, compared and verified without data.
 ///
 /// ```
 /// use einsum_dist::{Machine, PlanOptions, Problem};
@@ -104,38 +103,39 @@ pub struct Plan {
     pub extents: Vec<usize>,
     /// Sliced dimensions, whose pieces are contracted one after another; usually none. The first varies slowest.
     pub slices: Vec<Slice>,
-    /// Whether memory holds the whole result, or one part of it at a time.
+    /// Whether the whole result is in memory, or one part at a time.
     pub result: ResultResidency,
     /// The number of operands.
     pub operands: usize,
     /// For each operand, the index of its value in `values`.
     pub leaves: Vec<usize>,
-    /// The indices of the operands that the user promises not to change between runs.
+    /// The indices of the operands that the user declares constant between runs.
     pub constant: Vec<usize>,
-    /// Operands and steps, in the order in which they run; the last one is the result.
+    /// Operands and the results of steps, in the order in which they are produced; the last value is the result.
     pub values: Vec<Value>,
-    /// Branches that run concurrently on one rank: consecutive ranges of values, starting at the first value. If empty,
-    /// all steps run one after another.
+    /// The values of each branch that runs concurrently on one rank. The ranges are consecutive and start at the first
+    /// value. If the list is empty, all steps run one after another.
     #[serde(rename = "lanes")]
     pub branches: Vec<Range<usize>>,
     /// The pipeline, if batches pass one after another through groups of ranks.
     pub pipeline: Option<Pipeline>,
-    /// If this plan has a pipeline or groups: predicted seconds of the plan in which all ranks work on every step.
+    /// If this plan has a pipeline or groups, the predicted seconds for the alternative plan in which all ranks work on
+    /// every step.
     pub ungrouped: Option<f64>,
-    /// Whether the result is added onto an output that already holds values.
+    /// Whether the result is added onto an output that already has values.
     pub accumulate: bool,
-    /// Contraction order as positions in the list of operands, with results appended at its end (the format of
-    /// opt_einsum). With branches, the steps run in another order.
+    /// Contraction order in opt_einsum's format, as positions in the list of operands, to which results are appended.
+    /// With branches, the steps run in another order.
     pub path: Vec<[usize; 2]>,
     /// The maximum number of bytes that each rank may use.
     pub memory_limit: Option<u64>,
-    /// The kernel that contracts on each rank.
+    /// The contraction kernel on each rank.
     pub kernel: KernelChoice,
-    /// The instructions, caches and threads of a rank, as far as the planner knows them.
+    /// The instructions, caches and threads of a rank; `None` if unspecified.
     pub target: Option<Target>,
 }
 
-/// A sliced dimension: each slice has one piece of it.
+/// A sliced dimension, of which each slice has one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
     /// The dimension.
@@ -153,7 +153,7 @@ impl Slice {
     }
 }
 
-/// The part of its result block that a rank keeps in memory.
+/// How much of its result block a rank keeps in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultResidency {
@@ -163,16 +163,16 @@ pub enum ResultResidency {
     InParts,
 }
 
-/// A pipeline: the batches of one dimension pass one after another through groups of ranks.
+/// A pipeline, in which the batches of one dimension pass one after another through groups of ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pipeline {
-    /// The dimension, which no step sums.
+    /// The batch dimension, which no step sums.
     pub label: Label,
-    /// Number of batches. Each batch is a tile of this dimension; the extents of tiles differ by at most 1.
+    /// Number of batches. Each batch is a tile of the batch dimension; the extents of tiles differ by at most 1.
     pub pieces: usize,
     /// Number of groups of ranks.
     pub groups: usize,
-    /// Predicted seconds of a run.
+    /// Predicted seconds for a run.
     pub seconds: f64,
 }
 
@@ -219,7 +219,7 @@ impl Plan {
 
     /// The last value, which is the result of the plan.
     pub fn output(&self) -> &Value {
-        // A tree has a root, and its root is a step.
+        // A plan has at least one value, because every tree has a root.
         &self.values[self.values.len() - 1]
     }
 
@@ -236,18 +236,18 @@ impl Plan {
         &self.names[label.0 as usize]
     }
 
-    /// Formats labels as a term: `mk`, or `[m0,k0]`.
+    /// Formats labels as a term, such as `mk` or `[m0,k0]`.
     pub fn term(&self, labels: &[Label]) -> String {
         tree::term(&self.names, labels)
     }
 
-    /// Formats a value's distribution with the names of its dimensions: `m/4`, or `rank 0`.
+    /// Formats a value's distribution with the names of its dimensions, such as `m/4` or `rank 0`.
     pub fn placement(&self, value: &Value) -> String {
         let names: Vec<&str> = value.labels.iter().map(|&label| self.name(label)).collect();
         value.distribution.describe(&names)
     }
 
-    /// Formats the step that produces a value as an expression: `mk,kn->mn`.
+    /// Formats the step that produces a value as an expression, such as `mk,kn->mn`.
     pub fn step_text(&self, value: &Value) -> String {
         let term = |id: usize| self.term(&self.values[id].labels);
         let out = self.term(&value.labels);
@@ -263,7 +263,7 @@ impl Plan {
         if value.lasts == ReuseScope::Slice { self.slice_count() } else { 1 }
     }
 
-    /// Predicted seconds of one run.
+    /// Predicted seconds for one run.
     pub fn seconds(&self) -> f64 {
         self.machine.startup_seconds
             + self.pipeline.as_ref().map_or_else(|| self.busiest_seconds(), |pipeline| pipeline.seconds)
@@ -283,7 +283,7 @@ impl Plan {
         let mut done = vec![0.0f64; self.ranks()];
         for value in self.values.iter().filter(|value| !matches!(value.source, Source::Operand(_))) {
             let ranks = group(value).unwrap_or_else(|| {
-                // The ranks that hold part of the value or of its input.
+                // The smallest range that covers all ranks with part of the value or of its input.
                 let input = match value.source {
                     Source::Unary { input, .. } | Source::Redistribute { input } => &self.values[input],
                     _ => value,
@@ -297,8 +297,8 @@ impl Plan {
         done.into_iter().fold(0.0, f64::max)
     }
 
-    /// Operations of a value's step in all slices and on all ranks, in units of 10^9: 2 per multiply-add, 8 for complex
-    /// numbers.
+    /// Number of operations in a value's step over all slices and ranks, in units of 10^9. A multiply-add counts as 2
+    /// operations (8 for complex numbers).
     pub fn gflop(&self, value: &Value) -> f64 {
         match &value.source {
             Source::Contract { kinds, .. } => {
@@ -309,18 +309,19 @@ impl Plan {
         }
     }
 
-    /// Operations of the whole plan, in units of 10^9.
+    /// Number of operations in the whole plan, in units of 10^9.
     pub fn total_gflop(&self) -> f64 {
         self.values.iter().map(|value| self.gflop(value)).sum()
     }
 
-    /// The ranks whose schedules represent all ranks in reports: every rank if there are at most 256, else 8 ranks.
+    /// The ranks whose schedules represent all ranks in reports. These are all ranks if there are at most 256, and 8
+    /// ranks otherwise.
     pub fn sampled_ranks(&self) -> Vec<usize> {
         let (ranks, few) = (self.ranks(), 8);
         if ranks <= 256 { (0..ranks).collect() } else { (0..few).map(|i| i * (ranks - 1) / (few - 1)).collect() }
     }
 
-    /// The number of slices: the schedule runs once per slice.
+    /// The number of slices; the schedule runs once per slice.
     pub fn slice_count(&self) -> usize {
         self.slices.iter().map(Slice::pieces).fold(1, usize::saturating_mul)
     }
@@ -331,7 +332,7 @@ impl Plan {
         sliced.map_or(self.extents[label.0 as usize], |slice| slice.extent)
     }
 
-    /// The extents of all dimensions over all slices, by label.
+    /// The extent of each dimension over all slices, by label.
     pub fn whole_extents(&self) -> impl Iterator<Item = usize> {
         (0..self.extents.len() as u32).map(|label| self.whole_extent(Label(label)))
     }
@@ -341,7 +342,7 @@ impl Plan {
         self.whole_dims(value).collect()
     }
 
-    /// As [`Plan::whole_shape`], but returns an iterator and allocates no list.
+    /// Like [`Plan::whole_shape`], but returns an iterator instead of allocating a list.
     pub fn whole_dims<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = usize> + Clone + 'a {
         value.labels.iter().map(|&label| self.whole_extent(label))
     }
@@ -359,7 +360,7 @@ impl Plan {
         self.whole_shape(self.output())
     }
 
-    /// The index at which a slice starts in each of these dimensions; 0 for dimensions that are not sliced.
+    /// The index at which a slice starts in each given dimension; 0 for dimensions that are not sliced.
     pub fn slice_starts(&self, slice: usize, labels: &[Label]) -> Vec<usize> {
         let mut starts = vec![0; labels.len()];
         let mut rest = slice;
@@ -372,7 +373,7 @@ impl Plan {
         starts
     }
 
-    /// Number of parts in which the result is delivered; 1 if memory holds the whole result.
+    /// Number of parts in which the result is delivered; 1 if the whole result is kept in memory.
     pub fn part_count(&self) -> usize {
         match self.result {
             ResultResidency::Whole => 1,
@@ -405,14 +406,15 @@ impl Plan {
         slice.is_multiple_of(self.slices_of_one_element())
     }
 
-    /// Number of slices that are added up to one element of the result. These slices are consecutive.
+    /// Number of slices whose contributions are added into one element of the result. These slices are consecutive.
     fn slices_of_one_element(&self) -> usize {
         let output = &self.output().labels;
         let summed = self.slices.iter().filter(|slice| !output.contains(&slice.label));
         summed.map(Slice::pieces).fold(1, usize::saturating_mul)
     }
 
-    /// Bytes of a rank's blocks of operands and output outside the current slice. Schedules do not count these bytes.
+    /// Number of bytes in a rank's blocks of operands and output that are outside the current slice. Schedules do not
+    /// count these bytes.
     pub fn bytes_outside(&self, rank: usize, output: ResultResidency) -> u64 {
         let outside_slice = |value: &Value| {
             self.block_bytes(value, rank, &self.whole_shape(value)) - self.block_bytes(value, rank, &value.shape)
@@ -424,7 +426,7 @@ impl Plan {
         }
     }
 
-    /// The rank whose blocks of user tensors need the most bytes, and that number of bytes. Only tensors that are kept
+    /// The rank whose blocks of user tensors need the most bytes, and the number of bytes. Only tensors that are kept
     /// whole count.
     pub(super) fn max_user_bytes(&self) -> (usize, u64) {
         let bytes = |value: &Value, rank| self.block_bytes(value, rank, &self.whole_shape(value));
@@ -433,7 +435,7 @@ impl Plan {
         all.max_by_key(|&(rank, bytes)| (bytes, std::cmp::Reverse(rank))).unwrap_or_default()
     }
 
-    /// The user tensors that are kept whole and of which this rank has a block.
+    /// The user tensors that are kept whole and have a block on this rank.
     fn users(&self, rank: usize, output: ResultResidency) -> impl Iterator<Item = &Value> {
         let output = (output == ResultResidency::Whole).then(|| self.output());
         let values = self.leaves.iter().map(|&leaf| &self.values[leaf]).chain(output);
@@ -468,7 +470,7 @@ impl Plan {
         Tensor { node: id, labels, shape, distribution, buffer: None, window: None }
     }
 
-    /// The value from which a chain of redistributions starts.
+    /// The value at the start of the chain of redistributions that ends with this value.
     pub(super) fn unmoved(&self, mut id: usize) -> usize {
         while let Source::Redistribute { input } = self.values[id].source {
             id = input;

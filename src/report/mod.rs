@@ -1,12 +1,12 @@
-//! The report of a run: a plan and its measurements, as the JSON object that the command line prints.
+//! Reports a plan and the measurements of its run, as the JSON object that the command line prints.
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
 //! | `types` | the values of a report, and the measurements of a rank |
 //! | `build` | the report of a plan |
 //!
-//! Invariant: planned values are computed by [`Plan`]; measured values are `None` before a run. Deliberately absent:
-//! measuring, which is in [`crate::exec`], and text for people, which is in the program.
+//! Invariant: planned values are computed by [`Plan`]; measured values are `None` before a run. [`crate::exec`]
+//! measures, and the program prints text for people.
 
 #![warn(missing_docs)]
 
@@ -20,9 +20,9 @@ pub use types::{
 use crate::plan::Plan;
 
 impl Plan {
-    /// The plan as a report. `measured` holds the measurements of each rank, in order of ranks, as
-    /// [`Program::measured`](crate::Program::measured) returns them. Cost: that of building the schedules of all ranks
-    /// with `measured`, and of the sampled ranks without.
+    /// Returns the plan as a report. `measured` contains the measurements of each rank, in rank order, as
+    /// [`Program::measured`](crate::Program::measured) returns them. With `measured`, the schedules of all ranks are
+    /// built; without it, only those of the sampled ranks.
     pub fn report(&self, measured: Option<&[Measured]>) -> Report {
         build::of_plan(self, measured)
     }

@@ -1,10 +1,10 @@
-//! The values of a report, in the order of the JSON object.
+//! Defines the values of a report, in the order of the JSON object.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// Planned and measured bytes; without a measurement, `measured` is `None`.
+/// Planned and measured numbers of bytes. `measured` is `None` without a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bytes {
     /// Computed from the schedules.
@@ -13,12 +13,12 @@ pub struct Bytes {
     pub measured: Option<MaxMean>,
 }
 
-/// Maximum and mean of bytes over ranks.
+/// Maximum and mean number of bytes across ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MaxMean {
-    /// Bytes of the busiest rank.
+    /// Number of bytes on the busiest rank.
     pub max: u64,
-    /// Mean over all ranks.
+    /// Mean number of bytes across all ranks.
     pub mean: f64,
 }
 
@@ -29,21 +29,21 @@ impl MaxMean {
     }
 }
 
-/// Planned and measured bytes of one rank, or of the rank with the most bytes.
+/// Planned and measured number of bytes on one rank, or on the rank with the most bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Peak {
     /// Computed from the schedules.
     pub planned: u64,
-    /// Counted in the run.
+    /// Counted during the run.
     pub measured: Option<u64>,
 }
 
-/// Received bytes by the class of their link.
+/// Number of bytes received, by the class of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, serde::Deserialize)]
 pub struct ByLink {
-    /// Bytes from ranks of the same host.
+    /// Number of bytes from ranks on the same host.
     pub same_node: u64,
-    /// Bytes from ranks of other hosts.
+    /// Number of bytes from ranks on other hosts.
     pub other_nodes: u64,
 }
 
@@ -54,21 +54,22 @@ pub struct NodeReport {
     pub expression: String,
     /// `contract`, `permute`, `sum`, `diagonal` or `redistribute`.
     pub op: &'static str,
-    /// For a contraction, the kind of every dimension, by name: `c`, `m`, `n` or `k`.
+    /// For a contraction, the kind of each dimension (`c`, `m`, `n` or `k`), keyed by the dimension's name.
     pub kinds: BTreeMap<String, &'static str>,
     /// For a contraction, the command-line name of its algorithm.
     pub algorithm: Option<&'static str>,
-    /// Ranks per cut dimension; empty on one rank.
+    /// Number of ranks along each cut dimension; empty on one rank.
     pub grid: BTreeMap<String, usize>,
-    /// Operations in units of 10^9, 2 per multiply-add (8 for complex numbers).
+    /// Number of operations in units of 10^9. A multiply-add counts as 2 (8 for complex numbers).
     pub gflop: f64,
-    /// Measured seconds of the step on the slowest rank, summed over slices. A step lasts from the start of its first
-    /// work task or the end of its first transfer, whichever is earlier, to the end of its last task. A step without
-    /// work starts when its first transfer is posted. Waiting for other ranks in between counts.
+    /// Measured seconds of the step on the slowest rank, summed over slices. A step starts at the start of its first
+    /// work task or at the end of its first transfer, whichever is earlier, and ends at the end of its last task. A
+    /// step without work starts when its first transfer is posted. Time spent waiting for other ranks in between is
+    /// included.
     pub seconds: Option<f64>,
-    /// Bytes received by a rank.
+    /// Number of bytes received by a rank.
     pub bytes_received: Bytes,
-    /// Bytes that the busiest rank must receive with any algorithm
+    /// Minimum number of bytes that the busiest rank must receive with any algorithm
     /// ([`Plan::lower_bound_bytes`](crate::Plan::lower_bound_bytes)).
     pub lower_bound_bytes: Option<f64>,
     /// Seconds predicted by the cost model.
@@ -80,24 +81,24 @@ pub struct NodeReport {
 pub struct RankReport {
     /// Name of the host.
     pub node_name: Option<String>,
-    /// Hardware threads on which its threads may run, by the operating system's numbers.
+    /// Hardware threads on which the rank's threads may run, as numbered by the operating system.
     pub cpus: Option<Vec<usize>>,
-    /// The NUMA domain of `cpus`; `None` if they belong to several domains, or if the domain is unknown.
+    /// The NUMA domain that contains `cpus`; `None` if they are in several domains, or if the domain is unknown.
     pub numa: Option<usize>,
-    /// Bytes received in all steps and slices.
+    /// Number of bytes received in all steps and slices.
     pub bytes_received: Peak,
-    /// The measured bytes by link class.
+    /// The measured number of bytes received, by link class.
     pub bytes_by_link: Option<ByLink>,
-    /// Bytes of the blocks of operands and output, intermediates, and packing workspace.
+    /// Peak number of bytes in the blocks of operands and output, in intermediates, and in packing workspace.
     pub peak_bytes: Peak,
     /// Seconds of the run during which no work task ran.
     pub idle_seconds: Option<f64>,
-    /// The fraction of receive time during which workers computed, from 0 to 1; `None` without receives. A receive
-    /// starts when its dependencies are complete, so receive time includes waiting for the sender.
+    /// The fraction of receive time during which workers computed, from 0 to 1; `None` if there are no receives. A
+    /// receive starts when its dependencies are complete, so receive time includes waiting for the sender.
     pub hidden_share: Option<f64>,
 }
 
-/// Seconds over the timed runs.
+/// Seconds per run, over the timed runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Seconds {
     /// Seconds of the fastest run.
@@ -111,12 +112,12 @@ pub struct Seconds {
 }
 
 /// A comparison of output elements with their values in double precision. The error of an element is relative to the
-/// sum of its |products|.
+/// sum of the absolute values of its products.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CheckReport {
     /// Number of elements that were compared.
     pub checked: u64,
-    /// Maximum error of these elements.
+    /// Maximum error among these elements.
     pub max_error: f64,
     /// Bound on the error caused by rounding ([`Plan::roundings`](crate::Plan::roundings)).
     pub bound: f64,
@@ -124,43 +125,43 @@ pub struct CheckReport {
     pub ok: bool,
 }
 
-/// The result.
+/// The result of the run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OutputReport {
     /// Shape of the whole result, over all slices and ranks.
     pub shape: Vec<usize>,
     /// Number of parts in which the result is returned; 1 if the whole result is in memory.
     pub parts: usize,
-    /// The Frobenius norm.
+    /// The Frobenius norm of the result.
     pub norm: Option<f64>,
 }
 
 /// Everything that `--json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// The version of this object: 1.
+    /// The version of this object's format, which is 1.
     pub schema: u32,
     /// The expression in canonical form.
     pub expression: String,
-    /// NumPy's name of the element type.
+    /// NumPy's name for the element type.
     pub dtype: String,
     /// Number of ranks.
     pub ranks: usize,
-    /// Number of compute threads of each rank.
+    /// Number of compute threads on each rank.
     pub workers: usize,
     /// The transport between ranks.
     pub transport: Option<String>,
-    /// The kernel of local contractions; the requested kernel if the plan was not resolved on a machine.
+    /// The kernel for local contractions; the requested kernel if the plan was not resolved on a machine.
     pub kernel: String,
     /// [`Plan::fingerprint`](crate::Plan::fingerprint) in hexadecimal digits.
     pub plan_fingerprint: String,
-    /// Number of times that the schedule runs for one result.
+    /// Number of times that the schedule runs to compute one result.
     pub slices: usize,
     /// [`Plan::path`](crate::Plan::path).
     pub path: Vec<[usize; 2]>,
-    /// Extents by name, over all slices.
+    /// Extents over all slices, keyed by the names of dimensions.
     pub dims: BTreeMap<String, usize>,
-    /// Steps, in the order in which they run.
+    /// The steps, in the order in which they run.
     pub nodes: Vec<NodeReport>,
     /// Reports of at most the first 64 ranks.
     pub per_rank: Vec<RankReport>,
@@ -168,11 +169,11 @@ pub struct Report {
     pub plan_seconds: Option<f64>,
     /// Seconds spent on compiling the plan.
     pub compile_seconds: Option<f64>,
-    /// Seconds of a run, from operands in place to output in place, on the slowest rank.
+    /// Seconds per run on the slowest rank. A run starts when all operands are in place, and ends when the output is.
     pub seconds: Option<Seconds>,
-    /// All operations divided by the median of the seconds, in units of 10^9 per second.
+    /// Number of operations divided by the median time, in units of 10^9 per second.
     pub gflops: Option<f64>,
-    /// Peak bytes of the rank that needs the most memory.
+    /// Peak number of bytes on the rank that needs the most memory.
     pub peak_bytes: Peak,
     /// The comparison with double precision, if it was requested.
     pub check: Option<CheckReport>,
@@ -185,24 +186,24 @@ pub struct Report {
 pub struct Measured {
     /// Name of the host.
     pub node_name: String,
-    /// Hardware threads on which its threads may run.
+    /// Hardware threads on which the rank's threads may run.
     pub cpus: Vec<usize>,
     /// The NUMA domain that contains all of `cpus`, if there is one.
     pub numa: Option<usize>,
-    /// Bytes received for each value of the plan.
+    /// Number of bytes received for each value of the plan.
     pub received: Vec<u64>,
-    /// The same bytes, by link class.
+    /// The same number of bytes, by link class.
     pub by_link: ByLink,
-    /// Seconds for each value of the plan, summed over slices: from the start of its first work task or the end of its
-    /// first transfer, whichever is earlier, to the end of its last task.
+    /// Seconds for each value of the plan, summed over slices. A value's time starts at the start of its first work
+    /// task or at the end of its first transfer, whichever is earlier, and ends at the end of its last task.
     pub seconds: Vec<f64>,
-    /// Bytes of the blocks of operands and output, intermediates, and packing workspace.
+    /// Peak number of bytes in the blocks of operands and output, in intermediates, and in packing workspace.
     pub peak_bytes: u64,
     /// Seconds of the run during which no work task ran.
     pub idle_seconds: f64,
-    /// Seconds during which a receive is in flight. A receive starts when its dependencies are complete, so waiting for
-    /// the sender counts.
+    /// Seconds during which a receive was in flight. A receive starts when its dependencies are complete, so time spent
+    /// waiting for the sender is included.
     pub receiving_seconds: f64,
-    /// The fraction of these seconds during which workers computed; `None` without receives.
+    /// The fraction of `receiving_seconds` during which workers computed; `None` if there were no receives.
     pub hidden_share: Option<f64>,
 }

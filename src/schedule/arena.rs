@@ -1,4 +1,4 @@
-//! The arena: places a rank's own buffers in one piece of memory. Two buffers may share bytes if the last node that
+//! Places a rank's own buffers in one block of memory, the arena. Two buffers may share bytes if the last node that
 //! uses one buffer precedes the first node that uses the other. In a pipeline, a node has one turn for each batch, and
 //! each turn counts as a separate node.
 //!
@@ -13,29 +13,29 @@
 //! waits for all earlier users of the buffer's bytes. Transfers of the same node may have to be in flight at the same
 //! time on all ranks, but transfers of different nodes never have to be, so edges between nodes cannot cause a
 //! deadlock. Buffers that later runs read again share memory with no other buffer. On several ranks, buffers share
-//! memory only if their contents stay valid equally long. Deliberately absent: the user's memory, and sharing bytes
-//! between operands and result of one node.
+//! memory only if their contents stay valid equally long. The arena does not contain the user's memory, and the
+//! operands and the result of one node share no bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{BufferId, Home, Lane, ReuseScope, Schedule, Task, TaskId};
 
-/// Bytes of a cache line, and of the widest vector.
+/// Size in bytes of a cache line and of the widest vector register.
 pub const ALIGNMENT: usize = 64;
 
-/// Maximum number of buffers that are also placed in order of size. Larger numbers are placed in order of first use
-/// only.
+/// Maximum number of buffers that are also placed in order of size. If there are more buffers, they are placed in order
+/// of first use only.
 const MAX_BUFFERS_BY_SIZE: usize = 2_000;
 
-/// The offsets of buffers, and the memory that they need.
+/// The offsets of all buffers, and the size of the arena that contains them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrangement {
-    /// The offset of each buffer in bytes; 0 for buffers of the user.
+    /// The offset of each buffer in bytes; 0 for the user's buffers.
     pub offsets: Vec<usize>,
     pub bytes: usize,
 }
 
-/// For each buffer, the first and the last task that use it; `None` if no task does.
+/// Returns the first and the last task that use each buffer; `None` if no task uses it.
 pub fn lifetimes(schedule: &Schedule) -> Vec<Option<(TaskId, TaskId)>> {
     let mut lifetimes = vec![None; schedule.buffers.len()];
     for (id, task) in schedule.tasks.iter().enumerate() {
@@ -51,7 +51,7 @@ fn used(task: &Task) -> impl Iterator<Item = BufferId> + '_ {
     task.action.reads().into_iter().chain(task.action.writes()).map(|view| view.buffer)
 }
 
-/// For each task, the number of turns of nodes before the task's own turn. If nodes run in order, each node has one
+/// Returns, for each task, the number of turns before the task's own turn. If nodes run in order, each node has one
 /// turn.
 fn turns(schedule: &Schedule) -> Vec<usize> {
     let mut turn = 0;
@@ -63,7 +63,8 @@ fn turns(schedule: &Schedule) -> Vec<usize> {
     std::iter::once(0).chain(next).take(schedule.tasks.len()).collect()
 }
 
-/// A buffer to be placed: its bytes, rounded up to whole cache lines, and the first and last turn of its lifetime.
+/// A buffer to be placed, its size in bytes rounded up to whole cache lines, and the first and last turn of its
+/// lifetime.
 struct Allocation {
     buffer: BufferId,
     bytes: usize,
@@ -91,8 +92,8 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     if schedule.sections.is_empty() {
         return grouped(allocations, &schedule.sharing());
     }
-    // Buffers that only one branch of a section uses are placed separately, and then as one block among the other
-    // buffers.
+    // The buffers that only one branch of a section uses are placed separately, and then placed as one block among the
+    // other buffers.
     let mut nested: Vec<(usize, Arrangement, Vec<BufferId>)> = Vec::new();
     let mut outer: Vec<Allocation> = Vec::new();
     let mut inner: BTreeMap<(usize, usize), Vec<Allocation>> = BTreeMap::new();
@@ -117,7 +118,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
         let lifetime = (turns[tasks.start], turns[tasks.end - 1]);
         let buffers = allocations.iter().map(|allocation| allocation.buffer).collect();
         let arrangement = place(allocations, schedule.buffers.len());
-        // A virtual buffer that represents all buffers of the branch, numbered after the real buffers.
+        // A virtual buffer represents all buffers of the branch. It is numbered after the real buffers.
         let buffer = schedule.buffers.len() + nested.len();
         outer.push(Allocation { buffer, bytes: arrangement.bytes, lifetime });
         nested.push((buffer, arrangement, buffers));
@@ -132,7 +133,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     whole
 }
 
-/// Places one group after another. Buffers of the same group may share memory.
+/// Places one group after another. Buffers in the same group may share memory.
 fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     let mut whole = Arrangement { offsets: vec![0; groups.len()], bytes: 0 };
     let mut by_group: BTreeMap<ReuseScope, Vec<Allocation>> = BTreeMap::new();
@@ -148,7 +149,8 @@ fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     whole
 }
 
-/// The smaller of two arrangements. For very many buffers, only the arrangement that is faster to find.
+/// Returns the smaller of two arrangements. If there are very many buffers, computes only the arrangement that is
+/// faster to find.
 fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     let in_order = in_order(&allocations, buffers);
     if allocations.len() > MAX_BUFFERS_BY_SIZE {
@@ -158,7 +160,7 @@ fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     if by_size.bytes < in_order.bytes { by_size } else { in_order }
 }
 
-/// Places the largest buffer first, and each buffer at the lowest offset that is free throughout its lifetime.
+/// Places buffers in descending order of size, each at the lowest offset that is free throughout its lifetime.
 fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     allocations.sort_by_key(|allocation| (std::cmp::Reverse(allocation.bytes), allocation.buffer));
     let mut arrangement = Arrangement { offsets: vec![0; buffers], bytes: 0 };
@@ -188,7 +190,7 @@ fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
 #[derive(Default)]
 struct Lifetimes(Vec<BTreeMap<usize, Vec<Lifetime>>>);
 
-/// The end of a lifetime, its buffer, and the buffer's bytes.
+/// The end of a lifetime, its buffer, and the buffer's size in bytes.
 type Lifetime = (usize, BufferId, usize);
 
 impl Lifetimes {
@@ -200,14 +202,14 @@ impl Lifetimes {
         self.0[class].entry(start).or_default().push((end, buffer, bytes));
     }
 
-    /// The buffers whose lifetimes overlap `lifetime`, with their bytes.
+    /// Returns the buffers whose lifetimes overlap `lifetime`, with their sizes in bytes.
     fn overlapping(&self, lifetime: (usize, usize)) -> impl Iterator<Item = (BufferId, usize)> + '_ {
         let lifetimes = self.candidates(lifetime).filter(move |&&(end, ..)| end >= lifetime.0);
         lifetimes.map(|&(_, buffer, bytes)| (buffer, bytes))
     }
 
-    /// The lifetimes that start no later than `end`, and not so early that every lifetime of their class must end
-    /// before `start`.
+    /// Returns the lifetimes that start no later than `end`, except those that start so early that every lifetime in
+    /// their group must end before `start`.
     fn candidates(&self, (start, end): (usize, usize)) -> impl Iterator<Item = &Lifetime> + '_ {
         self.0.iter().enumerate().flat_map(move |(class, lifetimes)| {
             let longest = usize::MAX >> (usize::BITS as usize - 1 - class);
@@ -239,12 +241,12 @@ fn in_order(allocations: &[Allocation], buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// The free gaps between buffers. Invariant: no two gaps are adjacent, and both indices contain the same gaps.
+/// The free gaps between buffers. Invariant: no two gaps are adjacent, and both maps contain the same gaps.
 #[derive(Default)]
 struct Gaps {
-    /// The bytes of each gap, by its start.
+    /// The size of each gap in bytes, keyed by its start.
     starts: BTreeMap<usize, usize>,
-    /// The bytes and the start of each gap.
+    /// The size in bytes and the start of each gap.
     sizes: BTreeSet<(usize, usize)>,
 }
 
@@ -260,8 +262,8 @@ impl Gaps {
         Some(bytes)
     }
 
-    /// Takes `bytes` from the smallest gap that is large enough, or from the first of several such gaps. Returns its
-    /// start.
+    /// Removes `bytes` bytes from the smallest gap that is large enough; the first such gap if there are several.
+    /// Returns the start of these bytes.
     fn take(&mut self, bytes: usize) -> Option<usize> {
         let &(found, start) = self.sizes.range((bytes, 0)..).next()?;
         self.remove(start);
@@ -271,7 +273,7 @@ impl Gaps {
         Some(start)
     }
 
-    /// Takes the gap that ends at `end`, for a buffer that reaches beyond it. Returns its start.
+    /// Removes the gap that ends at `end`, for a buffer that extends beyond it. Returns the start of the gap.
     fn take_last(&mut self, end: usize) -> Option<usize> {
         let (&start, _) = self.starts.last_key_value().filter(|&(start, bytes)| start + bytes == end)?;
         self.remove(start);
@@ -295,13 +297,13 @@ impl Gaps {
     }
 }
 
-/// The buffer that used each byte of the arena last.
+/// Records which buffer last used each byte of the arena.
 #[derive(Debug, Default)]
 pub struct Occupants(BTreeMap<usize, (usize, BufferId)>);
 
 impl Occupants {
-    /// Records that `buffer` now occupies these bytes. Returns the buffers that occupied them before. A buffer may
-    /// occur several times, once for each of its parts.
+    /// Records that `buffer` now occupies these bytes. Returns the buffers that occupied them before. A buffer occurs
+    /// several times in the list if it occupied several separate ranges of these bytes.
     pub fn replace(&mut self, buffer: BufferId, start: usize, bytes: usize) -> Vec<BufferId> {
         let end = start + bytes;
         if bytes == 0 {
@@ -327,8 +329,8 @@ impl Occupants {
     }
 }
 
-/// Makes the first users of each part of a buffer wait for the last earlier users of the buffer's bytes. `fresh` lists,
-/// in order, the tasks that are the first to use a part of a buffer.
+/// Makes the first user of each part of a buffer wait for the last earlier users of the buffer's bytes. `fresh` lists,
+/// in order, the tasks that are the first to use some part of a buffer.
 pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskId, BufferId)]) {
     let lifetimes = lifetimes(schedule);
     let mut last: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
@@ -336,8 +338,8 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
         used(task).for_each(|buffer| last[buffer][task.action.lane() as usize] = Some(id));
     }
     let mut occupants = Occupants::default();
-    // For each buffer and lane, the last earlier user of the buffer's bytes. One task is enough, because lanes complete
-    // in order.
+    // For each buffer and lane, the last earlier user of the buffer's bytes. One task per lane is enough, because lanes
+    // complete in order.
     let mut waits: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
     for &(task, buffer) in fresh {
         if !matches!(schedule.buffers[buffer].home, Home::Arena | Home::Exchange) {
@@ -347,7 +349,7 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
             let bytes = schedule.buffers[buffer].elements() * schedule.element;
             for before in occupants.replace(buffer, arrangement.offsets[buffer], bytes) {
                 for lane in 0..3 {
-                    // Skip the buffer itself: the same task may be the first to use several of its parts.
+                    // Skip the buffer itself, because the same task may be the first to use several of its parts.
                     waits[buffer][lane] = waits[buffer][lane].max(last[before][lane].filter(|_| before != buffer));
                 }
             }
@@ -394,7 +396,7 @@ mod tests {
         }
     }
 
-    /// In a chain of thousands of steps, few lifetimes overlap, and a query visits few other lifetimes.
+    /// In a chain of thousands of steps, few lifetimes overlap, so a query must visit only a few lifetimes.
     #[test]
     fn lives_that_are_over_are_not_looked_at() {
         let mut lifetimes = Lifetimes::default();
@@ -412,7 +414,7 @@ mod tests {
         for _ in 0..2000 {
             let (start, bytes) = (below(&mut state, 500), below(&mut state, 6));
             if below(&mut state, 2) == 0 {
-                // Only bytes that are not free may be freed.
+                // Only bytes that are not free can be freed.
                 if gaps.starts.iter().all(|(&at, &length)| at + length <= start || start + bytes <= at) {
                     gaps.free(start, bytes);
                 }

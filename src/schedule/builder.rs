@@ -1,7 +1,7 @@
-//! Builds the schedule of one rank, and derives its edges.
+//! Builds the schedule for one rank, and derives its edges.
 //!
-//! An algorithm declares buffers and appends tasks in program order. From the boxes that a task reads and writes, the
-//! builder derives the earlier tasks that the task must wait for. So an algorithm cannot forget an edge. The verifier
+//! An algorithm declares buffers and appends tasks in program order. From the boxes that each task reads and writes,
+//! the builder derives the earlier tasks that it must wait for, so an algorithm cannot forget an edge. The verifier
 //! does not rely on the builder.
 
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub struct Builder {
     /// Tasks that are the first to use some part of a buffer.
     fresh: Vec<(TaskId, BufferId)>,
     node: usize,
-    /// The ranks that take part. Within the group, they are numbered from 0.
+    /// The ranks that take part. Inside the group, they are numbered from 0.
     group: Range<usize>,
 }
 
@@ -44,12 +44,12 @@ impl Builder {
         self
     }
 
-    /// The number of this rank in the group.
+    /// Returns the number of this rank within the group.
     pub fn rank(&self) -> usize {
         self.schedule.rank - self.group.start
     }
 
-    /// The number of ranks in the group.
+    /// Returns the number of ranks in the group.
     pub fn ranks(&self) -> usize {
         self.group.len()
     }
@@ -67,12 +67,12 @@ impl Builder {
         self.node = node;
     }
 
-    /// The node to which new tasks are assigned.
+    /// Returns the node to which new tasks are assigned.
     pub fn node(&self) -> usize {
         self.node
     }
 
-    /// The number of tasks so far.
+    /// Returns the number of tasks appended so far.
     pub fn tasks(&self) -> usize {
         self.schedule.tasks.len()
     }
@@ -96,13 +96,13 @@ impl Builder {
         self.push(Action::Work(Box::new(work)));
     }
 
-    /// Sends the boxes to `peer`; appends no task if the boxes have no elements.
+    /// Sends the boxes to `peer`. Appends no task if the boxes have no elements.
     pub fn send(&mut self, peer: usize, from: Vec<View>) {
         let peer = self.group.start + peer;
         self.transfer(from, |from| Action::Send { peer, from });
     }
 
-    /// Receives into the boxes from `peer`; appends no task if the boxes have no elements.
+    /// Receives into the boxes from `peer`. Appends no task if the boxes have no elements.
     pub fn recv(&mut self, peer: usize, into: Vec<View>) {
         let peer = self.group.start + peer;
         self.transfer(into, |into| Action::Recv { peer, into });
@@ -114,14 +114,14 @@ impl Builder {
         arena::order(&mut self.schedule, &arrangement, &self.fresh);
         let Arrangement { offsets, bytes } = arrangement;
         (self.schedule.offsets, self.schedule.arena_bytes) = (offsets, bytes);
-        // Free unused capacity: a program stores its schedule, and a list that has grown may have twice the needed
-        // capacity.
+        // Free unused capacity, because a program stores its schedule, and a list that has grown may have twice the
+        // capacity that it needs.
         self.schedule.tasks.shrink_to_fit();
         self.schedule.buffers.shrink_to_fit();
         self.schedule
     }
 
-    /// The schedule without offsets of its buffers, for counting costs only.
+    /// Returns the schedule without placing its buffers. Such a schedule can only be used for counting costs.
     pub fn unplaced(self) -> Schedule {
         self.schedule
     }

@@ -1,10 +1,10 @@
-//! The schedule of one rank: buffers, tasks, and the edges between them.
+//! Represents the schedule for one rank: buffers, tasks, and the edges between tasks.
 //!
 //! A [`Schedule`] is a plain value. Algorithms generate it ([`crate::algorithm`]), [`verify`] proves it, the executor
-//! runs it, the cost model prices it. Tasks run on three lanes per rank: work, send and receive; parts of the work lane
-//! may split into branches ([`Section`]). **Each lane starts its tasks in order and completes them in order**; a task
-//! starts when all tasks in its `after` list are complete. Several transfers of one lane may be in flight at the same
-//! time, so only an edge makes a transfer wait for the completion of another one.
+//! runs it, and the cost model prices it. Tasks run on three lanes per rank (work, send and receive); parts of the work
+//! lane may split into branches ([`Section`]). **Each lane starts its tasks in order and completes them in order**. A
+//! task starts when all tasks in its `after` list are complete. Several transfers on one lane may be in flight at the
+//! same time, so a transfer waits for another one to complete only if there is an edge between them.
 //!
 //! ```text
 //! rank 0 of ring-mn on 2 ranks         lane     after
@@ -14,9 +14,9 @@
 //!   3  contract left, [k, n1] -> out1  work     1
 //! ```
 //!
-//! Invariants: `after` names earlier tasks only; every rank orders its tasks in the same way (node by node, step by
-//! step), so that the transfers of all ranks are projections of one total order. Deliberately absent: data, pointers,
-//! element types, MPI.
+//! Invariants: `after` contains earlier tasks only. Every rank orders its tasks in the same way (node by node, step by
+//! step), so that the transfers of all ranks are projections of one total order. A schedule contains no data, pointers,
+//! Rust element types or MPI, so a planner can build it anywhere.
 
 pub mod arena;
 mod buffer;
@@ -38,36 +38,36 @@ pub use view_layout::ViewLayout;
 
 use serde::{Deserialize, Serialize};
 
-/// All tasks of one rank in one run of a plan, with their buffers.
+/// All tasks of one rank in one run of a plan, and their buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// The rank that runs the tasks.
     pub rank: usize,
-    /// The number of ranks of the plan.
+    /// The number of ranks in the plan.
     pub ranks: usize,
-    /// Bytes of one element.
+    /// Size of one element in bytes.
     pub element: usize,
-    /// The blocks of memory that tasks read and write, by number.
+    /// The blocks of memory that tasks read and write, indexed by [`BufferId`].
     pub buffers: Vec<Buffer>,
-    /// The tasks; each one comes after all tasks that it waits for.
+    /// The tasks. Each task comes after all tasks that it waits for.
     pub tasks: Vec<Task>,
-    /// The start of each buffer in the arena, in bytes; 0 for buffers of the user.
+    /// The start of each buffer in the arena, in bytes; 0 for the user's buffers.
     pub offsets: Vec<usize>,
-    /// Bytes of the arena.
+    /// Size of the arena in bytes.
     pub arena_bytes: usize,
-    /// Groups of tasks that run side by side, in order; all other tasks run one after the other.
+    /// Groups of tasks that run side by side, in order. All other tasks run one after another.
     pub sections: Vec<Section>,
-    /// How long the tensor of each node stays valid; one slice for nodes that are not listed.
+    /// How long the tensor of each node stays valid. Nodes that are not listed stay valid for one slice.
     pub lasting: Vec<ReuseScope>,
 }
 
 impl Schedule {
-    /// The total number of elements in the views of a transfer.
+    /// Returns the total number of elements in the views of a transfer.
     pub fn elements(views: &[View]) -> u64 {
         views.iter().map(|view| view.elements() as u64).sum()
     }
 
-    /// Bytes that a transfer moves; 0 for work.
+    /// Returns the number of bytes that a transfer moves; 0 for work.
     pub fn bytes(&self, action: &Action) -> u64 {
         match action {
             Action::Work(_) => 0,
@@ -77,12 +77,12 @@ impl Schedule {
         }
     }
 
-    /// Bytes that this rank receives.
+    /// Returns the number of bytes that this rank receives.
     pub fn bytes_received(&self) -> u64 {
         self.tasks.iter().map(|task| self.received(task)).sum()
     }
 
-    /// Bytes that this rank receives, per node.
+    /// Returns the number of bytes that this rank receives, per node.
     pub fn bytes_received_by_node(&self, nodes: usize) -> Vec<u64> {
         let mut received = vec![0; nodes];
         self.tasks.iter().for_each(|task| received[task.node] += self.received(task));
@@ -96,7 +96,7 @@ impl Schedule {
         }
     }
 
-    /// Bytes that this rank sends.
+    /// Returns the number of bytes that this rank sends.
     pub fn bytes_sent(&self) -> u64 {
         let sent = self.tasks.iter().map(|task| match &task.action {
             Action::Send { .. } => self.bytes(&task.action),
@@ -105,7 +105,8 @@ impl Schedule {
         sent.sum()
     }
 
-    /// Bytes of the user's blocks and of the arena, without packing buffers of the transport and the kernels.
+    /// Returns the number of bytes in the user's blocks and in the arena, without the packing buffers of the transport
+    /// and the kernels.
     pub fn peak_bytes(&self) -> u64 {
         let users = self.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output));
         let bytes = users.map(|buffer| buffer.elements().saturating_mul(self.element) as u64);

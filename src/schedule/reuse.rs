@@ -1,5 +1,5 @@
-//! Reuse of results: how long the tensor of a node stays valid, and the buffers that must not be overwritten until
-//! then.
+//! Determines how long the tensor of each node stays valid, so that later slices and runs can reuse it, and which
+//! buffers must not be overwritten in the meantime.
 //!
 //! ```text
 //! ab,bc,cd->ad as (ab bc) cd           first run      later runs with the same ab and bc
@@ -10,35 +10,36 @@
 //! Invariants: the tensor of a node stays valid no longer than its inputs. All tasks that write a buffer have the same
 //! scope, so either all of them are skipped or none. On several ranks, buffers share memory only with buffers of the
 //! same scope. Otherwise a task could wait for a skipped task, which does not itself wait, and the order that this edge
-//! implies would be lost. A *kept* buffer is read by tasks that run again although the tasks that wrote it do not; it
-//! shares its memory with no other buffer. Transfers are skipped at both ends, because both ends belong to one node.
-//! Deliberately absent: the guarantee that an operand does not change, which the plan gives.
+//! implies would be lost. A *kept* buffer is read by tasks that run again although the tasks that wrote it are skipped;
+//! it shares its memory with no other buffer. Transfers are skipped at both ends, because both ends belong to one node.
+//!
+//! This module relies on the plan to mark an operand as constant only if it does not change.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Home, Schedule};
 
-/// How long the tensor of a node stays valid. A shorter time compares as less.
+/// How long the tensor of a node stays valid. A shorter time compares as less than a longer time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReuseScope {
-    /// Until the next slice, or the next run.
+    /// Until the next slice or the next run.
     #[default]
     Slice,
-    /// Through all slices of a run.
+    /// Throughout all slices of a run.
     Run,
-    /// Through all runs.
+    /// Throughout all runs.
     Program,
 }
 
 impl Schedule {
-    /// How long the tensor of a node stays valid.
+    /// Returns how long the tensor of a node stays valid.
     pub fn lasts(&self, node: usize) -> ReuseScope {
         self.lasting.get(node).copied().unwrap_or_default()
     }
 
-    /// For each buffer, how long its contents stay valid, according to the tasks that write it; `None` if these tasks
-    /// disagree.
+    /// Returns, for each buffer, how long its contents stay valid, according to the tasks that write it; `None` if
+    /// these tasks have different scopes.
     pub(super) fn written(&self) -> Vec<Option<ReuseScope>> {
         let mut written: Vec<Result<Option<ReuseScope>, ()>> = vec![Ok(None); self.buffers.len()];
         for task in &self.tasks {
@@ -54,7 +55,7 @@ impl Schedule {
         written.into_iter().map(|lasts| lasts.ok().map(Option::unwrap_or_default)).collect()
     }
 
-    /// The sharing group of each buffer. Only buffers of the same group may share memory.
+    /// Returns the sharing group of each buffer. Only buffers in the same group may share memory.
     pub(super) fn sharing(&self) -> Vec<ReuseScope> {
         if self.ranks == 1 || self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return vec![ReuseScope::Slice; self.buffers.len()];
@@ -62,10 +63,10 @@ impl Schedule {
         self.written().into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// For each buffer, whether it is read by tasks that run again when the tasks that wrote it do not.
+    /// Returns, for each buffer, whether it is read by tasks that run again when the tasks that wrote it are skipped.
     pub fn kept(&self) -> Vec<bool> {
         let mut kept = vec![false; self.buffers.len()];
-        // Most plans compute everything in every run, and keep no buffer.
+        // Most plans compute everything in every run and therefore keep no buffer.
         if self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return kept;
         }
@@ -79,7 +80,7 @@ impl Schedule {
         kept
     }
 
-    /// The first task whose scope is longer than that of the contents of a buffer that it uses.
+    /// Returns the first task that has a longer scope than the contents of some buffer that it uses.
     pub fn outlasts(&self) -> Option<usize> {
         if self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return None;

@@ -1,4 +1,5 @@
-//! Sections of a schedule, whose branches run side by side: independent subtrees, each too small for all workers.
+//! Defines the sections of a schedule. The branches of a section are independent subtrees that run side by side,
+//! because each is too small for all workers.
 //!
 //! ```text
 //! ((a b) (c d)) e       tasks                  2 workers
@@ -8,10 +9,10 @@
 //!   out = v e           3   alone              both               out
 //! ```
 //!
-//! Invariants: the branches of a section (`branches`) are consecutive ranges of tasks, and contain only work, no
-//! transfers; so the tasks may also run one after another in their order. Tasks of two branches share memory only if
-//! they only read it (checked by the verifier), and tasks after a section wait for all tasks of the section.
-//! Deliberately absent: edges between the branches of a section.
+//! Invariants: the branches of a section (`branches`) are consecutive ranges of tasks and contain no transfers, so the
+//! tasks may also run one after another in their order. Tasks in two branches share memory only if they only read it
+//! (checked by the verifier), so there are no edges between branches. Tasks after a section wait for all tasks of the
+//! section.
 
 use std::ops::Range;
 
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Schedule, TaskId};
 
-/// Branches that run side by side.
+/// A group of branches that run side by side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     #[serde(rename = "lanes")]
@@ -27,42 +28,42 @@ pub struct Section {
 }
 
 impl Section {
-    /// The tasks of all branches.
+    /// Returns the range of tasks in all branches.
     pub fn tasks(&self) -> Range<TaskId> {
         let first = self.branches.first().map_or(0, |branch| branch.start);
         first..self.branches.last().map_or(first, |branch| branch.end)
     }
 
-    /// The branch of a task of the section.
+    /// Returns the branch that contains a task of the section.
     pub fn branch(&self, task: TaskId) -> usize {
         self.branches.partition_point(|branch| branch.end <= task)
     }
 }
 
 impl Schedule {
-    /// The index of the section of a task; `None` if the task runs alone.
+    /// Returns the index of the section that contains a task; `None` if the task is in no section.
     pub fn section(&self, task: TaskId) -> Option<usize> {
         let at = self.sections.partition_point(|section| section.tasks().end <= task);
         self.sections.get(at).filter(|section| section.tasks().contains(&task)).map(|_| at)
     }
 
-    /// The branch of a task in its section; 0 if it runs alone.
+    /// Returns the branch of a task within its section; 0 if the task is in no section.
     pub fn branch(&self, task: TaskId) -> usize {
         self.section(task).map_or(0, |section| self.sections[section].branch(task))
     }
 
-    /// The largest number of branches that run side by side.
+    /// Returns the largest number of branches that run side by side.
     pub fn max_branches(&self) -> usize {
         self.sections.iter().map(|section| section.branches.len()).max().unwrap_or(1).max(1)
     }
 
-    /// Whether two tasks are in different branches of one section, and so may run at the same time.
+    /// Whether two tasks are in different branches of one section and may therefore run at the same time.
     pub fn may_overlap(&self, one: TaskId, other: TaskId) -> bool {
         let section = self.section(one);
         section.is_some() && section == self.section(other) && self.branch(one) != self.branch(other)
     }
 
-    /// Whether sections are in order, their branches are consecutive, and all of their tasks are work.
+    /// Whether sections are in order, their branches are consecutive, and all of their tasks are work tasks.
     pub(super) fn sections_are_valid(&self) -> bool {
         let mut next = 0;
         self.sections.iter().all(|section| {

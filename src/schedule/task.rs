@@ -1,4 +1,4 @@
-//! Tasks: work, transfers, and what they read and write.
+//! Defines tasks, which are work or transfers, and the boxes that they read and write.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use super::BufferId;
 use crate::distribution::{Bounds, tile_bounds, volume};
 
-/// A task of one rank, by its index in the schedule.
+/// A task of one rank, as its index in the schedule.
 pub type TaskId = usize;
 
 /// A box of a buffer, in the buffer's own coordinates.
@@ -23,8 +23,8 @@ impl View {
         volume(&self.bounds)
     }
 
-    /// Tile `index` of `parts` even tiles along the longest dimension; `None` if that tile is empty. A scalar is its
-    /// own first tile. Boxes of equal extents have tiles of equal extents.
+    /// Returns tile `index` of `parts` even tiles along the longest dimension; `None` if that tile is empty. The first
+    /// tile of a scalar is the scalar itself. Boxes with equal extents have tiles with equal extents.
     pub fn tile(&self, parts: usize, index: usize) -> Option<View> {
         let mut bounds = self.bounds.clone();
         match bounds.iter_mut().min_by_key(|range| std::cmp::Reverse(range.len())) {
@@ -51,29 +51,31 @@ impl View {
     }
 }
 
-/// How a contraction treats the previous values of `out`.
+/// How a contraction uses the previous values of `out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accumulate {
-    /// The previous values are not read: `out = left right`.
+    /// `out = left right`. The previous values are not read.
     Overwrite,
     /// `out = out + left right`.
     Add,
-    /// The previous values are the user's: `out = beta out + left right`.
+    /// `out = beta out + left right`. The previous values are the user's.
     Beta,
 }
 
-/// A task for the workers. A view has the labels of its buffer. Contractions of the root are scaled by the run's alpha.
+/// A task for the workers. A view has the labels of its buffer. Contractions at the root are scaled by the run's
+/// `alpha`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
-    /// Contracts two boxes onto a third.
+    /// Contracts two boxes and stores the result in a third.
     Contract { left: View, right: View, out: View, accumulate: Accumulate },
-    /// Permutes, takes diagonals (labels repeated in `input`) and sums (labels not in `out`); also a plain copy.
+    /// Permutes dimensions, takes diagonals (labels repeated in `input`) and sums over labels that are not in `out`. A
+    /// plain copy is a special case.
     Unary { input: View, out: View },
     /// `out = out + input`.
     Add { input: View, out: View },
-    /// Fills with zeros.
+    /// Fills `out` with zeros.
     Fill { out: View },
     /// `out = input + beta out`, at the root.
     Update { input: View, out: View },
@@ -87,18 +89,18 @@ pub enum Work {
 pub enum Factor {
     /// The factor of the new values.
     Alpha,
-    /// The factor of the previous values of out.
+    /// The factor of the previous values of `out`.
     Beta,
 }
 
-/// Boxes that a task uses. Up to three boxes, enough for a work task, are stored without a heap allocation.
+/// The boxes that a task uses. Up to three boxes, the maximum for a work task, are stored without a heap allocation.
 pub type Views<'a> = SmallVec<[&'a View; 3]>;
 
 /// The action of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Boxed, because work is more than twice as large as a transfer, and most tasks are transfers.
+    /// Boxed because `Work` is more than twice as large as a transfer, and most tasks are transfers.
     Work(Box<Work>),
     /// Sends the boxes one after another, each in row-major order.
     Send { peer: usize, from: Vec<View> },
@@ -115,7 +117,7 @@ pub enum Lane {
     Recv = 2,
 }
 
-/// A task with its node and its edges.
+/// A task with its node, and its edges from earlier tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub action: Action,
@@ -134,7 +136,7 @@ impl Action {
         }
     }
 
-    /// The other rank of a transfer.
+    /// Returns the rank at the other end of a transfer.
     pub fn peer(&self) -> Option<usize> {
         match *self {
             Action::Work(_) => None,
@@ -142,7 +144,7 @@ impl Action {
         }
     }
 
-    /// The work of the task; `None` for a transfer.
+    /// Returns the work of the task; `None` for a transfer.
     pub fn work(&self) -> Option<&Work> {
         match self {
             Action::Work(work) => Some(work),
@@ -150,7 +152,7 @@ impl Action {
         }
     }
 
-    /// The boxes that the action reads.
+    /// Returns the boxes that the action reads.
     pub fn reads(&self) -> Views<'_> {
         match self {
             Action::Work(work) => match work.as_ref() {
@@ -166,7 +168,7 @@ impl Action {
         }
     }
 
-    /// The boxes that the action writes.
+    /// Returns the boxes that the action writes.
     pub fn writes(&self) -> Views<'_> {
         match self {
             Action::Work(work) => match work.as_ref() {

@@ -1,16 +1,17 @@
-//! The tasks that use the boxes of one buffer, found by overlap.
+//! Finds the tasks that use overlapping boxes of one buffer.
 //!
 //! Invariants: a write removes the uses that it covers, because a task that waits for the write also waits for these
-//! uses. Of several reads of one box on one lane, only the last is stored, because a lane completes in order. So the
-//! list stays short. Queries stay cheap even if a ring of thousands of ranks fills a buffer box by box: boxes are
-//! sorted along a dimension in which the first two boxes are disjoint, and a query visits only boxes that can overlap
-//! the queried one.
+//! uses. Among several reads of one box on one lane, only the last is stored, because a lane completes in order. The
+//! list therefore stays short.
+//!
+//! Queries stay cheap even if a ring of thousands of ranks fills a buffer box by box: boxes are sorted along a
+//! dimension in which the first two boxes are disjoint, and a query visits only boxes that can overlap the queried box.
 
 use std::collections::BTreeMap;
 
 use super::{Lane, TaskId, View};
 
-/// One use of a box.
+/// One use of a box by a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Use {
     pub task: TaskId,
@@ -21,22 +22,22 @@ pub struct Use {
 /// The uses of one buffer that a later task may have to wait for.
 #[derive(Debug, Default)]
 pub struct Uses {
-    /// The dimension along which entries are sorted, by the starts of their boxes.
+    /// The dimension along which entries are sorted. Entries are sorted by the starts of their boxes.
     dim: usize,
-    /// The length of the longest box along `dim`.
+    /// The largest extent of any box along `dim`.
     longest: usize,
     entries: BTreeMap<usize, Vec<(View, Use)>>,
 }
 
 impl Uses {
-    /// Uses that share an element with `view`.
+    /// Iterates over the uses that share an element with `view`.
     pub fn overlapping<'a>(&'a self, view: &'a View) -> impl Iterator<Item = Use> + 'a {
         let reach = self.reach(view);
         self.entries.range(reach).flat_map(|(_, uses)| uses).filter(|(v, _)| v.overlaps(view)).map(|(_, u)| *u)
     }
 
-    /// Records a use of a box. A write first removes the uses that it covers; a read replaces an earlier read of the
-    /// same box on its lane, unless the two tasks may run at the same time (`may_overlap`).
+    /// Records a use of a box. A write first removes the uses that it covers. A read replaces an earlier read of the
+    /// same box on the same lane, unless the two tasks may run at the same time (`may_overlap`).
     pub fn insert(&mut self, view: &View, new: Use, may_overlap: impl Fn(TaskId) -> bool) {
         if view.elements() == 0 {
             return;
@@ -57,13 +58,14 @@ impl Uses {
         view.bounds.get(self.dim).map_or(0, |range| range.start)
     }
 
-    /// The range of starts of boxes that may reach into `view`.
+    /// Returns the range of starts that boxes overlapping `view` can have.
     fn reach(&self, view: &View) -> std::ops::Range<usize> {
         let (start, end) = view.bounds.get(self.dim).map_or((0, 1), |range| (range.start, range.end));
         start.saturating_sub(self.longest)..end.max(start + 1)
     }
 
-    /// Sorts along a dimension in which the first two boxes are disjoint.
+    /// If the list contains a single use, switches to a dimension in which its box and `view` are disjoint, if there is
+    /// one.
     fn choose_dimension(&mut self, view: &View) {
         let mut all = self.entries.values().flatten();
         let (Some((first, _)), None) = (all.next(), all.next()) else { return };
@@ -87,8 +89,8 @@ fn first_length(entries: &BTreeMap<usize, Vec<(View, Use)>>, dim: usize) -> usiz
 mod tests {
     use super::*;
 
-    /// Tasks that run side by side complete in any order, so the completion of a later task does not imply the
-    /// completion of an earlier one.
+    /// Tests that both reads are kept. Tasks that run side by side complete in any order, so the completion of a later
+    /// task does not imply that an earlier task is complete.
     #[test]
     fn readers_side_by_side_are_both_kept() {
         let view = View { buffer: 0, bounds: std::iter::once(0..4).collect() };

@@ -1,11 +1,11 @@
-//! The layout of a box of a buffer, in the form that local plans use. Buffers are dense row-major arrays. So are blocks
-//! of the user, unless a run passes other strides.
+//! Computes the layout of a box of a buffer, in the form that local plans use. Buffers are dense row-major arrays, and
+//! so are the user's blocks, unless a run passes other strides.
 
 use super::{Schedule, View, Work};
 use crate::dims::Label;
 use crate::local_plan::{Layout, row_major};
 
-/// Labels, extents and strides of a box.
+/// The labels, extents and strides of a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewLayout<'a> {
     labels: &'a [Label],
@@ -20,18 +20,18 @@ impl ViewLayout<'_> {
 }
 
 impl Schedule {
-    /// The layout of the elements that a task reads or writes in a buffer.
+    /// Returns the layout of the elements that a task reads or writes in a buffer.
     pub fn view_layout(&self, view: &View) -> ViewLayout<'_> {
         self.box_of(view, &self.buffers[view.buffer].within)
     }
 
-    /// As [`Schedule::view_layout`], for a buffer that is a box of a dense array of these extents.
+    /// Like [`Schedule::view_layout`], for a buffer that is a box of a dense array with these extents.
     pub fn box_of(&self, view: &View, array: &[usize]) -> ViewLayout<'_> {
         let extents = view.bounds.iter().map(ExactSizeIterator::len).collect();
         ViewLayout { labels: &self.buffers[view.buffer].labels, extents, strides: row_major(array) }
     }
 
-    /// The tensors of a contraction; `None` for other work.
+    /// Returns the layouts of the tensors in a contraction; `None` for other work.
     pub fn contraction(&self, work: &Work) -> Option<[ViewLayout<'_>; 3]> {
         match work {
             Work::Contract { left, right, out, .. } => Some([left, right, out].map(|view| self.view_layout(view))),

@@ -1,14 +1,14 @@
-//! Sleeps on a word of memory that processes may share.
+//! Lets a thread sleep on a word of memory that several processes may share.
 //!
-//! Invariant: a thread falls asleep only if the word still has the expected value, and no wake-up can come between this
-//! check and the sleep. Callers check their condition again after every sleep, whatever ended it. Systems without
-//! futexes sleep briefly instead.
+//! Guarantee: a thread falls asleep only if the word still has the expected value, and no wake-up can be missed between
+//! this check and the sleep. A sleep may also end for other reasons, so callers check their condition again after every
+//! sleep. Systems without futexes sleep briefly instead.
 
 use std::time::Duration;
 
 use super::atomic::AtomicU32;
 
-/// Sleeps until a wake-up or until `longest` has passed, if the word has this value.
+/// If the word has this value, sleeps until a wake-up or until `longest` has passed.
 #[cfg(all(target_os = "linux", not(all(test, shuttle))))]
 pub fn wait(word: &AtomicU32, value: u32, longest: Duration) {
     use rustix::thread::futex::{Flags, Timespec, wait};
@@ -44,7 +44,7 @@ mod shuttle_runtime {
     use crate::sync::{Condvar, Mutex, MutexGuard};
 
     shuttle::lazy_static! {
-        /// Sleeping threads, by the address of the word.
+        /// The condition variables of sleeping threads, keyed by the address of the word.
         static ref SLEEPERS: Mutex<HashMap<usize, Arc<Condvar>>> = Mutex::new(HashMap::new());
     }
 

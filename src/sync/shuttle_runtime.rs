@@ -1,8 +1,8 @@
-//! Threads and pools on Shuttle, with the parts of the interfaces of std and rayon that this crate uses; and the
-//! function with which tests explore interleavings.
+//! Implements threads and pools with Shuttle, for those parts of the interfaces of std and rayon that this crate uses.
+//! Also provides the function with which tests explore interleavings.
 //!
-//! Invariant: a pool has one worker, which lives as long as the scope. So two tasks of a rank never run at the same
-//! time, as in a real pool. Deliberately absent: several workers inside a task, for which rayon is responsible.
+//! Invariant: a pool has one worker, which lives as long as the scope, so two tasks of a rank never run at the same
+//! time, as in a real pool. Several workers inside one task are not explored, because rayon is responsible for them.
 
 use std::convert::Infallible;
 
@@ -11,7 +11,7 @@ use shuttle::sync::mpsc::{Sender, channel};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 
 pub mod thread {
-    //! As `std::thread`.
+    //! Like `std::thread`.
     pub use shuttle::thread::{Scope, ScopedJoinHandle, scope};
 
     pub struct Builder;
@@ -89,8 +89,8 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// Runs a test in `orders` random interleavings, and in `orders` interleavings with few thread switches at unfavourable
-/// points. A failure prints how to reproduce it.
+/// Runs a test in `orders` random interleavings, and in `orders` interleavings that switch threads rarely and at
+/// unfavourable points. A failure prints how to reproduce it.
 pub fn explore(orders: usize, test: impl Fn() + Send + Sync + 'static) {
     let test = std::sync::Arc::new(test);
     let schedulers: [Box<dyn Scheduler + Send>; 2] =

@@ -1,24 +1,24 @@
-//! The time that a rank spends on work and on transfers, and the overlap of the two.
+//! Computes the time that a rank spends on work and on transfers, and the overlap of the two.
 //!
-//! Invariant: time during which several tasks run is counted once.
+//! Invariant: time during which several tasks run is counted only once.
 
-/// Busy seconds of a rank's run.
+/// Busy seconds of one rank during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Busy {
-    /// Seconds during which at least one task of the work lane runs.
+    /// Seconds during which at least one task on the work lane runs.
     pub working: f64,
     /// Seconds during which at least one transfer is in flight. A transfer starts when its dependencies are complete,
-    /// so waiting for the other rank counts.
+    /// so time spent waiting for the other rank is included.
     pub transferring: f64,
     /// Seconds during which work tasks and transfers overlap.
     pub hidden: f64,
 }
 
 impl Busy {
-    /// Computes busy times from (start, end) of work tasks and transfers, in any order. Cost: O(n log n).
+    /// Computes busy times from the (start, end) pairs of work tasks and transfers, in any order. Cost: O(n log n).
     pub fn of(work: Vec<(f64, f64)>, transfers: Vec<(f64, f64)>) -> Busy {
         let [work, transfers] = [work, transfers].map(merged);
-        // `sum` of an empty iterator is -0.0, and its sign would be displayed.
+        // The `sum` of an empty iterator is -0.0, and its sign would be displayed.
         let added = |sum: f64, more: f64| sum + more;
         let seconds = |spans: &[(f64, f64)]| spans.iter().map(|(start, end)| end - start).fold(0.0, added);
         let hidden = transfers.iter().map(|&(start, end)| {
@@ -36,13 +36,14 @@ impl Busy {
         self.hidden += more.hidden;
     }
 
-    /// The fraction of transfer time during which workers computed, from 0 to 1; `None` without transfers.
+    /// Returns the fraction of transfer time during which workers computed, from 0 to 1; `None` if there are no
+    /// transfers.
     pub fn hidden_share(&self) -> Option<f64> {
         (self.transferring > 0.0).then(|| self.hidden / self.transferring)
     }
 }
 
-/// The union of time spans: disjoint and in order.
+/// Returns the union of time spans as disjoint spans in ascending order.
 fn merged(mut spans: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     spans.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut union: Vec<(f64, f64)> = Vec::new();

@@ -1,5 +1,6 @@
-//! Timelines: the start and end of every task of every rank, in a run ([`Program::timeline`](crate::Program::timeline))
-//! or in a simulation without data ([`Plan::simulate`](crate::Plan::simulate)).
+//! Represents timelines. A timeline contains the start and end of every task on every rank, in a run
+//! ([`Program::timeline`](crate::Program::timeline)) or in a simulation without data
+//! ([`Plan::simulate`](crate::Plan::simulate)).
 //!
 //! | content | where |
 //! |---|---|
@@ -7,9 +8,9 @@
 //! | a trace file for viewers, with every task | `trace` |
 //! | the overlap of work and transfers | `busy` |
 //!
-//! Invariant: the spans of one lane of one rank are in order of their starts, and transfers between two ranks are in
-//! the same order at both ends. Transfers of one lane may overlap in time. Work tasks overlap only if they are in
-//! parallel branches of a section of the schedule.
+//! Invariant: the spans on one lane of one rank are ordered by their starts, and transfers between two ranks are in the
+//! same order at both ends. Transfers on one lane may overlap in time. Work tasks overlap only if they are in parallel
+//! branches of a section of the schedule.
 
 mod busy;
 mod svg;
@@ -35,7 +36,7 @@ pub enum Activity {
 }
 
 impl Activity {
-    /// The activity of a task.
+    /// Returns the activity of a task.
     pub fn of(action: &Action) -> Activity {
         match action {
             Action::Work(work) if matches!(**work, Work::Contract { .. }) => Activity::Contract,
@@ -45,7 +46,7 @@ impl Activity {
         }
     }
 
-    /// The lane of tasks with this activity.
+    /// Returns the lane on which tasks with this activity run.
     pub fn lane(self) -> Lane {
         match self {
             Activity::Contract | Activity::Arrange => Lane::Work,
@@ -55,7 +56,7 @@ impl Activity {
     }
 }
 
-/// One task on its lane.
+/// One task on its lane, with its start and end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Span {
     /// The rank that runs the task.
@@ -63,25 +64,25 @@ pub struct Span {
     /// The kind of task.
     #[serde(rename = "doing")]
     pub activity: Activity,
-    /// Index of the value of the plan to which the task belongs.
+    /// Index of the plan's value to which the task belongs.
     pub node: usize,
     /// Index of the task in the rank's schedule.
     pub task: TaskId,
-    /// The worker that runs the task, if the task is in a parallel branch; a branch has one worker. `None` for
-    /// transfers, and for work that all workers share.
+    /// The worker that runs the task, if the task is in a parallel branch, because each branch has one worker. `None`
+    /// for transfers, and for work that all workers share.
     pub worker: Option<usize>,
-    /// Start, in seconds since the beginning of the run. A transfer starts when its dependencies are complete, and may
+    /// Start in seconds since the beginning of the run. A transfer starts when its dependencies are complete, and may
     /// then wait for the other rank.
     pub start: f64,
-    /// End, in seconds since the beginning of the run.
+    /// End in seconds since the beginning of the run.
     pub end: f64,
-    /// Bytes of a transfer; 0 for work.
+    /// Number of bytes in a transfer; 0 for work.
     pub bytes: u64,
     /// Seconds that the cost model predicts for the task, without waiting.
     pub predicted: f64,
 }
 
-/// The tasks of all ranks of a run or a simulation, on one clock.
+/// The tasks of all ranks in a run or a simulation, on one clock.
 ///
 /// ```
 /// use einsum_dist::AlgorithmName;
@@ -103,40 +104,41 @@ pub struct Timeline {
     pub seconds: f64,
     /// Number of ranks.
     pub ranks: usize,
-    /// Number of compute threads of each rank.
+    /// Number of compute threads on each rank.
     pub workers: usize,
     /// The host of each rank; empty for a simulation.
     pub hosts: Vec<String>,
-    /// Number of slices that the timeline contains. These are the first slices of the plan.
+    /// Number of slices in the timeline, which are the first slices of the plan.
     pub slices: usize,
-    /// Maximum error, in seconds, of times on one host relative to times on another host. It is caused by their
+    /// Maximum error in seconds of times on one host relative to times on another host. The error is caused by their
     /// different clocks.
     pub clock_error: f64,
     /// The values of the plan as expressions, such as `mk,kn->mn`.
     pub steps: Vec<String>,
-    /// All tasks of all ranks. The tasks of one lane are in order of their starts.
+    /// All tasks of all ranks. The tasks on one lane are ordered by their starts.
     pub spans: Vec<Span>,
 }
 
 impl Timeline {
-    /// Sum of the seconds of a rank's tasks on a lane.
+    /// Returns the total number of seconds of a rank's tasks on a lane.
     pub fn busy(&self, rank: usize, lane: Lane) -> f64 {
         let of = self.spans.iter().filter(|span| span.rank == rank && span.activity.lane() == lane);
         of.map(|span| span.end - span.start).sum()
     }
 
-    /// The fraction of the run during which workers compute, averaged over ranks.
+    /// Returns the fraction of the run during which workers compute, averaged over ranks.
     pub fn working_share(&self) -> f64 {
         if self.seconds > 0.0 { self.all_busy().working / (self.seconds * self.ranks as f64) } else { 1.0 }
     }
 
-    /// The fraction of receive time, summed over ranks, during which the receiving rank also computes; `None` without
-    /// receives. A receive starts when its dependencies are complete, so receive time includes waiting for the sender.
+    /// Returns the fraction of receive time, summed over ranks, during which the receiving rank also computes; `None`
+    /// if there are no receives. A receive starts when its dependencies are complete, so receive time includes waiting
+    /// for the sender.
     pub fn hidden_share(&self) -> Option<f64> {
         self.all_busy().hidden_share()
     }
 
-    /// Busy times of work and receives, summed over ranks.
+    /// Returns the busy times of work and receives, summed over ranks.
     fn all_busy(&self) -> Busy {
         let mut lanes = vec![[Vec::new(), Vec::new()]; self.ranks];
         for span in self.spans.iter().filter(|span| span.activity.lane() != Lane::Send) {

@@ -1,4 +1,4 @@
-//! Draws a timeline as a picture with one row per rank. A row has one line each for work, receives and sends.
+//! Draws a timeline as a picture with one row per rank. Each row has one line each for work, receives and sends.
 //!
 //! ```text
 //!          0        1 ms      2 ms
@@ -8,9 +8,9 @@
 //! rank 1   ...
 //! ```
 //!
-//! Rows shrink as the number of ranks grows. At most the first 64 ranks are drawn; the caption contains the number of
-//! all ranks. Invariant: the maximum size of the file does not depend on the number of tasks, because bars less than a
-//! quarter of a pixel apart are merged.
+//! Rows shrink as the number of ranks grows. At most the first 64 ranks are drawn; the caption then states the total
+//! number of ranks. Invariant: the size of the file has a maximum that does not depend on the number of tasks, because
+//! bars less than a quarter of a pixel apart are merged.
 
 use std::fmt::Write;
 
@@ -30,14 +30,14 @@ const ROWS: f64 = 1536.0;
 const MAX_ROW_HEIGHT: f64 = 48.0;
 /// Maximum number of ranks that are drawn.
 const MAX_RANKS: usize = 64;
-/// Bars of one kind that are closer than this are merged.
+/// Bars of one kind whose distance is less than this are merged.
 const MIN_GAP: f64 = 0.25;
 /// Minimum width of a visible bar.
 const MIN_BAR_WIDTH: f64 = 0.6;
-/// Minimum distance between two numbers of the axis.
+/// Minimum distance between two numbers on the axis.
 const BETWEEN_TICKS: f64 = 90.0;
 
-/// Kinds of spans: name, colour, and part of a row, from its top (0) to its bottom (1).
+/// The kinds of spans, each with its name, its colour and its part of a row, from the top (0) to the bottom (1).
 const KINDS: [(&str, &str, [f64; 2]); 4] = [
     ("contracting", "#2a6fb0", [0.06, 0.54]),
     ("adding, permuting, copying", "#8fc1e3", [0.06, 0.54]),
@@ -88,7 +88,8 @@ impl Timeline {
         document.to_string()
     }
 
-    /// The text at the top right: the number of ranks, if not all are drawn, and the shares of busy and hidden time.
+    /// Returns the text at the top right. It contains the number of ranks, if not all are drawn, and the shares of busy
+    /// and hidden time.
     fn caption(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let some =
@@ -114,7 +115,7 @@ fn legend() -> Group {
     legend
 }
 
-/// The ticks of the time axis: round numbers from 0 to the end, with their labels.
+/// Returns the ticks of the time axis, which are round numbers from 0 to the end, with their labels.
 fn ticks(seconds: f64) -> Vec<(f64, String)> {
     if seconds <= 0.0 {
         return vec![(0.0, "0".to_owned())];
@@ -130,14 +131,14 @@ fn ticks(seconds: f64) -> Vec<(f64, String)> {
     (0..=count).map(tick).collect()
 }
 
-/// The smallest number >= `least` that is 1, 2 or 5 times a power of ten.
+/// Returns the smallest number >= `least` that is 1, 2 or 5 times a power of ten.
 fn round(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     let steps = [1.0, 2.0, 5.0].map(|factor| factor * power);
     steps.into_iter().find(|&step| step >= least).unwrap_or(10.0 * power)
 }
 
-/// Start and end of every bar in pixels, by rank and kind.
+/// The start and end of every bar in pixels, by rank and kind.
 struct Bars {
     ranks: Vec<[Vec<[f64; 2]>; KINDS.len()]>,
 }
@@ -190,7 +191,7 @@ mod tests {
         ];
         let svg = timeline(2e-3, 2, spans).svg("mk,kn->mn & more");
         assert!(svg.contains("mk,kn-&gt;mn &amp; more"), "{svg}");
-        // The workers of rank 0 are busy for the first half, and the workers of rank 1 for the whole run.
+        // The workers of rank 0 are busy for the first half of the run, and the workers of rank 1 for all of it.
         assert!(svg.contains(r##"<path d="M80.00 78.88h448.00V101.92h-448.00z" fill="#2a6fb0"/>"##), "{svg}");
         assert!(svg.contains(r##"<path d="M528.00 126.88h448.00V149.92h-448.00z" fill="#8fc1e3"/>"##), "{svg}");
         for name in ["0 ms", "0.5 ms", "2 ms", "rank 0", "rank 1", "receiving"] {

@@ -1,4 +1,4 @@
-//! Writes a timeline as a trace in the JSON format that chrome://tracing and Perfetto (<https://ui.perfetto.dev>) open.
+//! Writes a timeline as a trace in the JSON format of chrome://tracing and Perfetto (<https://ui.perfetto.dev>).
 //!
 //! ```text
 //! process   rank 0 (host)
@@ -12,13 +12,13 @@
 //! ```
 //!
 //! In Perfetto, an arrow connects two slices (spans on tracks), and starts at the slice that begins first. A receive
-//! begins before the send for which it waits. Therefore the last nanosecond of each receive is also a slice of its own,
-//! "arrived", and the arrow ends there.
+//! begins before the send for which it waits, so an arrow to the receive itself would start there. Therefore the last
+//! nanosecond of each receive is also a separate slice, "arrived", and the arrow ends there.
 //!
-//! Invariants: each rank is a process of the trace; the numbers of tracks are unique over all ranks, and differ from
-//! the numbers of processes; spans on one track do not overlap, except for "arrived" at the end of a receive; the n-th
-//! send from one rank to another belongs to the n-th receive there. Times are in microseconds on the clock of rank 0.
-//! Deliberately absent: the time of each worker within a task, which is not measured.
+//! Invariants: each rank is a process in the trace. The numbers of tracks are unique across all ranks, and differ from
+//! the numbers of processes. Spans on one track do not overlap, except for "arrived" at the end of a receive. The n-th
+//! send from one rank to another matches the n-th receive there. Times are in microseconds on the clock of rank 0. The
+//! time of each worker within a task is not shown, because it is not measured.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,10 +28,12 @@ use serde_json::{Value, json};
 use super::{Activity, Span, Timeline};
 use crate::schedule::Lane;
 
-/// Maximum number of spans on all worker tracks. Beyond it, tasks that all workers share are on the first track only.
+/// Maximum number of spans on all worker tracks. If there are more, tasks that all workers share are on the first track
+/// only.
 const MAX_WORKER_SPANS: usize = 1 << 20;
 
-/// Tracks for the transfers of a lane. Their number is the maximum number of transfers in flight at the same time.
+/// The tracks for transfers on one lane. The number of tracks is the maximum number of transfers in flight at the same
+/// time.
 #[derive(Default)]
 struct Tracks {
     /// For each track, the end of its last span in nanoseconds.
@@ -56,15 +58,15 @@ struct End {
 }
 
 impl Timeline {
-    /// Returns the trace: one JSON object with one event per line. Cost: O(e log e) for e events; a task that all
-    /// workers share is one event per worker.
+    /// Returns the trace, which is one JSON object with one event per line. A task that all workers share has one event
+    /// per worker. Cost: O(e log e) for e events.
     pub fn trace(&self) -> String {
         let work = self.spans.iter().filter(|span| span.activity.lane() == Lane::Work).count();
         let sharing = if work * self.workers > MAX_WORKER_SPANS { 1 } else { self.workers };
         let mut events = Vec::new();
         let mut arrows: BTreeMap<[usize; 2], [Vec<End>; 2]> = BTreeMap::new();
-        // If a track has the number of its process, viewers show it as the main thread, above all others. Track numbers
-        // therefore start after the numbers of ranks.
+        // If a track has the number of its process, viewers treat it as the main thread and show it above all other
+        // tracks. Track numbers therefore start after the numbers of ranks.
         let mut base = self.ranks;
         for (rank, spans) in self.by_rank().into_iter().enumerate() {
             let of = |lane: Lane| spans.iter().copied().filter(move |span| span.activity.lane() == lane);
@@ -112,8 +114,8 @@ impl Timeline {
                 events.push((nanoseconds, event));
             }
         }
-        // Names come first, because their sort key is -infinity. The sort is stable: at equal times, "arrived" follows
-        // its receive, and arrows follow the slices that they connect.
+        // Names come first, because their sort key is -infinity. The sort is stable, so at equal times "arrived"
+        // follows its receive, and arrows follow the slices that they connect.
         events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let mut text = String::from("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
         for (at, (_, event)) in events.iter().enumerate() {
@@ -136,7 +138,7 @@ impl Timeline {
         ranks
     }
 
-    /// The event of a span on this track, with its start in nanoseconds as sort key.
+    /// Returns the event for a span on this track, with its start in nanoseconds as the sort key.
     fn event(&self, span: &Span, track: usize) -> (f64, Value) {
         let step = self.steps.get(span.node).map_or("", String::as_str);
         let (name, kind) = match span.activity {
@@ -173,7 +175,7 @@ impl Timeline {
     }
 }
 
-/// The event "arrived", which covers the last nanosecond of a receive.
+/// Returns the event "arrived", which covers the last nanosecond of a receive.
 fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
     let event = json!({
         "ph": "X", "pid": rank, "tid": track, "ts": start / 1e3, "dur": 1e-3, "name": "arrived", "cat": "arrived",
@@ -181,8 +183,8 @@ fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
     (start, event)
 }
 
-/// Start and end of a span in nanoseconds. Both are rounded, so that consecutive spans on a track do not overlap. A
-/// transfer lasts at least one nanosecond, because arrows cannot be attached to empty slices.
+/// Returns the start and end of a span in nanoseconds. Both are rounded, so that consecutive spans on a track do not
+/// overlap. A transfer lasts at least one nanosecond, because arrows cannot be attached to empty slices.
 fn rounded(span: &Span) -> [f64; 2] {
     let [start, end] = [span.start, span.end].map(nanoseconds);
     let least = if span.activity.lane() == Lane::Work { 0.0 } else { 1.0 };
@@ -212,7 +214,7 @@ mod tests {
             span(1, Activity::Recv(0), 2.0, 2.0),
             span(1, Activity::Recv(0), 4.0, 5.0),
         ];
-        // Tracks of rank 0: one worker, one for receives, two for sends. The tracks of rank 1 follow.
+        // Rank 0 has one worker track, one track for receives and two for sends. The tracks of rank 1 follow.
         let trace: Value = serde_json::from_str(&timeline(5.0, 2, spans).trace()).unwrap();
         let of = |phase: &str, first: &str| {
             let events = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == phase);

@@ -1,7 +1,8 @@
-//! Elements of the result from operands in double precision: as one sum, or from intermediates along the tree.
+//! Computes elements of the result from the operands in double precision, either as one sum or from intermediates along
+//! the tree.
 //!
-//! Invariant: `cost` counts all memory that is in use at the same time. In every tensor, the labels over which its
-//! consumer sums come last, so that the innermost loop runs over adjacent elements.
+//! `cost` counts all memory that is in use here at the same time. In the layout of every tensor, the labels that the
+//! tensor's consumer sums over come last, so that the innermost loop runs over adjacent elements.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{Step, Tree};
@@ -22,14 +23,14 @@ pub struct Evaluator<'a> {
     layouts: Vec<Vec<Label>>,
     evaluation: Evaluation,
     complex: bool,
-    /// The rounding errors of a run in each step. A direct evaluation attributes all of them to the last step.
+    /// The rounding errors that a run makes in each step. A direct evaluation attributes all of them to the last step.
     roundings: Vec<Rounding>,
-    /// Exponents of the powers of two by which operands are divided, one per operand.
+    /// Operand `i` is divided by 2^`exponents[i]`, so that products stay in the range of double precision.
     exponents: Vec<i32>,
 }
 
 impl<'a> Evaluator<'a> {
-    /// `exponents`: the exponents of the powers of two by which operands are divided, one per operand.
+    /// Operand `i` is divided by 2^`exponents[i]`.
     pub fn new(tree: &'a Tree, limits: &Limits, evaluation: Evaluation, exponents: Vec<i32>) -> Evaluator<'a> {
         let root = tree.root();
         let mut kept: Vec<&[Label]> = vec![&tree.nodes[root].labels; tree.nodes.len()];
@@ -50,16 +51,16 @@ impl<'a> Evaluator<'a> {
         Evaluator { tree, layouts, evaluation, complex: limits.complex, roundings, exponents }
     }
 
-    /// Exponent of the power of two by which results are divided.
+    /// Returns the exponent of the power of two by which results are divided.
     pub fn exponent(&self) -> i32 {
         self.exponents.iter().fold(0, |sum, exponent| sum.saturating_add(*exponent))
     }
 
-    /// Returns the elements of a selection of the result, in row-major order. If `single_threaded`, computes them on
-    /// this thread only, because the other threads compute other pieces. `sources` has one entry per operand.
+    /// Returns the elements of a selection of the result, in row-major order. If `single_threaded`, uses only this
+    /// thread, because the other threads compute other pieces. `sources` has one entry per operand.
     ///
     /// # Errors
-    /// There is too little memory, or a file cannot be read.
+    /// If there is too little memory, or a file cannot be read.
     pub fn elements(
         &self,
         sources: &[Source<'_>],
@@ -90,8 +91,8 @@ impl<'a> Evaluator<'a> {
         Ok(terms.pop().flatten().unwrap_or_default().values)
     }
 
-    /// Returns an input of a step. Fetches an operand when it is needed; moves an intermediate out of `terms`, because
-    /// it has only one consumer.
+    /// Returns an input of a step. An operand is fetched when it is needed. An intermediate is moved out of `terms`,
+    /// because it has only one consumer.
     fn term(
         &self,
         id: usize,

@@ -1,11 +1,11 @@
-//! The memory budget of a check, which shares the memory limit, and the memory of this process, with the run.
+//! Chooses the memory budget for a check. The check and the run share the memory limit and the memory of this process.
 //!
 //! ```text
 //! --memory-limit   [ operands, part, intermediates, packing | reserve ]    the run is planned without the reserve
-//! no limit         half of what process and host have left by the run, at most [`MAX_BYTES`]
+//! no limit         half of the memory that the run leaves free in the process and on the host, at most MAX_BYTES
 //! ```
 //!
-//! Invariant: a plan with a check stays within the limit, including the memory of the check as `cost` counts it.
+//! Guarantee: a run and its check together stay within the limit. `cost` estimates the memory of the check.
 
 use einsum_dist::tree::Tree;
 use einsum_dist::{Error, Plan, World};
@@ -15,32 +15,32 @@ use super::cost::{Cost, Evaluation};
 use super::limits::Limits;
 use super::strategy::Choice;
 
-/// Maximum bytes of a check, with or without a memory limit.
+/// Maximum number of bytes that a check may use, with or without a memory limit.
 const MAX_BYTES: u64 = 1 << 29;
 
-/// Divisors of the memory limit that give the share of a check: the first divisor for any check, the others in turn for
-/// a slow check until it is quick.
+/// The memory limit divided by one of these numbers is the share of a check. The first divisor is used for any check.
+/// The others are tried in order for a slow check until it is quick.
 const LIMIT_DIVISOR: u64 = 16;
 const SLOW_LIMIT_DIVISORS: [u64; 3] = [8, 4, 2];
 
-/// Operations beyond which a check is slow. A quick check takes seconds.
+/// Maximum number of operations of a quick check, which takes seconds. A check with more operations is slow.
 const MAX_QUICK_OPERATIONS: f64 = 1e10;
 
-/// Bytes beyond which more memory does not speed up a check.
+/// Number of bytes beyond which more memory does not speed up a check.
 const SUFFICIENT_BYTES: u64 = 1 << 26;
 
-/// Minimum bytes of a check, which then computes one product at a time.
+/// Returns the minimum number of bytes that a check needs. With this memory, it computes one product at a time.
 pub fn least(tree: &Tree) -> u64 {
     let one: Vec<usize> = tree.extents.iter().map(|&extent| extent.min(1)).collect();
     let bytes = |evaluation| Cost::of(tree, evaluation, &one).bytes;
     bytes(Evaluation::Directly).min(bytes(Evaluation::AlongTree)).ceil() as u64
 }
 
-/// Returns the plan of the run and the bytes for its check. If there is a limit, the plan leaves these bytes free
-/// within the limit. `plan` makes the plan for a given limit.
+/// Returns the plan for the run and the number of bytes available to its check. If there is a limit, the run and the
+/// check together stay within it. `plan` makes a plan for a given limit.
 ///
 /// # Errors
-/// There is no plan, or none that leaves memory for a check.
+/// If there is no plan within the limit, or none that leaves enough memory for a check.
 pub fn plan_beside(
     tree: &Tree,
     limit: Option<u64>,
@@ -54,7 +54,7 @@ pub fn plan_beside(
     let least = least(tree);
     let reserve = |share: u64| (limit / share).clamp(least, SUFFICIENT_BYTES.max(least));
     let mut chosen = plan(Some(limit))?;
-    // Plan the run in less memory. If that is impossible, give the check less.
+    // Plan the run with less memory. If that is impossible, give less memory to the check.
     let smaller = |reserve: u64| limit.checked_sub(reserve).and_then(|less| plan(Some(less)).ok());
     if left(&chosen) < reserve(LIMIT_DIVISOR) {
         chosen = match smaller(reserve(LIMIT_DIVISOR)) {
@@ -70,7 +70,7 @@ pub fn plan_beside(
             })?,
         };
     }
-    // A slow check is given more memory if the run can be planned in less.
+    // A slow check is given more memory if the run can be planned with less.
     let is_slow = |plan: &Plan| {
         let limits = Limits::new(plan, tree);
         // All ranks must make the same plan, so the number of threads is always 1 here.
@@ -93,11 +93,12 @@ pub fn plan_beside(
     Ok((chosen, bytes))
 }
 
-/// Returns the bytes of the check in this world: at most `bytes`, at most half of the memory that processes and hosts
-/// have left beside the run, and at least [`least`]. Collective, before the run allocates.
+/// Returns the number of bytes available to the check in this world. This is the smaller of `bytes` and half of the
+/// memory that the run leaves free in processes and on hosts, but at least [`least`]. Collective. Must be called before
+/// the run allocates.
 ///
 /// # Errors
-/// There is too little memory.
+/// If there is too little memory for the run and the smallest check.
 pub fn here(world: &World, plan: &Plan, tree: &Tree, bytes: u64) -> Result<u64> {
     world.check_memory(plan, least(tree))?;
     Ok(bytes.min(world.spare_memory(plan)? / 2).max(least(tree)))
@@ -109,9 +110,10 @@ mod tests {
 
     use super::*;
 
-    /// The operations of a check of a chain of eight matrices. The memory limit is `percent` of the memory of an
-    /// unlimited run. The first number is for the memory that a plain plan leaves, the second for the memory that
-    /// `plan_beside` leaves; `None` if a check needs more.
+    /// Returns the number of operations for checking a chain of eight matrices. The memory limit is `percent` percent
+    /// of the memory that an unlimited run needs. The first number is for the memory that a plan without a check leaves
+    /// free, the second for the memory that `plan_beside` leaves free. A number is `None` if the check needs more
+    /// memory.
     fn operations(percent: u64) -> [Option<f64>; 2] {
         let text = "[[[[[[ab,bc->ac],cd->ad],de->ae],ef->af],fg->ag],gh->ah],hi->ai";
         let shaped = Problem::parse(text).unwrap().shapes(&vec![vec![256, 256]; 8]).unwrap();

@@ -1,6 +1,6 @@
-//! Compares elements of blocks with their reference: all of them, or a sample.
+//! Compares all elements of blocks, or a sample of them, with their references.
 //!
-//! Invariant: besides the block that it compares, a comparison stores only the pieces that its [`Strategy`] allows.
+//! Apart from the block that it compares, a comparison stores only the pieces that its [`Strategy`] allows.
 
 use einsum_dist::dims::Label;
 use einsum_dist::distribution::{Bounds, Intervals};
@@ -23,10 +23,11 @@ use super::strategy::{Choice, ComparedElements, Strategy};
 use super::sum::{Total, Tracked};
 use super::verdict::{Tally, judge};
 
-/// Operations beyond which a check takes minutes.
+/// Number of operations above which a check takes minutes.
 const MAX_OPERATIONS: f64 = 1e11;
 
-/// An error suggests a higher `--memory-limit` if that makes the check at least this many times faster.
+/// A check that takes minutes is refused if more memory would make it more than this many times faster. The error then
+/// suggests a higher `--memory-limit`.
 const MIN_SPEEDUP: f64 = 10.0;
 
 /// Compares elements of the result with their reference.
@@ -38,19 +39,19 @@ pub struct Comparison<'a> {
     summed: Vec<Label>,
     /// The sources of the operands, one per operand.
     sources: Vec<Source<'a>>,
-    /// The array that the result was added onto.
+    /// The array to which the result was added.
     prior: Option<Source<'a>>,
     choice: Choice<'a>,
 }
 
-/// One pass over the elements: its limits, evaluator and strategy.
+/// One pass over the elements, with its limits, evaluator and strategy.
 pub struct Pass<'a> {
     pub limits: Limits,
     evaluator: Evaluator<'a>,
     strategy: Strategy,
 }
 
-/// Some of the summands of a piece of the result.
+/// A job that computes some of the summands of a piece of the result.
 struct Job {
     /// The indices of the piece, and the indices of summed labels that this job covers.
     selection: Selection,
@@ -61,10 +62,10 @@ struct Job {
 }
 
 impl<'a> Comparison<'a> {
-    /// Reads the headers of files.
+    /// Prepares a comparison, and reads the headers of files for it.
     ///
     /// # Errors
-    /// A file cannot be read.
+    /// If a file cannot be read.
     pub fn new(config: &'a RunConfig, limits: Limits) -> Result<Comparison<'a>> {
         let tree = &config.tree;
         let sources = (0..tree.operands).map(|operand| Source::new(config, operand)).collect::<Result<_>>()?;
@@ -88,8 +89,8 @@ impl<'a> Comparison<'a> {
     /// Prepares the first pass over the elements.
     ///
     /// # Errors
-    /// There is too little memory for a single product, or so little that the check would take far longer than with
-    /// more.
+    /// If there is too little memory for a single product, or if the check would take minutes and more memory would
+    /// make it much faster.
     pub fn first_pass(&self) -> Result<Pass<'a>> {
         let strategy = self.choice.strategy().ok_or_else(|| {
             let (least, most) = (budget::least(self.tree), self.choice.most);
@@ -103,7 +104,7 @@ impl<'a> Comparison<'a> {
         Ok(Pass { limits: Limits { unordered, ..self.limits }, evaluator, strategy })
     }
 
-    /// Refuses a check that takes minutes if more memory would make it much quicker.
+    /// Refuses a check that takes minutes if more memory would make it much faster.
     fn in_time(&self, strategy: &Strategy) -> Result<()> {
         if strategy.operations <= MAX_OPERATIONS {
             return Ok(());
@@ -121,9 +122,9 @@ impl<'a> Comparison<'a> {
     }
 
     /// Prepares a second pass over the same elements, for cases in which the range of double precision, or underflow,
-    /// may explain the findings of the first pass. The second pass follows the tree. If all operands are finite, it
-    /// scales them so that their largest absolute values are about 1. `None` if the pass would cost too much time or
-    /// memory, or would repeat the first pass.
+    /// may explain the findings of the first pass. The second pass computes the elements along the tree. If all
+    /// operands are finite, it scales them so that their largest absolute values are about 1. Returns `None` if the
+    /// pass would cost too much time or memory, or would repeat the first pass.
     pub fn second_pass(&self, first: &Pass<'_>, largest: &[f64], operand_limits: &OperandLimits) -> Option<Pass<'a>> {
         if !operand_limits.finite && first.strategy.evaluation == Evaluation::AlongTree {
             return None;
@@ -138,10 +139,10 @@ impl<'a> Comparison<'a> {
         Some(Pass { limits, evaluator, strategy })
     }
 
-    /// The findings in the local blocks of the part that begins at `corner`.
+    /// Compares the local blocks of the part that begins at `corner`, and returns the findings.
     ///
     /// # Errors
-    /// A file cannot be read again, or memory runs out.
+    /// If a file cannot be read again, or memory runs out.
     pub fn part<T: Element>(&self, pass: &Pass<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
         let mut tally = Tally::default();
         for (region, block) in part.first_replicas().filter(|(region, _)| !region.is_empty()) {
@@ -166,10 +167,10 @@ impl<'a> Comparison<'a> {
         Ok(tally)
     }
 
-    /// The largest absolute value of each operand. Reads all operands.
+    /// Reads all operands, and returns the largest absolute value of each.
     ///
     /// # Errors
-    /// There is no memory, or a file cannot be read again.
+    /// If memory runs out, or a file cannot be read again.
     pub fn largest_operands(&self) -> Result<Vec<f64>> {
         self.sources.iter().map(Source::largest).collect()
     }
@@ -238,7 +239,7 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Judges a piece against its reference.
+    /// Judges the elements of a piece by their references.
     fn judged(
         &self,
         pass: &Pass<'_>,
@@ -272,7 +273,8 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Writes to `at` the index of the element at row-major position `place`. `dims` lists the indices of each dimension.
+/// Writes to `at` the index of the element at row-major position `place`. `dims` contains the list of indices of each
+/// dimension.
 fn index(mut place: usize, dims: &[Vec<usize>], at: &mut Vec<usize>) {
     at.clear();
     at.resize(dims.len(), 0);

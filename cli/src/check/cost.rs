@@ -1,7 +1,7 @@
-//! The operations and memory of a comparison, estimated in advance, and the sizes of pieces that fit into memory.
+//! Estimates the operations and memory of a comparison in advance, and finds the sizes of pieces that fit into memory.
 //!
-//! Invariant: the bytes include all elements that are in memory at the same time, in double precision with their
-//! magnitudes and errors, and the buffers for reading. Lists whose length does not depend on extents are not counted.
+//! The estimated memory includes all elements that are in memory at the same time, in double precision with their
+//! magnitudes and errors, and the read buffers. Lists whose length does not depend on extents are not counted.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{NodeId, Step, Tree};
@@ -12,15 +12,15 @@ use super::sum::Tracked;
 /// Cost of generating or reading an operand element and storing it, in operations.
 const OPERATIONS_PER_FETCH: f64 = 8.0;
 
-/// Fixed costs in operations: of starting a step, and of opening the file of an operand.
+/// Fixed costs, in operations, of starting a step and of opening an operand's file.
 const OPERATIONS_PER_STEP: f64 = 500.0;
 const OPERATIONS_PER_OPERAND: f64 = 2_000.0;
 
-/// Bytes of the largest element in a file.
+/// Size in bytes of the largest element type in a file.
 const MAX_ELEMENT_BYTES: f64 = 16.0;
 
-/// Number of vectors of result elements that are in memory in addition to the inputs: two for a sum, whose elements are
-/// larger, one for a summand, and one for the array that the result was added onto.
+/// Number of vectors of result elements that are in memory in addition to the inputs. A sum counts as two vectors
+/// because its elements are larger. A summand and the array to which the result was added count as one each.
 const RESULT_VECTORS: f64 = 4.0;
 
 /// How elements of the result are computed.
@@ -37,7 +37,7 @@ pub enum Evaluation {
 pub struct Cost {
     /// Number of multiply-adds.
     pub products: f64,
-    /// Operand elements that are generated or read.
+    /// Number of operand elements that are generated or read.
     pub fetched: f64,
     /// Fixed cost of steps and operands, independent of their size, in multiply-adds.
     overhead: f64,
@@ -47,7 +47,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// The cost of one part of a selection. `sizes[l]` is its number of indices of label number `l`.
+    /// Estimates the cost of one part of a selection, which has `sizes[l]` indices of label number `l`.
     pub fn of(tree: &Tree, evaluation: Evaluation, sizes: &[usize]) -> Cost {
         let volume = |labels: &[Label]| labels.iter().map(|label| sizes[label.0 as usize] as f64).product::<f64>();
         let element = size_of::<Tracked>() as f64;
@@ -96,19 +96,19 @@ impl Cost {
         }
     }
 
-    /// The total cost, in multiply-adds.
+    /// Returns the total cost, in multiply-adds.
     pub fn operations(&self) -> f64 {
         self.products + OPERATIONS_PER_FETCH * self.fetched + self.overhead
     }
 
-    /// The cost of `count` repetitions.
+    /// Returns the cost of `count` repetitions.
     pub fn times(self, count: f64) -> Cost {
         let [products, fetched, overhead] = [self.products, self.fetched, self.overhead].map(|each| each * count);
         Cost { products, fetched, overhead, ..self }
     }
 }
 
-/// The inputs of a step.
+/// Returns the inputs of a step.
 pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
     match *step {
         Step::Leaf { .. } => [None; 2],
@@ -117,7 +117,7 @@ pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
     }
 }
 
-/// The labels without repetitions.
+/// Returns the labels without repetitions.
 pub fn distinct(labels: &[Label]) -> Vec<Label> {
     let mut distinct: Vec<Label> = Vec::with_capacity(labels.len());
     labels.iter().for_each(|label| {
@@ -129,8 +129,8 @@ pub fn distinct(labels: &[Label]) -> Vec<Label> {
 }
 
 /// Cuts the selection `whole` into pieces that need at most `most` bytes each. Returns the sizes of a piece and the
-/// cost of all pieces; `None` if a single product needs more memory, or all pieces together need more than
-/// `operations`.
+/// cost of all pieces. Returns `None` if a single product needs more memory, or if all pieces together need more than
+/// `operations` operations.
 pub fn fit(
     tree: &Tree,
     evaluation: Evaluation,
@@ -144,10 +144,10 @@ pub fn fit(
         Cost::of(tree, evaluation, sizes).times(count)
     };
     let mut cost = total(&sizes);
-    // Smaller pieces never need fewer operations, so the search ends at the limit.
+    // Smaller pieces never need fewer operations, so the search ends once the pieces need more than `operations`.
     while cost.bytes > most && cost.operations() <= operations {
-        // Of the labels of the step that needs the most memory, halve the one that gives the least product of time and
-        // memory.
+        // Halve the size of one label of the step that needs the most memory. Choose the label for which the product of
+        // time and memory becomes smallest.
         let step = &tree.nodes[cost.widest];
         let mut labels = step.labels.clone();
         match evaluation {
@@ -168,7 +168,8 @@ pub fn fit(
             .min_by(|(_, one), (_, other)| time_and_memory(one).total_cmp(&time_and_memory(other)))
         {
             Some(smaller) => smaller,
-            // The labels of the step cannot be halved: the memory is that of other live tensors.
+            // No label of this step can be halved further, so other live tensors occupy the memory. Halve the largest
+            // label of the tree instead.
             None => {
                 let largest = (0..sizes.len()).max_by_key(|&label| sizes[label]).filter(|&label| sizes[label] > 1)?;
                 sizes[largest] = sizes[largest].div_ceil(2);

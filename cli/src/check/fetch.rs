@@ -1,4 +1,4 @@
-//! Slices of operands in double precision, generated or read on demand.
+//! Generates or reads slices of operands on demand, in double precision.
 
 use std::ops::Range;
 use std::path::Path;
@@ -17,7 +17,7 @@ use super::super::failure::memory;
 use super::select::{Indices, Selection};
 use super::sum::{Term, Tracked};
 
-/// Maximum elements read at a time.
+/// Maximum number of elements that are read at a time.
 pub const CHUNK_ELEMENTS: usize = 1 << 12;
 
 /// The source of an operand.
@@ -27,7 +27,7 @@ pub enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// The source of an operand; reads the header of a file.
+    /// Returns the source of an operand. If the operand is a file, reads its header.
     pub fn new(config: &'a RunConfig, operand: usize) -> Result<Source<'a>> {
         match config.operands.get(operand) {
             Some(path) => Source::file(path),
@@ -40,16 +40,16 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The source for a file; reads its header.
+    /// Returns the source for a file, after reading its header.
     pub fn file(path: &'a Path) -> Result<Source<'a>> {
         Ok(Source::File { path, header: read_header(path)? })
     }
 
-    /// Returns the operand elements at the selected indices, as a term whose labels have the order of `layout`; the
+    /// Returns the operand elements at the selected indices, as a term whose labels are in the order of `layout`. The
     /// last label varies fastest.
     ///
     /// # Errors
-    /// There is too little memory for the elements, or a file cannot be read.
+    /// If there is too little memory for the elements, or a file cannot be read.
     pub fn fetch(&self, labels: &[Label], selection: &Selection, layout: &[Label]) -> Result<Term> {
         let indices: Vec<&Indices> = labels.iter().map(|&label| selection.of(label)).collect();
         let mut dims: Vec<usize> = (0..labels.len()).collect();
@@ -97,10 +97,10 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// The largest absolute value of all elements; NaN if any is NaN.
+    /// Returns the largest absolute value of all elements, or NaN if any element is NaN.
     ///
     /// # Errors
-    /// There is too little memory for [`CHUNK_ELEMENTS`] elements, or a file cannot be read again.
+    /// If there is too little memory for [`CHUNK_ELEMENTS`] elements, or a file cannot be read again.
     pub fn largest(&self) -> Result<f64> {
         let Source::File { header, .. } = self else {
             // The real and imaginary parts of random elements are between -1 and 1.
@@ -147,7 +147,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Resizes a vector; fails if memory runs out.
+/// Resizes a vector. Returns an error if memory runs out.
 fn grow<V: Clone + Default>(vector: &mut Vec<V>, length: usize) -> std::result::Result<(), OutOfMemory> {
     if vector.len() < length {
         *vector = room_for(length)?;
@@ -156,7 +156,7 @@ fn grow<V: Clone + Default>(vector: &mut Vec<V>, length: usize) -> std::result::
     Ok(())
 }
 
-/// Converts the elements of a box and stores them in `into`, with the strides `steps`.
+/// Converts the elements of a box to double precision and stores them in `into`, with the strides `steps`.
 fn scatter(dtype: Dtype, bytes: &[u8], bounds: &Bounds, steps: &[usize], into: &mut [Tracked]) {
     let single = |bytes: &[u8; 4]| f64::from(f32::from_le_bytes(*bytes));
     let double = |bytes: &[u8; 8]| f64::from_le_bytes(*bytes);

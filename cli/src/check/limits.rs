@@ -1,45 +1,47 @@
-//! How far a correct element may differ from its reference in double precision.
+//! Computes how far a correct element may differ from its reference in double precision.
 //!
 //! # Rounding
 //!
-//! Let u be the unit roundoff (2^-24 in single, 2^-53 in double precision) and gamma_n = n u / (1 - n u). A sum of
-//! products of p factors in which no term goes through more than c additions has an error of at most gamma_(c+p) times
-//! the sum of the absolute products (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002,
-//! section 3.1 and lemma 3.1). This program sums k terms in blocks of at most b terms, then adds the blocks pairwise;
-//! so c = b + log2(k / b) instead of k (section 4.2). [`einsum_dist::local_plan::longest_chain`] bounds c for every
-//! kind of sum. [`einsum_dist::Plan::roundings`] adds the additions over threads, ranks and slices. It sums over the
-//! tree, because the relative errors of consecutive steps add up. The real part of a complex sum is a sum of real
-//! products, with one more addition per step, and so is the imaginary part. The bound applies to each part, because
-//! |a b| + |c d| <= |a + c i| |b + d i|, and sqrt(2) times the bound applies to the complex number.
+//! Let u be the unit roundoff (2^-24 in single, 2^-53 in double precision) and gamma_n = n u / (1 - n u). Consider a
+//! sum of products of p factors in which no term passes through more than c additions. It has an error of at most
+//! gamma_(c+p) times the sum of the absolute products (N. J. Higham, Accuracy and Stability of Numerical Algorithms,
+//! 2nd edition, 2002, section 3.1 and lemma 3.1). This program sums k terms in blocks of at most b terms, then adds the
+//! blocks pairwise. So c is b + log2(k / b) instead of k (section 4.2). [`einsum_dist::local_plan::longest_chain`]
+//! bounds c for every kind of sum. [`einsum_dist::Plan::roundings`] also counts the additions over threads, ranks and
+//! slices. It sums these counts over the tree, because the relative errors of consecutive steps add up. The real part
+//! of a complex sum is a sum of real products, with one more addition per step, and so is the imaginary part. The bound
+//! applies to each part because |a b| + |c d| <= |a + c i| |b + d i|. So sqrt(2) times the bound applies to the complex
+//! number.
 //!
 //! In single precision, c is below 300 for sums with a scalar result, below 700 for matrix products over one dimension
-//! and below 1,100 for all others. So the bound is below 2e-5, 5e-5 and 7e-5 for every k up to 10^9. Zeros in place of
-//! sums of k products of random signs have a relative error of about 1.3 / sqrt(k): 3e-3 for k = 200,000, and 1.3e-4
-//! for k = 10^8. The largest of several elements has a larger error.
+//! and below 1,100 for all others. So the bound is below 2e-5, 5e-5 and 7e-5 for every k up to 10^9. A zero in place of
+//! a sum of k products with random signs has a relative error of about 1.3 / sqrt(k), which is 3e-3 for k = 200,000 and
+//! 1.3e-4 for k = 10^8. The largest of several elements has a larger error. So the check detects a result of zeros.
 //!
 //! # Trees
 //!
-//! Along a tree of many steps, absolute products grow faster than the elements: in a chain of ten matrix products with
-//! extents of 64, an element is about 1e-8 of its absolute products. The bound above is then so large that zeros would
-//! pass. So the allowed error is the smaller of that bound and [`CONFIDENCE_FACTOR`] times the combined effect of
-//! errors of random signs that are as large as possible in each step: see [`super::sum`]. The error of a step is at
-//! most gamma of the whole tree times the absolute products of the step's two operands, as if all errors so far had the
-//! same sign. By the Cauchy-Schwarz inequality, this is at most gamma sqrt(n) times the root of the sum of the squares
-//! of its n products.
+//! Along a tree of many steps, absolute products grow faster than the elements. In a chain of ten matrix products with
+//! extents of 64, an element is about 1e-8 of the sum of its absolute products. The bound above is then so large that
+//! zeros would pass. So the allowed error is the smaller of that bound and an estimate. The estimate is
+//! [`CONFIDENCE_FACTOR`] times the combined effect of errors that have random signs and are as large as possible in
+//! each step (see [`super::sum`]). The error of a step is at most gamma of the whole tree times the absolute products
+//! of the step's two operands, as if all errors so far had the same sign. By the Cauchy-Schwarz inequality, this is at
+//! most gamma sqrt(n) times the square root of the sum of the squares of the step's n products.
 //!
 //! # Underflow
 //!
-//! Let s be the smallest subnormal number. A product below the normal numbers has an error of at most s / 2 (section
-//! 2.1, equation 2.8; sums are exact there), and a complex product has an error of at most 2 s. The bound allows 2 s
-//! and 8 s, because double precision may lose as much as the type. The operands of later steps multiply the loss of a
-//! step. So the allowed error of an element is this amount for each of its products, times the largest absolute values
-//! of the operands that are not part of the step, summed over all steps.
+//! Let s be the smallest subnormal number. A real product that is too small to be a normal number has an error of at
+//! most s / 2 (section 2.1, equation 2.8), and a complex product has an error of at most 2 s. Sums of such numbers are
+//! exact. The bound allows 2 s and 8 s, because the reference in double precision may lose as much as the run. The
+//! operands of later steps multiply the loss of a step. So the loss due to a step is at most this amount, times the
+//! number of products in an element, times the largest absolute values of the operands that are not part of the step.
+//! The allowed error of an element is the sum over all steps.
 //!
 //! # Overflow
 //!
 //! If the reference is beyond the largest number of the type, the element must be infinite, with the same sign. If the
-//! reference is finite and the element is not, the element counts as an overflow if the absolute products of the
-//! element, or of a step, may exceed the type. Otherwise the element is wrong.
+//! reference is finite and the element is not, there are two cases. The element counts as an overflow if the sum of its
+//! absolute products, or that of an earlier step, may exceed the range of the type. Otherwise the element is wrong.
 //!
 //! Invariant: limits depend only on the plan, the operands and the element, and are the same on every rank.
 
@@ -54,18 +56,19 @@ use super::sum::{Reference, Rounding, scaled};
 /// The largest allowed error of an element, as a multiple of its estimated random error.
 const CONFIDENCE_FACTOR: f64 = 4.0;
 
-/// The largest loss by underflow, small enough for its square to be finite.
+/// The largest loss due to underflow. It is small enough for its square to be finite.
 const MAX_LOSS: f64 = 1e140;
 
-/// The allowed errors, and the range of the type.
+/// The allowed errors, and the range of the element type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// The allowed error relative to the sum of absolute products.
     pub relative: f64,
-    /// The allowed error by underflow: in the last step only, or in all steps once the operands are known.
+    /// The allowed error due to underflow. It covers only the last step until the operands are known, and then all
+    /// steps.
     pub absolute: f64,
     pub largest: f64,
-    /// The loss of a product by underflow.
+    /// The allowed loss of a product due to underflow.
     pub smallest: f64,
     pub complex: bool,
     /// Whether infinite or NaN parts of complex numbers depend on the order of the factors, which may differ between
@@ -80,7 +83,7 @@ impl Limits {
             Dtype::Float64 | Dtype::Complex128 => (f64::MAX, f64::from_bits(1)),
         };
         let smallest = smallest * if plan.dtype.is_complex() { 8.0 } else { 2.0 };
-        // The reference is rounded in double precision too: its products, and a dozen additions in each step.
+        // The reference is itself rounded in double precision, in its products and in a dozen additions per step.
         let steps = tree.nodes.len() as u64;
         let own = if largest > 1e100 { 2 * plan.operands as u64 + 14 * steps } else { 0 };
         // The real and the imaginary part are sums of two real sums, which costs one more addition in each step.
@@ -97,7 +100,7 @@ impl Limits {
         Limits { relative, absolute: last, largest, smallest, complex, unordered }
     }
 
-    /// The largest allowed error of an element.
+    /// Returns the largest allowed error of an element.
     pub fn tolerance(&self, want: &Reference) -> f64 {
         let worst_case = self.relative * want.magnitude.min(f64::MAX) + self.absolute;
         // The spread is not finite if the square of an error is out of range; then only the worst case limits the
@@ -105,7 +108,8 @@ impl Limits {
         if want.spread.is_finite() { worst_case.min(CONFIDENCE_FACTOR * want.spread) } else { worst_case }
     }
 
-    /// The rounding errors of a run in each step, for operands that are divided by powers of two.
+    /// Returns the rounding errors that a run makes in each step. The operands are divided by powers of two with the
+    /// given exponents.
     pub fn roundings(&self, tree: &Tree, evaluation: Evaluation, exponents: &[i32]) -> Vec<Rounding> {
         let rounding = |id: usize, terms: f64, exponent: i32| {
             let absolute = (terms * scaled(self.smallest, -exponent)).min(MAX_LOSS);
@@ -130,7 +134,7 @@ impl Limits {
     }
 }
 
-/// The number of contractions and sums in a tree.
+/// Returns the number of contractions and sums in a tree.
 pub fn steps(tree: &Tree) -> usize {
     (0..tree.nodes.len())
         .filter(|&id| match tree.nodes[id].step {
@@ -141,12 +145,12 @@ pub fn steps(tree: &Tree) -> usize {
         .count()
 }
 
-/// The number of products of operands in the sum of one element.
+/// Returns the number of products of operands that are summed for one element of the result.
 pub fn products(tree: &Tree) -> f64 {
     (0..tree.nodes.len()).map(|id| terms(tree, id)).product()
 }
 
-/// The number of terms that a step sums for one element.
+/// Returns the number of terms that a step sums for one element.
 fn terms(tree: &Tree, node: usize) -> f64 {
     let out = &tree.nodes[node].labels;
     let extents = |labels: &mut dyn Iterator<Item = Label>| -> f64 {
@@ -159,23 +163,24 @@ fn terms(tree: &Tree, node: usize) -> f64 {
     }
 }
 
-/// Limits that depend on the operands. Computed only where an element may be wrong, because the operands must be read.
+/// Limits that depend on the operands. They are computed only if an element may be wrong, because this requires reading
+/// all operands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OperandLimits {
-    /// The largest error of an element by underflow in any step.
+    /// The largest error of an element due to underflow, summed over all steps.
     pub absolute: f64,
-    /// An upper bound on the absolute sums of every step.
+    /// An upper bound on the sums of absolute products in every step.
     pub largest: f64,
     /// Whether all operands are finite.
     pub finite: bool,
 }
 
 impl OperandLimits {
-    /// `operands`: the largest absolute value of each operand.
+    /// `operands` contains the largest absolute value of each operand.
     pub fn new(tree: &Tree, limits: &Limits, operands: &[f64]) -> OperandLimits {
         let finite = operands.iter().all(|largest| largest.is_finite());
-        // For each node, two logarithms: of the number of terms of one element, and of the largest product of its
-        // operands.
+        // For each node, the logarithm of the number of terms that are summed for one element, and the logarithm of the
+        // largest possible product of its operands.
         let mut below: Vec<(f64, f64)> = Vec::with_capacity(tree.nodes.len());
         for (id, node) in tree.nodes.iter().enumerate() {
             let own = terms(tree, id).ln();
@@ -192,7 +197,7 @@ impl OperandLimits {
         let largest = sums.fold(f64::NEG_INFINITY, f64::max).exp();
         let (all_terms, all) = below[tree.root()];
         let lost = |id: usize| {
-            // `later` is NaN if operands are all zeros, which lose nothing.
+            // `later` is NaN if the step has an operand that contains only zeros. Then nothing is lost to underflow.
             let later = if id == tree.root() { 0.0 } else { all - below[id].1 };
             if later.is_nan() { 0.0 } else { (all_terms + later + limits.smallest.ln()).exp() }
         };

@@ -1,11 +1,11 @@
-//! `--check`: recomputes elements of the output from the operands, slowly and in double precision.
+//! Implements `--check`, which recomputes elements of the output from the operands, slowly and in double precision.
 //!
-//! Checks all of the output if that needs few operations, otherwise a sample spread over the output. The reference for
-//! an element is one sum over all dimensions of the expression, which depends on nothing in the plan except labels and
-//! extents. If such sums would cost much more than following the tree, the reference is computed from intermediates
-//! along the tree. If computing each sampled element separately would take too long, samples are computed in batches
-//! that share intermediates. Every rank checks its own blocks, one part of the result after the other, and reads or
-//! generates the slices of the operands that it needs.
+//! Checks all elements of the output if that needs few operations, otherwise a sample spread over the output. The
+//! reference for an element is one sum over all dimensions of the expression. It uses nothing of the plan except labels
+//! and extents, so that it is independent of mistakes in the plan. If such sums would cost much more than evaluating
+//! the contraction tree, the reference is computed from intermediates along the tree. If computing each sampled element
+//! separately would take too long, samples are computed in batches that share intermediates. Every rank checks its own
+//! blocks, one part of the result at a time. It reads or generates the slices of the operands that it needs.
 //!
 //! | file | content |
 //! |---|---|
@@ -56,10 +56,10 @@ pub struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    /// Reads the headers of files. Collective.
+    /// Prepares the check, and reads the headers of files for it. Collective.
     ///
     /// # Errors
-    /// A file cannot be read, or there is too little memory.
+    /// If a file cannot be read, or there is too little memory.
     pub fn new(world: &'a World, config: &'a RunConfig) -> Result<Check<'a>> {
         let limits = Limits::new(&config.plan, &config.tree);
         let comparison = agree(world, Comparison::new(config, limits))?;
@@ -68,15 +68,16 @@ impl<'a> Check<'a> {
         Ok(Check { world, config, comparison, limits, first, operands: None, tally })
     }
 
-    /// Compares the part of the result that begins at `corner`; returns whether all parts so far are right. Collective.
+    /// Compares the part of the result that begins at `corner`. Returns whether all parts compared so far are correct.
+    /// Collective.
     ///
     /// # Errors
-    /// A file cannot be read again.
+    /// If a file cannot be read again.
     pub fn part<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize]) -> Result<bool> {
         let mut found = self.run_pass(&self.first, part, corner)?;
         if found.is_open() {
             let (operand_limits, second) = self.operands()?;
-            // Elements that are correctly infinite, because operands are infinite, need no second pass.
+            // Elements that are correctly infinite because operands are infinite need no second pass.
             let wrong = found.unclear > 0 || !found.is_right();
             let unclear = found.is_unclear(&self.limits, &operand_limits) && (operand_limits.finite || wrong);
             let pass = match second.as_ref().filter(|_| unclear) {
@@ -94,15 +95,15 @@ impl<'a> Check<'a> {
         Ok(self.tally.is_right())
     }
 
-    /// The combined findings of all ranks. Collective.
+    /// Compares the part in one pass, and returns the combined findings of all ranks. Collective.
     fn run_pass<T: Element>(&self, pass: &Pass<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
         let tally = agree(self.world, self.comparison.part(pass, part, corner))?;
         let all = gather(self.world, &tally.numbers(corner.len()))?;
         Ok(all.iter().map(|numbers| Tally::of_numbers(numbers)).fold(Tally::default(), Tally::merge))
     }
 
-    /// Takes the limits that depend on the operands, which are the same on every rank, and the second pass out of
-    /// `self`. Computes them on first use. The caller must store them again. Collective.
+    /// Moves the operand limits and the second pass out of `self`, and computes them on first use. The limits are the
+    /// same on every rank. The caller must store both in `self` again. Collective.
     fn operands(&mut self) -> Result<(OperandLimits, Option<Pass<'a>>)> {
         if let Some(known) = self.operands.take() {
             return Ok(known);
@@ -110,22 +111,22 @@ impl<'a> Check<'a> {
         let largest = agree(self.world, self.comparison.largest_operands())?;
         let operand_limits = OperandLimits::new(&self.config.tree, &self.limits, &largest);
         let second = self.comparison.second_pass(&self.first, &largest, &operand_limits);
-        // The number of threads may differ between ranks, so a second pass may be too slow on some. Then no rank makes
-        // one.
+        // The number of threads may differ between ranks, so a second pass may be too slow on some ranks. In that case,
+        // no rank makes a second pass.
         let all = gather(self.world, &[f64::from(u8::from(second.is_some()))])?;
         let second = second.filter(|_| all.iter().all(|has| *has == [1.0]));
         Ok((operand_limits, second))
     }
 
-    /// The findings in the parts so far, as a report.
+    /// Returns a report of the findings in all parts so far.
     pub fn report(&self) -> CheckReport {
         let Tally { checked, error, bound, .. } = self.tally;
-        // Some element is infinite or NaN and differs from its reference, so its error is not finite.
+        // These two fields count infinite or NaN elements that differ from their reference, so the error is not finite.
         let max_error = if self.tally.unexplained + self.tally.overflowed_sums > 0 { f64::INFINITY } else { error };
         CheckReport { checked, max_error, bound, ok: self.tally.is_right() }
     }
 
-    /// The overflow, if there is one.
+    /// Returns the overflow, if there is one.
     pub fn overflow(&self) -> Option<Overflow> {
         Overflow::new(self.config, &self.tally, &self.limits)
     }
@@ -139,7 +140,7 @@ mod tests {
     use super::strategy::SAMPLE_ELEMENTS;
     use super::*;
 
-    /// Checks a result computed by one process, with one element off by `off`.
+    /// Computes a result on one process, adds `off` to one element, and checks it.
     fn checked(arguments: &[&str], off: f32) -> CheckReport {
         let first = |block: &mut ndarray::ArrayViewMutD<'_, f32>| {
             let place = vec![0; block.ndim()];
@@ -148,7 +149,7 @@ mod tests {
         changed(arguments, first)
     }
 
-    /// Checks a result computed by one process, after `change` has modified it.
+    /// Computes a result on one process, modifies it by `change`, and checks it.
     fn changed(arguments: &[&str], change: impl Fn(&mut ndarray::ArrayViewMutD<'_, f32>)) -> CheckReport {
         let world = World::single();
         let arguments = ["einsum-dist", "-t1", "--check"].iter().chain(arguments);
@@ -199,7 +200,8 @@ mod tests {
         assert!(sample.ok && sample.checked as usize == SAMPLE_ELEMENTS, "{sample:?}");
     }
 
-    /// Eight tensors, each with 3 to 5 of 14 labels: 2 * 10^13 products as one sum, 2 * 10^7 along the tree.
+    /// Each of the eight tensors has 3 to 5 of the 14 labels. The direct sum has 2 * 10^13 products, and an evaluation
+    /// along the tree has 2 * 10^7.
     #[test]
     fn a_network_of_many_labels_takes_no_time() {
         let started = std::time::Instant::now();
@@ -210,7 +212,8 @@ mod tests {
         assert!(started.elapsed() < std::time::Duration::from_secs(20), "{:?}", started.elapsed());
     }
 
-    /// Elements of long trees are a tiny fraction of their absolute products.
+    /// Elements of long trees are tiny compared with the sums of their absolute products, so a loose error bound would
+    /// accept zeros.
     #[test]
     fn wrong_results_of_trees_are_found() {
         let labels: Vec<char> = ('a'..='z').chain('A'..='Z').collect();
@@ -236,7 +239,7 @@ mod tests {
         }
     }
 
-    /// In each of many slices, few terms are added to the result.
+    /// Each slice adds only a few terms to the result, but there are many slices.
     #[test]
     fn bounds_of_slices_do_not_let_zeros_pass() {
         for (text, sizes, limit) in [
@@ -250,7 +253,7 @@ mod tests {
         }
     }
 
-    /// With little memory, the same elements are computed in small pieces.
+    /// With a low memory limit, the same elements are computed in small pieces.
     #[test]
     fn little_memory_is_enough() {
         for limit in ["--memory-limit=60kB", "--memory-limit=2MB"] {
@@ -262,7 +265,7 @@ mod tests {
 
     #[test]
     fn networks_with_few_operations_are_checked_whole() {
-        // More than 2^67 products as one sum, a chain of small contractions along the tree.
+        // A direct sum would have more than 2^67 products. Along the tree, this is a chain of small contractions.
         let letters: Vec<char> = ('a'..='z').chain('A'..='Z').collect();
         let terms: Vec<String> = letters.windows(3).map(|window| window.iter().collect()).collect();
         let text = format!("{}->abYZ", terms.join(","));

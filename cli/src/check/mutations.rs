@@ -1,7 +1,7 @@
-//! Wrong results of many kinds, which must be refused, and right ones, which must pass.
+//! Tests that the check refuses wrong results of many kinds and accepts correct ones.
 //!
-//! Elements are synthetic: they are distributed like sums of the given number of products, with operands between -1 and
-//! 1 or between 0 and 1. So the tests cover long sums without computing them.
+//! Elements are drawn at random from the distribution of a sum of the given number of products, whose operands are
+//! between -1 and 1 or between 0 and 1. So the tests cover long sums without computing them.
 
 use clap::Parser;
 use einsum_dist::World;
@@ -29,12 +29,12 @@ fn limits(dtype: &str, terms: usize) -> Limits {
     Limits::new(&config.plan, &config.tree)
 }
 
-/// A reference without an estimate of its rounding errors.
+/// Returns a reference without an estimate of the rounding errors.
 fn reference(value: Complex<f64>, magnitude: f64) -> Reference {
     Reference { value, magnitude, spread: f64::INFINITY }
 }
 
-/// An element as the sum of the partial sums of several ranks.
+/// An element that is the sum of partial sums from several ranks.
 struct SummedElement {
     parts: Vec<Complex<f64>>,
     magnitude: f64,
@@ -50,7 +50,7 @@ impl SummedElement {
     }
 }
 
-/// The elements of an 8 x 8 result.
+/// Returns the elements of an 8 x 8 result.
 fn elements(dtype: &str, terms: usize, ranks: usize, signed: bool) -> Vec<SummedElement> {
     let unit = |at: usize| einsum_dist::io::random::value(11, at as u32, terms as u64 + at as u64).0;
     // The sum of twelve uniform numbers is roughly normal with variance 4, so half of it has variance 1.
@@ -99,13 +99,13 @@ fn results_of_any_length_are_told_apart() {
                 };
                 let value = |at: usize| elements[at].value();
                 wrong("zeros", &|_| Complex::new(0.0, 0.0));
-                // One sixteenth of the longest sums is less than the allowed rounding error.
+                // In the longest sums, the contribution of one of 16 ranks is smaller than the allowed rounding error.
                 if terms * ranks < 1_000_000_000 {
                     wrong("one rank's part missing", &|at| value(at) - elements[at].parts[ranks - 1]);
                     wrong("one rank's part twice", &|at| value(at) + elements[at].parts[0]);
                 }
                 wrong("the other sign", &|at| -value(at));
-                // Long sums of positive numbers are nearly equal.
+                // Long sums of positive numbers are nearly equal, so exchanging them cannot be detected.
                 if signed {
                     wrong("halves exchanged", &|at| value((at + 32) % 64));
                     wrong("two rows exchanged", &|at| value(if at < 16 { (at + 8) % 16 } else { at }));
@@ -151,7 +151,7 @@ fn what_is_no_number_has_to_be_none() {
     }
 }
 
-/// The plain product of three complex numbers with infinite parts depends on their order.
+/// The product of three complex numbers with infinite parts depends on the order of the factors.
 #[test]
 fn undefined_parts_are_unclear_until_the_tree_is_followed() {
     let judged = |unordered: bool, got: [f64; 2], want: [f64; 2]| {
@@ -178,7 +178,8 @@ fn overflow_is_no_mistake() {
     assert!(!judged(f64::NEG_INFINITY, 1e40, 1e41).is_right(), "the other sign");
     assert!(!judged(1e38, 1e40, 1e41).is_right(), "a number");
     assert!(!judged(f64::INFINITY, 1e30, 1e31).is_right(), "no overflow");
-    // The sums of the element itself overflow, or the sums of an earlier step may overflow.
+    // In the first case, the sums of the element itself overflow. In the second, the sums of an earlier step may
+    // overflow.
     assert_eq!(judged(f64::NAN, 1e30, 1e39).overflowed_sums, 1);
     let config = config(&["[mk,kl->ml],ln->mn", "-s4"]);
     let mut unsettled = judged(f64::NAN, 1e30, 1e31);
@@ -201,7 +202,7 @@ fn underflow_counts_along_the_tree() {
     };
     assert!(judged(3e-45, 2e-45, 2e-45).is_right(), "one subnormal number more");
     assert!(!judged(1e-40, 2e-40, 2e-40).is_right());
-    // Zeros in place of 1e-50, which a later step multiplies by 1e30.
+    // The first step underflows and computes 0 in place of 1e-50, which the second step would multiply by 1e30.
     let operand_limits = OperandLimits::new(&config.tree, &limits, &[1e-25, 1e-25, 1e30]);
     let mut unsettled = judged(0.0, 1.6e-19, 1.6e-19);
     assert!(!unsettled.is_right() && unsettled.is_open());

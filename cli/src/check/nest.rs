@@ -1,11 +1,11 @@
-//! Sums of products in double precision: a loop nest over strided factors, which shares no code with the kernels that
-//! it checks.
+//! Computes sums of products in double precision by a loop nest over strided factors. It shares no code with the
+//! kernels that it checks.
 //!
 //! ```text
 //! for each element of out:  for the outer summed labels:  fixed factors * sum over the inner label of the varying ones
 //! ```
 //!
-//! Invariant: no product goes through more than a dozen additions whose rounding errors are lost. A sum consists of
+//! Guarantee: no product passes through more than a dozen additions whose rounding errors are lost. A sum consists of
 //! blocks of [`BLOCK_LEN`] products, and the block sums are added in a [`Total`].
 
 use einsum_dist::dims::Label;
@@ -20,7 +20,7 @@ const BLOCK_LEN: usize = 32;
 /// Minimum number of products for which more than one thread is used.
 const MIN_PARALLEL_PRODUCTS: usize = 1 << 14;
 
-/// A label: its number of selected indices, and its stride in each factor.
+/// A loop over one label, with the number of its selected indices and its stride in each factor.
 #[derive(Debug, Clone)]
 struct Loop {
     extent: usize,
@@ -44,7 +44,7 @@ pub struct Nest<'a> {
 
 impl<'a> Nest<'a> {
     /// `len` returns the number of selected indices of a label. `complex` is false if all imaginary parts are 0.
-    /// `rounding` is the error that a run makes in each element.
+    /// `rounding` describes the rounding error that a run makes in each element.
     pub fn new(
         terms: &'a [Term],
         out: &[Label],
@@ -65,7 +65,7 @@ impl<'a> Nest<'a> {
         let mut outer: Vec<Loop> = Vec::with_capacity(loops.len());
         for summed in loops {
             match outer.last_mut() {
-                // Merge adjacent loops that every factor traverses with one stride.
+                // Merge adjacent loops if every factor is traversed with a single stride.
                 Some(last) if last.steps.iter().zip(&summed.steps).all(|(a, b)| a * last.extent == *b) => {
                     last.extent *= summed.extent;
                 }
@@ -87,11 +87,11 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Returns all elements in row-major order. If `single_threaded`, computes them on this thread only, because the
-    /// other threads compute other pieces.
+    /// Returns all elements in row-major order. If `single_threaded`, uses only this thread, because the other threads
+    /// compute other pieces.
     ///
     /// # Errors
-    /// There is too little memory for them.
+    /// If there is too little memory for the elements.
     pub fn all(&self, single_threaded: bool) -> Result<Vec<Tracked>, OutOfMemory> {
         if self.complex { self.all_of::<true>(single_threaded) } else { self.all_of::<false>(single_threaded) }
     }
@@ -105,7 +105,7 @@ impl<'a> Nest<'a> {
             all.extend((0..elements).map(|place| self.at::<COMPLEX>(place, &mut state)));
         } else {
             let each = (0..elements).into_par_iter().with_min_len(1 + MIN_PARALLEL_PRODUCTS / (16 * products.max(1)));
-            // The vector has sufficient capacity, so it does not grow.
+            // The vector has sufficient capacity, so it does not reallocate.
             each.map_init(State::default, |state, place| self.at::<COMPLEX>(place, state)).collect_into_vec(&mut all);
         }
         Ok(all)
@@ -135,7 +135,7 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Advances the outer summed labels by one index, like an odometer; returns false after the last.
+    /// Advances the indices of the outer summed labels like an odometer. Returns false after the last combination.
     fn step(&self, state: &mut State) -> bool {
         for (at, label) in state.at.iter_mut().zip(&self.outer) {
             *at += 1;
@@ -150,7 +150,7 @@ impl<'a> Nest<'a> {
         false
     }
 
-    /// The sum along the inner label.
+    /// Computes the sum along the inner label.
     fn row<const COMPLEX: bool>(&self, starts: &[usize]) -> Summand {
         let fixed = self.fixed.iter().map(|&factor| Summand::from(self.values[factor][starts[factor]]));
         let fixed = fixed.reduce(Summand::times::<COMPLEX>);
@@ -193,7 +193,7 @@ struct State {
     at: Vec<usize>,
 }
 
-/// The sum of values, in blocks with four independent partial sums each.
+/// Sums values in blocks, each with four independent partial sums to hide the latency of additions.
 #[inline(always)]
 fn blocks(count: usize, value: impl Fn(usize) -> Summand) -> Summand {
     let mut total = Total::default();
@@ -216,7 +216,7 @@ fn blocks(count: usize, value: impl Fn(usize) -> Summand) -> Summand {
     total.summand()
 }
 
-/// As [`blocks`], for the products of two contiguous factors.
+/// Sums the products of two contiguous factors as [`blocks`] does.
 fn dot<const COMPLEX: bool>(left: &[Tracked], right: &[Tracked]) -> Summand {
     blocks(left.len().min(right.len()), |at| Summand::from(left[at]).times::<COMPLEX>(right[at].into()))
 }
@@ -257,7 +257,8 @@ mod tests {
                     let place = out.iter().fold(0, |place, &label| place * len(label) + at[label.0 as usize]);
                     wanted[place].add(terms.iter().map(factor).reduce(Summand::times::<true>).unwrap());
                 }
-                // Sums of small integers are exact in every order; sums of their absolute values are not.
+                // Sums of small integers are exact in every order. The absolute values of complex integers are rounded,
+                // so sums of absolute values are not exact.
                 for (got, want) in nest.all(true).unwrap().iter().zip(wanted.iter().map(|total| total.number())) {
                     assert_eq!(got.value, want.value, "{labels:?} {out:?}");
                     assert!((got.magnitude - want.magnitude).abs() <= 1e-12 * want.magnitude, "{labels:?} {out:?}");

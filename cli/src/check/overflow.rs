@@ -1,4 +1,4 @@
-//! The message about an overflow: which element, how large it is, and the remedy.
+//! Composes the message about an overflow, which gives an element, its size and the remedy.
 
 use einsum_dist::Dtype;
 
@@ -7,13 +7,13 @@ use super::super::units::counted;
 use super::limits::Limits;
 use super::verdict::Tally;
 
-/// Elements beyond the largest number of the type.
+/// Describes elements whose values, or sums, exceed the largest number of the element type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overflow {
-    /// The overflow and its remedy, without a full stop at the end.
+    /// The message that describes the overflow and its remedy. It has no full stop at the end.
     pub message: String,
-    /// Whether the result is infinite exactly where its value exceeds the type. Otherwise intermediate sums overflowed,
-    /// and the result is meaningless.
+    /// Whether the result is infinite exactly where its value exceeds the range of the type. Otherwise intermediate
+    /// sums overflowed, and the result is meaningless.
     pub is_right: bool,
 }
 

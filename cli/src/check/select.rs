@@ -1,13 +1,13 @@
-//! The indices of each label that take part in a comparison, and pieces of such selections.
+//! Selects the indices of each label that a comparison covers, and cuts such selections into pieces.
 //!
-//! Invariants: a selection has indices for every label of the tree. A place is the position of an index in the list of
+//! Invariant: a selection has indices for every label of the tree. The place of an index is its position in the list of
 //! selected indices, counted from 0.
 
 use std::ops::Range;
 
 use einsum_dist::dims::Label;
 
-/// Some indices of a label, as runs of consecutive indices.
+/// A set of indices of a label, stored as runs of consecutive indices.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Indices {
     runs: Vec<Range<usize>>,
@@ -20,7 +20,7 @@ impl From<Range<usize>> for Indices {
 }
 
 impl Indices {
-    /// The given indices, which must be ascending.
+    /// Creates the set of the given indices, which must be ascending.
     pub fn listed(ascending: impl IntoIterator<Item = usize>) -> Indices {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for index in ascending {
@@ -36,7 +36,7 @@ impl Indices {
         self.runs.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// The runs, each with the place of its first index.
+    /// Returns the runs, each with the place of its first index.
     pub fn runs(&self) -> impl Iterator<Item = (usize, Range<usize>)> + Clone {
         self.runs.iter().scan(0, |place, run| {
             let first = *place;
@@ -45,13 +45,13 @@ impl Indices {
         })
     }
 
-    /// The indices within a range.
+    /// Returns the indices within a range.
     pub fn within(&self, range: &Range<usize>) -> Indices {
         let inside = self.runs.iter().map(|run| run.start.max(range.start)..run.end.min(range.end));
         Indices { runs: inside.filter(|run| !run.is_empty()).collect() }
     }
 
-    /// The indices at these places.
+    /// Returns the indices at these places.
     fn part(&self, places: &Range<usize>) -> Indices {
         let part = self.runs().map(|(first, run)| {
             let [start, end] =
@@ -62,7 +62,7 @@ impl Indices {
     }
 }
 
-/// Indices of every label, by label number.
+/// The selected indices of every label, by label number.
 #[derive(Debug, Clone)]
 pub struct Selection(pub Vec<Indices>);
 
@@ -75,14 +75,14 @@ impl Selection {
         self.of(label).len()
     }
 
-    /// Cuts the selection along `labels` into parts with at most `sizes[l]` indices of label number `l`.
+    /// Cuts the selection along `labels`, so that a part has at most `sizes[l]` indices of label number `l`.
     pub fn cuts(&self, labels: &[Label], sizes: &[usize]) -> Cuts {
         let cut = |&label: &Label| Cut { label, size: sizes[label.0 as usize].clamp(1, self.len(label).max(1)) };
         let cuts = labels.iter().map(cut).filter(|cut| cut.size < self.len(cut.label));
         Cuts(cuts.map(|cut| (cut, self.len(cut.label).div_ceil(cut.size))).collect())
     }
 
-    /// The part with this number; the last label varies fastest.
+    /// Returns the part with this number. The last label varies fastest.
     pub fn part(&self, cuts: &Cuts, mut number: usize) -> Selection {
         let mut part = self.clone();
         for (Cut { label, size }, count) in cuts.0.iter().rev() {
@@ -94,7 +94,7 @@ impl Selection {
     }
 }
 
-/// The labels that are cut, each with its number of parts.
+/// The labels along which a selection is cut, each with its number of parts.
 #[derive(Debug, Clone)]
 pub struct Cuts(Vec<(Cut, usize)>);
 

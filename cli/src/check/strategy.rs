@@ -1,16 +1,19 @@
-//! Selects the elements to check and how to compute them: the strategy with the fewest operations that fits into
-//! memory.
+//! Selects the elements to check and the way to compute them. Prefers the strategy with the fewest operations among
+//! those that fit into memory.
 //!
-//! | elements | when |
+//! | checked elements | condition |
 //! |---|---|
-//! | all | at most [`MAX_COMPLETE_OPERATIONS`] operations, along the tree or directly; or at most [`SAMPLE_ELEMENTS`] elements |
-//! | [`SAMPLE_ELEMENTS`] of them, each by itself | at most [`MIN_SHARED_PRODUCTS`] products |
-//! | the same number, in batches that share work | otherwise: as many batches as this limit allows, or the cheapest |
+//! | all | at most [`MAX_COMPLETE_OPERATIONS`] operations, or at most [`SAMPLE_ELEMENTS`] elements |
+//! | [`SAMPLE_ELEMENTS`], computed separately | at most [`MIN_SHARED_PRODUCTS`] operations |
+//! | [`SAMPLE_ELEMENTS`], in batches that share work | otherwise |
 //!
-//! A batch is a grid: some indices of every label of the result, in all of their combinations. A batch costs as much as
-//! the contraction with the extents of the grid.
+//! Batches grow until they need at most [`MIN_SHARED_PRODUCTS`] operations in total. If no size achieves this, the
+//! cheapest size is used.
 //!
-//! Invariants: the same plan, seed, memory and number of threads give the same strategy. No element is in two batches.
+//! A batch is a grid of elements. It consists of all combinations of some indices of each label of the result. It costs
+//! as much as a contraction whose result has the extents of the grid.
+//!
+//! The same plan, seed, memory and number of threads give the same strategy. No element is in two batches.
 
 use einsum_dist::Plan;
 use einsum_dist::dims::Label;
@@ -21,13 +24,13 @@ use super::cost::{Cost, Evaluation, fit};
 use super::limits::{self, Limits};
 use super::select::Indices;
 
-/// Maximum operations for checking all elements.
+/// Maximum number of operations for checking all elements.
 const MAX_COMPLETE_OPERATIONS: f64 = 1e9;
 
 /// Number of elements in a sample.
 pub const SAMPLE_ELEMENTS: usize = 1024;
 
-/// Products beyond which the elements of a sample share work.
+/// Number of operations above which the elements of a sample are computed in batches that share work.
 const MIN_SHARED_PRODUCTS: f64 = 1e9;
 
 /// Maximum cost of a second pass, as a multiple of [`MIN_SHARED_PRODUCTS`].
@@ -36,27 +39,28 @@ const MAX_SECOND_LOOK_FACTOR: f64 = 10.0;
 /// Maximum cost of a direct sum, which is independent of the plan, as a multiple of the cost along the tree.
 const INDEPENDENCE_FACTOR: f64 = 2.0;
 
-/// Operations up to which a direct sum is used, whatever the cost along the tree.
+/// Up to this number of operations, a direct sum is preferred, whatever the cost along the tree.
 const MAX_DIRECT_OPERATIONS: f64 = 1e6;
 
-/// Bytes of a piece that stays in the caches, and whose memory the next piece reuses.
+/// Maximum size in bytes of a piece that stays in the caches. The next piece then reuses cached memory.
 const CACHED_PIECE_BYTES: f64 = (1u64 << 24) as f64;
 
-/// Maximum error bound, relative to the typical value of a sum of random signs, that still distinguishes the sum from
-/// 0.
+/// Maximum error bound of a direct sum, relative to the typical value of a sum of terms with random signs. With a
+/// larger bound, the check might not distinguish such a sum from 0.
 const MAX_RELATIVE_BOUND: f64 = 0.01;
 
-/// Pieces per thread in a wave, if their results are small. Threads wait for each other after every wave.
+/// Number of pieces per thread in a wave if the results of the pieces are small. A wave is a group of pieces after
+/// which the threads wait for each other.
 const PIECES_PER_THREAD: usize = 16;
 
-/// Maximum result elements in a wave of more than one piece per thread.
+/// Maximum number of result elements in a wave that has more than one piece per thread.
 const MAX_WAVE_ELEMENTS: usize = 1 << 10;
 
 /// The elements that are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ComparedElements {
     All,
-    /// Batches, each with indices of every label of the result.
+    /// Only the elements of these batches. Each batch has a set of indices for every label of the result.
     Batches(Vec<Vec<Indices>>),
 }
 
@@ -67,27 +71,27 @@ pub struct Strategy {
     pub evaluation: Evaluation,
     /// Maximum number of indices of each label in a piece, by label number.
     pub sizes: Vec<usize>,
-    /// Pieces that are computed at the same time.
+    /// Number of pieces that are computed at the same time.
     pub concurrent_pieces: usize,
-    /// Pieces whose results are in memory at the same time.
+    /// Number of pieces whose results are in memory at the same time.
     pub pieces_per_wave: usize,
     /// The total cost, in multiply-adds.
     pub operations: f64,
-    /// Bytes that a piece needs while it is computed.
+    /// Number of bytes that a piece needs while it is computed.
     pub bytes: f64,
 }
 
-/// The inputs of the choice.
+/// The inputs from which a strategy is chosen.
 #[derive(Clone, Copy)]
 pub struct Choice<'a> {
     pub tree: &'a Tree,
     /// Floating-point operations per multiply-add.
     pub flops: f64,
-    /// Available bytes.
+    /// Number of bytes available to the check.
     pub most: f64,
     pub threads: usize,
     pub seed: u64,
-    /// Whether the error bound of a direct sum is tight enough.
+    /// Whether the error bound is tight enough to use a direct sum.
     pub directly: bool,
 }
 
@@ -104,16 +108,16 @@ struct Candidate {
 }
 
 impl<'a> Choice<'a> {
-    /// The choice for checking a plan of this tree within `bytes`.
+    /// Prepares the choice of a strategy that checks `plan` with at most `bytes` bytes of memory.
     pub fn new(plan: &Plan, tree: &'a Tree, limits: &Limits, bytes: u64, threads: usize, seed: u64) -> Choice<'a> {
-        // Terms of random signs would sum to this fraction of their absolute sum.
+        // Terms with random signs sum to about this fraction of the sum of their absolute values.
         let cancelled = limits::products(tree).sqrt().recip();
         let directly = limits::steps(tree) < 2 || limits.relative <= MAX_RELATIVE_BOUND * cancelled;
         let flops = plan.dtype.flops_per_multiply_add() as f64;
         Choice { tree, flops, most: bytes as f64, threads, seed, directly }
     }
 
-    /// Returns the cheapest strategy; `None` if not even a single product fits into memory.
+    /// Returns the cheapest strategy, or `None` if not even a single product fits into memory.
     pub fn strategy(&self) -> Option<Strategy> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let extents = self.tree.shape(out);
@@ -155,7 +159,7 @@ impl<'a> Choice<'a> {
             if elements >= count && best.is_some() {
                 return best;
             }
-            // Double the indices of the label for which doubling costs the least.
+            // Double the number of indices of the label for which doubling costs the least.
             let wider = (0..grid.len()).filter(|&dim| grid[dim] < extents[dim]).map(|dim| {
                 let mut grid = grid.clone();
                 grid[dim] = (2 * grid[dim]).min(extents[dim]);
@@ -178,7 +182,7 @@ impl<'a> Choice<'a> {
         let Candidate { evaluation, sizes, concurrent_pieces, cost, .. } = candidate;
         let out = &self.tree.nodes[self.tree.root()].labels;
         let piece: usize = out.iter().map(|label| sizes[label.0 as usize]).product();
-        // When results are tiny, threads need not wait for each other after every piece.
+        // If results are tiny, a wave has several pieces per thread, so that threads wait for each other less often.
         let pieces_per_wave =
             if concurrent_pieces > 1 && piece * PIECES_PER_THREAD * concurrent_pieces <= MAX_WAVE_ELEMENTS {
                 PIECES_PER_THREAD * concurrent_pieces
@@ -196,7 +200,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// The extents of all labels, with `grid` in place of those of the result.
+    /// Returns the extents of all labels, with `grid` in place of the extents of the result's labels.
     fn with(&self, grid: &[usize]) -> Vec<usize> {
         let mut sizes = self.tree.extents.clone();
         let out = &self.tree.nodes[self.tree.root()].labels;
@@ -204,7 +208,8 @@ impl<'a> Choice<'a> {
         sizes
     }
 
-    /// A strategy for the same elements along the tree; `None` if it needs too much time or memory.
+    /// Returns a strategy that computes the same elements along the tree, or `None` if it would need too much time or
+    /// memory.
     pub fn along_tree(&self, strategy: &Strategy) -> Option<Strategy> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let (grid, batches) = match &strategy.elements {
@@ -216,7 +221,7 @@ impl<'a> Choice<'a> {
         is_quick.then(|| self.chosen(candidate, strategy.elements.clone()))
     }
 
-    /// The candidate with the better evaluation for batches of this size.
+    /// Returns the candidate with the better of the two evaluations, for `batches` batches of the size of `grid`.
     fn cheapest(&self, grid: &[usize], batches: usize) -> Option<Candidate> {
         let along_tree = self.evaluated(Evaluation::AlongTree, grid, batches, f64::INFINITY);
         let most = match &along_tree {
@@ -227,7 +232,8 @@ impl<'a> Choice<'a> {
         self.evaluated(Evaluation::Directly, grid, batches, most).or(along_tree)
     }
 
-    /// The candidate for one evaluation, if it needs at most `most` operations.
+    /// Returns the candidate for one evaluation, or `None` if it does not fit into memory or needs more than `most`
+    /// operations.
     fn evaluated(&self, evaluation: Evaluation, grid: &[usize], batches: usize, most: f64) -> Option<Candidate> {
         let whole = self.with(grid);
         let each = most / batches as f64;
@@ -240,7 +246,7 @@ impl<'a> Choice<'a> {
         }
         let mut concurrent_pieces = 1;
         let most_each = (self.most / self.threads as f64).min(CACHED_PIECE_BYTES.max(cost.bytes));
-        // If there are several pieces or batches, each thread computes one.
+        // If there are several pieces or batches, each thread computes one at a time, within its share of the memory.
         if self.threads > 1
             && (batches > 1 || sizes != whole)
             && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, most_each, each)
@@ -253,10 +259,10 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// `count` grids with `grid` indices of each dimension, spread over a result of these extents.
+/// Chooses `count` disjoint grids, each with `grid` indices per dimension, spread over a result with these extents.
 fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Vec<Indices>> {
-    // Each dimension is cut into `grid` nearly equal pieces, and a grid has one index in each piece. Grids differ in
-    // the place of the index in the first piece.
+    // Each dimension is cut into nearly equal pieces, whose number is given by `grid`. A batch has one index in each
+    // piece, at the same offset in all pieces of a dimension. Batches differ in these offsets.
     let cells = cells(extents, grid);
     let unit = |operand: u32, place: u64| f64::midpoint(random::value(seed, operand, place).0, 1.0);
     let shifts: Vec<usize> = extents
@@ -267,7 +273,8 @@ fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Ve
     let volume = cells.iter().fold(1usize, |volume, &cells| volume.saturating_mul(cells));
     let count = volume.min(count);
     let batch = |number: usize| {
-        // One place in each of `count` nearly equal ranges, so no two batches have the same place.
+        // The combinations of offsets are cut into `count` nearly equal ranges. Each batch draws its combination from
+        // its own range, so that no two batches have the same offsets.
         let (start, end) = (bound(volume, count, number), bound(volume, count, number + 1));
         let place = start + ((unit(u32::MAX, number as u64) * (end - start) as f64) as usize).min(end - start - 1);
         let first = index(place, &cells);
@@ -283,17 +290,17 @@ fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Ve
     (0..count).map(batch).collect()
 }
 
-/// The number of disjoint grids along each dimension.
+/// Returns the number of disjoint grids along each dimension.
 fn cells(extents: &[usize], grid: &[usize]) -> Vec<usize> {
     extents.iter().zip(grid).map(|(&extent, &size)| extent / size.max(1)).collect()
 }
 
-/// Start of piece `piece` of `count` nearly equal pieces.
+/// Returns the start of piece `piece` if `volume` is cut into `count` nearly equal pieces.
 fn bound(volume: usize, count: usize, piece: usize) -> usize {
     (volume as u128 * piece as u128 / count as u128) as usize
 }
 
-/// The index of the element at a row-major position.
+/// Returns the index of the element at a row-major position.
 fn index(mut place: usize, shape: &[usize]) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
     for (at, &extent) in index.iter_mut().zip(shape).rev() {
@@ -320,7 +327,7 @@ mod tests {
         Some(strategy)
     }
 
-    /// The index at a place of `indices`.
+    /// Returns the index at a place in `indices`.
     fn at(indices: &Indices, place: usize) -> usize {
         indices.runs().find_map(|(first, run)| run.clone().nth(place.checked_sub(first)?)).unwrap()
     }
@@ -351,10 +358,10 @@ mod tests {
         // All elements are checked if that needs few operations.
         let all = strategy("mk,kn->mn", &[square(100), square(100)], 1e9).unwrap();
         assert_eq!((all.elements, all.evaluation), (ComparedElements::All, Evaluation::Directly));
-        // A chain whose direct sum has 100^4 products.
+        // The direct sum of this chain would have 100^4 products.
         let chain = strategy("ab,bc,cd->ad", &vec![square(100); 3], 1e9).unwrap();
         assert_eq!((chain.elements, chain.evaluation), (ComparedElements::All, Evaluation::AlongTree));
-        // Samples of a single product need not share work.
+        // A sample of a single matrix product is cheap, so its elements need not share work.
         let Some(Strategy { elements: ComparedElements::Batches(batches), .. }) =
             strategy("mk,kn->mn", &[square(5000), square(5000)], 1e9)
         else {
@@ -369,7 +376,7 @@ mod tests {
             panic!("a sample is enough");
         };
         assert!(batches.len() < SAMPLE_ELEMENTS, "{}", batches.len());
-        // Small extents allow few grids.
+        // Small extents allow only few disjoint grids.
         let shapes = [vec![3, 3, 3, 3, 400_000], vec![400_000, 3, 3, 3]];
         let Some(Strategy { elements: ComparedElements::Batches(batches), .. }) =
             strategy("abcdk,kefg->abcdefg", &shapes, 1e8)

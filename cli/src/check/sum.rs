@@ -1,15 +1,16 @@
-//! Numbers with the sum of their absolute products and the error that a run may make; sums of such numbers, and factors
-//! made of them.
+//! Defines numbers that carry the sum of their absolute products and the error that a run may make. Also defines sums
+//! of such numbers, and factors that consist of them.
 //!
 //! # Errors of a run
 //!
 //! Each step adds an error of random sign to its numbers. The error is at least the worst effect that all roundings so
-//! far could have on the step: gamma of the whole tree times the absolute products of the step's two operands. Later
-//! steps propagate it like a real error, so errors cancel where the numbers cancel. This is Monte Carlo arithmetic (D.
-//! S. Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997), to first order, with two samples: the real and the
-//! imaginary part of one complex number.
+//! far could have on the step. That effect is gamma of the whole tree (see `limits`) times the sum of the absolute
+//! products of the step's two operands. Later steps propagate this error like an actual error, so errors cancel where
+//! the numbers cancel. This is Monte Carlo arithmetic (D. S. Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997), to
+//! first order. Each number has two error samples, which are stored as the real and the imaginary part of one complex
+//! number.
 //!
-//! Invariant: the error of an element of the result is at least the error of the last step alone, whatever the signs.
+//! Whatever the signs, the error of a result element is at least the error of the last step alone.
 
 use einsum_dist::dims::Label;
 use num_complex::Complex;
@@ -42,7 +43,7 @@ impl Tracked {
         Tracked::from(Complex::new(by(self.value.re), by(self.value.im)))
     }
 
-    /// Multiplies by 2^`exponent`; the product is the reference for an element.
+    /// Multiplies the number by 2^`exponent`. The product is the reference for an element.
     pub fn reference(self, exponent: i32) -> Reference {
         let by = |number: f64| scaled(number, exponent);
         let value = Complex::new(by(self.value.re), by(self.value.im));
@@ -72,9 +73,9 @@ impl Reference {
     }
 }
 
-/// `number` times 2^`exponent`, a power that may itself be out of range.
+/// Returns `number` times 2^`exponent`. The power itself may be out of range.
 pub fn scaled(mut number: f64, exponent: i32) -> f64 {
-    // No two numbers differ by a larger factor.
+    // No two doubles differ by a larger factor, so larger exponents have the same effect.
     let mut left = exponent.clamp(-2200, 2200);
     while left != 0 {
         let step = left.clamp(-1000, 1000);
@@ -87,13 +88,13 @@ pub fn scaled(mut number: f64, exponent: i32) -> f64 {
 /// The rounding errors of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Rounding {
-    /// The squared error, per square of a product.
+    /// The squared error, divided by the sum of the squared products.
     pub relative: f64,
-    /// The squared error by underflow.
+    /// The squared error due to underflow.
     pub absolute: f64,
     /// Whether this is the last step, whose error must not cancel the errors of earlier steps.
     pub is_last: bool,
-    /// Number of the step: signs in different steps are independent.
+    /// The number of the step. It seeds the random signs, so that the signs in different steps are independent.
     pub step: u64,
 }
 
@@ -115,7 +116,7 @@ impl From<Tracked> for Summand {
 }
 
 impl Summand {
-    /// The empty product.
+    /// Returns the empty product.
     pub fn one() -> Summand {
         Tracked::from(Complex::new(1.0, 0.0)).into()
     }
@@ -130,7 +131,8 @@ impl Summand {
         }
     }
 
-    /// The product. Without `COMPLEX`, only of the real parts, because infinity times an imaginary part of 0 is NaN.
+    /// Returns the product. Without `COMPLEX`, multiplies only the real parts, because infinity times an imaginary part
+    /// of 0 would be NaN.
     #[inline(always)]
     pub fn times<const COMPLEX: bool>(self, other: Summand) -> Summand {
         let (value, error) = if COMPLEX {
@@ -160,7 +162,8 @@ impl Total {
         self.error += term.error;
     }
 
-    /// The sum with the rounding error of a step. `place` is the position of the element and determines the signs.
+    /// Returns the sum, after adding the rounding error of a step. `place` is the position of the element and
+    /// determines the signs.
     pub fn rounded(&self, rounding: Rounding, place: usize) -> Tracked {
         let mut number = self.number();
         if self.magnitude != 0.0 {
@@ -178,7 +181,7 @@ impl Total {
         Tracked { value: self.value.total(), magnitude: self.magnitude, error: self.error }
     }
 
-    /// The sum without rounding, as a summand.
+    /// Returns the sum without the rounding error of a step, as a summand of another sum.
     pub fn summand(&self) -> Summand {
         let &Total { magnitude, squares, error, .. } = self;
         Summand { value: self.value.total(), magnitude, squares, error }
@@ -193,7 +196,8 @@ impl From<Tracked> for Total {
     }
 }
 
-/// Two random numbers of random sign with an absolute value of about 1, so that few sums of them are 0.
+/// Returns two random numbers with random signs and absolute values of about 1. The absolute values vary, so that few
+/// sums of such numbers are 0.
 fn signs(step: u64, place: usize) -> Complex<f64> {
     let bits = xxh3_64_with_seed(&place.to_le_bytes(), step);
     let sample = |bits: u64| {
@@ -203,8 +207,8 @@ fn signs(step: u64, place: usize) -> Complex<f64> {
     Complex::new(sample(bits), sample(bits >> 32))
 }
 
-/// A factor: values, and their stride along each label. A repeated label has the sum of its strides, so that advancing
-/// along it advances along the diagonal.
+/// A factor, stored as its values and its stride along each label. The stride of a repeated label is the sum of the
+/// strides of its dimensions, so that advancing along the label follows the diagonal.
 #[derive(Debug, Clone, Default)]
 pub struct Term {
     pub values: Vec<Tracked>,
@@ -212,7 +216,7 @@ pub struct Term {
 }
 
 impl Term {
-    /// Values in row-major order.
+    /// Creates a factor from values in row-major order.
     pub fn dense(values: Vec<Tracked>, labels: &[Label], shape: &[usize]) -> Term {
         let mut strides: Vec<(Label, usize)> = Vec::new();
         let mut step = 1;
@@ -226,7 +230,7 @@ impl Term {
         Term { values, strides }
     }
 
-    /// The labels without repetitions.
+    /// Returns the labels without repetitions.
     pub fn labels(&self) -> impl Iterator<Item = Label> {
         self.strides.iter().map(|&(label, _)| label)
     }

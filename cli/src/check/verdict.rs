@@ -1,20 +1,21 @@
-//! The verdict on one element compared with its reference, and the findings in many elements together.
+//! Judges an element by comparing it with its reference, and combines the findings in many elements.
 //!
-//! Invariants: a finite element is accepted only within the limits, NaN only where the reference is NaN, and infinity
-//! only where the reference is the same infinity or a number beyond the type. The parts of complex numbers are judged
-//! separately, with one exception: if [`Limits::unordered`] holds and the reference has an infinite or NaN part, any
-//! element with such a part is accepted and counts as unclear, so that it is compared again along the tree if possible.
-//! A possible overflow in an earlier step is counted separately until the operands have been examined.
+//! A finite element is accepted only if its error is within the limits. NaN is accepted only where the reference is
+//! NaN, and infinity only where the reference is the same infinity or a number beyond the range of the type. The real
+//! and imaginary parts of complex numbers are judged separately, with one exception. If [`Limits::unordered`] is true
+//! and the reference has an infinite or NaN part, any element with an infinite or NaN part is accepted and counts as
+//! unclear, so that it is compared again along the tree if possible. A possible overflow in an earlier step is counted
+//! separately until the operands have been examined.
 
 use num_complex::Complex;
 
 use super::limits::{Limits, OperandLimits};
 use super::sum::Reference;
 
-/// Sum of absolute products below which some products may be too small for double precision.
+/// If the sum of absolute products is below this number, some products may be too small for double precision.
 const MIN_MAGNITUDE: f64 = 1e-290;
 
-/// The findings in some elements.
+/// The combined findings in a set of elements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tally {
     pub checked: u64,
@@ -26,20 +27,22 @@ pub struct Tally {
     pub magnitude: f64,
     /// The largest amount by which an element exceeds its limit.
     pub excess: f64,
-    /// Elements that are infinite or NaN although the reference is finite, where sums of the element's products may
-    /// exceed the type.
+    /// Number of elements that are infinite or NaN although the reference is finite, and whose own sums of products may
+    /// exceed the range of the type.
     pub overflowed_sums: u64,
-    /// Elements that are infinite or NaN unlike the reference, where only sums of an earlier step may exceed the type.
+    /// Number of elements that are infinite or NaN unlike the reference, for which only an overflow in an earlier step
+    /// can be the reason.
     pub unexplained: u64,
-    /// Elements that are infinite where the reference is a finite number beyond the type.
+    /// Number of elements that are infinite where the reference is a finite number beyond the range of the type.
     pub overflowed: u64,
-    /// Elements that are infinite in the reference too.
+    /// Number of elements that are infinite in both the result and the reference.
     pub infinite: u64,
-    /// Elements that are finite although the reference is not, or is too small for double precision; and elements with
-    /// infinite or NaN parts that depend on the order of the factors.
+    /// Number of elements that need a second pass. Either the element is finite but the reference is not, or products
+    /// of the reference may be too small for double precision, or infinite or NaN parts of the reference depend on the
+    /// order of the factors.
     pub unclear: u64,
-    /// The largest element or sum of absolute products among the elements counted in `overflowed`, `overflowed_sums`
-    /// and `unexplained`, and its place.
+    /// The largest value or sum of absolute products among the elements counted in `overflowed`, `overflowed_sums` and
+    /// `unexplained`, and the index of that element.
     pub largest: f64,
     pub place: Vec<usize>,
 }
@@ -84,7 +87,8 @@ impl Tally {
         self
     }
 
-    /// The tally as numbers, to send to other processes. The last `rank` numbers are the place.
+    /// Returns the tally as numbers, to send to other processes. The last `rank` numbers are `place`, where `rank` is
+    /// the number of dimensions of the result.
     pub fn numbers(&self, rank: usize) -> Vec<f64> {
         let counts =
             [self.checked, self.overflowed_sums, self.unexplained, self.overflowed, self.infinite, self.unclear];
@@ -114,13 +118,13 @@ impl Tally {
         }
     }
 
-    /// Whether the operands have to be examined.
+    /// Whether the operands have to be examined before the verdict is final.
     pub fn is_open(&self) -> bool {
         self.unexplained + self.infinite + self.unclear > 0 || (self.excess > 0.0 && self.excess.is_finite())
     }
 
-    /// Whether the reference may have left the range of double precision, or the operands explain the excess. Then
-    /// elements have to be compared again along the tree, with scaled operands.
+    /// Whether the reference may have left the range of double precision, or underflow in an earlier step may explain
+    /// the excess. In both cases, the elements have to be compared again along the tree, with scaled operands.
     pub fn is_unclear(&self, limits: &Limits, operand_limits: &OperandLimits) -> bool {
         let explained = self.excess > 0.0 && self.excess <= operand_limits.absolute - limits.absolute;
         self.unexplained + self.overflowed_sums + self.infinite + self.unclear > 0 || explained
@@ -148,7 +152,7 @@ impl Tally {
         }
     }
 
-    /// Whether all elements are right, or infinite only because the type cannot hold them.
+    /// Whether every element is correct, or is infinite only because the type cannot represent it.
     pub fn is_right(&self) -> bool {
         self.excess <= 0.0 && self.unexplained == 0 && self.overflowed_sums == 0
     }

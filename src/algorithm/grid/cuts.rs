@@ -1,7 +1,8 @@
-//! A grid of ranks over the dimensions of a contraction, and the distributions of its tensors on it.
+//! Defines a grid of ranks over the dimensions of a contraction, and the distributions of the contraction's tensors on
+//! the grid.
 //!
-//! Invariant: ranks that need the same tile of a tensor share it. Each of them stores one part, so that every element
-//! is stored once.
+//! Invariant: ranks that need the same tile of a tensor share the tile. Each of these ranks stores one part, so that
+//! every element is stored once.
 
 use std::ops::Range;
 
@@ -11,8 +12,8 @@ use crate::dims::Label;
 use crate::distribution::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// Cuts of a contraction's dimensions. Ranks are numbered in row-major order, the last cut fastest. Ranks outside the
-/// grid are idle.
+/// A grid of ranks, described by cuts of a contraction's dimensions. Ranks are numbered in row-major order, in which
+/// the last cut varies fastest. Ranks outside the grid are idle.
 ///
 /// ```
 /// use einsum_dist::algorithm::Grid;
@@ -35,34 +36,36 @@ use crate::schedule::collective::CollectiveAlgorithm;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Grid {
-    /// The cut dimensions, each once, with the number of tiles along it.
+    /// The cut dimensions and their numbers of tiles. No dimension is listed twice.
     pub cuts: Vec<(Label, usize)>,
-    /// For left, right and out: how ranks that need the same tile share it. Along a cut that is not listed, the first
-    /// rank stores the tile.
+    /// For `left`, `right` and `out`, how ranks that need the same tile share it. Along a cut that is not listed, the
+    /// first rank stores the tile.
     pub shared: [Vec<Sharing>; 3],
-    /// The number of rounds in which operands arrive. Fewer rounds are used if the parts of the operands need fewer.
+    /// The maximum number of rounds in which operands arrive. Fewer rounds are used if the operands' parts need fewer.
     pub rounds: usize,
-    /// The number of pieces of an operand in memory at a time: one is contracted while the others travel.
+    /// The number of pieces of an operand that are in memory at the same time. One piece is contracted while the others
+    /// travel.
     pub slots: usize,
-    /// The number of pieces into which a rank's summand of a part of out is split for sending.
+    /// The number of pieces in which a rank sends its summand of another rank's part of `out`.
     pub pieces: usize,
-    /// Whether a rank computes its own part of out in its block of out. This needs less memory but more contractions.
+    /// Whether a rank computes its own part of `out` directly in its block of `out`. This needs less memory but more
+    /// contractions.
     pub in_place: bool,
-    /// The collective that adds up summands. The planner chooses direct messages.
+    /// The collective that adds up summands. The planner always chooses direct messages.
     #[serde(rename = "way")]
     pub algorithm: CollectiveAlgorithm,
 }
 
-/// How the ranks along one cut share a tile of a tensor: they divide it along one of its dimensions. The tensor lacks
-/// the dimension of the cut.
+/// Describes how the ranks along one cut share a tile of a tensor that lacks the cut dimension. They divide the tile
+/// along one of the tensor's dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
-    /// The dimension of the cut along which the ranks differ.
+    /// The cut dimension along which the ranks differ.
     pub cut: Label,
     /// The dimension of the tensor that is divided.
     pub along: Label,
-    /// The number of parts. For one cut, these numbers multiply to the cut's number of tiles; the last entry varies
-    /// fastest.
+    /// The number of parts. If a cut has several entries, the product of their numbers of parts is the cut's number of
+    /// tiles, and the last entry varies fastest.
     pub ranks: usize,
 }
 
@@ -72,8 +75,8 @@ impl Grid {
         self.cuts.iter().map(|&(_, parts)| parts).product()
     }
 
-    /// This grid with its cuts in every order. The order determines the neighbours of each rank. With more than four
-    /// cuts, returns only this grid, because there are too many orders to try.
+    /// Returns this grid with its cuts in every order. The order determines the neighbours of each rank. If there are
+    /// more than four cuts, returns only this grid, because there are too many orders to try.
     pub fn orders(&self) -> Vec<Grid> {
         let mut orders: Vec<Vec<(Label, usize)>> = vec![Vec::new()];
         if self.cuts.len() > 4 {
@@ -90,7 +93,7 @@ impl Grid {
         orders.into_iter().map(|cuts| Grid { cuts, ..self.clone() }).collect()
     }
 
-    /// The difference between the numbers of neighbouring ranks along each cut.
+    /// For each cut, the difference between the numbers of neighbouring ranks along the cut.
     fn strides(&self) -> Vec<usize> {
         let parts = |at: usize| self.cuts[at + 1..].iter().map(|&(_, parts)| parts).product();
         (0..self.cuts.len()).map(parts).collect()
@@ -115,14 +118,14 @@ impl Grid {
         ranks
     }
 
-    /// Whether the ranks that need the same tile of a tensor divide it along this dimension. `tensor` is 0, 1 or 2 for
-    /// left, right and out.
+    /// Whether the ranks that need the same tile of a tensor divide the tile along this dimension. `tensor` is 0, 1 or
+    /// 2 for `left`, `right` and `out`.
     pub fn shares_along(&self, tensor: usize, along: Label) -> bool {
         self.shared[tensor].iter().any(|sharing| sharing.along == along)
     }
 
-    /// The distribution of a tensor, in which every element is stored once. `tensor` is 0, 1 or 2 for left, right and
-    /// out.
+    /// The distribution of a tensor, in which every element is stored once. `tensor` is 0, 1 or 2 for `left`, `right`
+    /// and `out`.
     pub fn distribution(&self, labels: &[Label], tensor: usize) -> Distribution {
         self.distribution_with(labels, |cut, _| {
             let parts = self.shared[tensor].iter().filter(|sharing| sharing.cut == cut);
@@ -132,13 +135,13 @@ impl Grid {
         })
     }
 
-    /// The distribution of the summands of out: every rank has one summand of its tile.
+    /// The distribution of the summands of `out`, in which every rank has one summand of its tile.
     pub fn summands(&self, labels: &[Label]) -> Distribution {
         self.distribution_with(labels, |_, ranks| vec![(Role::Partial, ranks)])
     }
 
-    /// A distribution with one axis for each cut of a dimension of the tensor. These are followed by the axes that
-    /// `others` returns for each cut that the tensor lacks, slowest first.
+    /// Returns a distribution with one axis per cut. A cut of a dimension that the tensor lacks is replaced by the axes
+    /// that `others` returns for it, slowest first.
     fn distribution_with(&self, labels: &[Label], others: impl Fn(Label, usize) -> Vec<(Role, usize)>) -> Distribution {
         let mut axes = Vec::new();
         let cuts = || self.cuts.iter().zip(self.strides()).filter(|((_, parts), _)| *parts > 1);

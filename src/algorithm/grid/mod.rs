@@ -1,8 +1,10 @@
-//! `grid`: a grid of ranks over all dimensions of a contraction, in which each rank computes one tile of the products.
+//! Implements `grid`, in which the ranks form a grid over all dimensions of a contraction, and each rank computes one
+//! tile of the products.
 //!
 //! Source: Kwasniewski, Kabić, Besta, VandeVondele, Solcà and Hoefler, Red-Blue Pebbling Revisited: Near Optimal
 //! Parallel Matrix-Matrix Multiplication (2019), sections 6 and 7, generalised to any number of dimensions. The planner
-//! chooses the cuts. Cutting only m and n gives a two-dimensional algorithm, cutting k as well a three-dimensional one.
+//! chooses the cuts. Cutting only m and n gives a two-dimensional algorithm; cutting k as well gives a
+//! three-dimensional one.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 2 ranks over m and n; a row of ranks shares its left tile along k, a column its right tile.
@@ -11,14 +13,13 @@
 //!   round 1   out += left [m0, k1] right [k1, n0]           from rank 1 = (0, 1), from rank 2 = (1, 0)
 //! ```
 //!
-//! A rank receives the parts of its tiles of left and of right that other ranks store: an all-gather along k in rounds.
-//! If k is cut, every rank computes a summand of its tile of out, and receives the other summands of its own part of
-//! the tile: a reduce-scatter. In total it receives `(1 - 1/s)` of each tile that s ranks share. The total order of
-//! transfers is by round, then by distance between the ranks. While one piece is contracted, the pieces of further
-//! rounds travel: two rounds, unless memory is short.
+//! In an all-gather along k, a rank receives in rounds the parts of its tiles of `left` and `right` that other ranks
+//! store. If k is cut, every rank computes a summand of its tile of `out`. In a reduce-scatter, it then receives the
+//! other ranks' summands of its own part of the tile. In total it receives `(1 - 1/s)` of each tile that s ranks share.
+//! The total order of transfers is by round, then by distance between the ranks. While one piece is contracted, the
+//! pieces for the next two rounds travel (fewer if memory is short).
 //!
-//! [`fit`] chooses the cuts, and [`price`] predicts the time. Deliberately absent: operands in other distributions,
-//! which are redistributed first.
+//! [`fit`] chooses the cuts, and [`price`] predicts the time. Operands in other distributions are redistributed first.
 
 mod cuts;
 mod fit;
@@ -41,8 +42,8 @@ use crate::schedule::Builder;
 use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum};
 use crate::schedule::verify::{Order, Summand};
 
-/// The work of one rank of the grid, round by round. Its neighbours along m and n have the same rounds in another
-/// order.
+/// The work of one rank in the grid, round by round. The rank's neighbours along m and n have the same rounds in
+/// another order.
 struct Tiles<'a> {
     grid: &'a Grid,
     contraction: &'a Contraction,
@@ -50,8 +51,8 @@ struct Tiles<'a> {
     along: Option<Label>,
     /// The range of indices that each round covers. Ranks with the same tile of `along` have the same ranges.
     cells: Vec<Range<usize>>,
-    /// For this rank and each rank that shares an operand with it, the ranges of `along` that the rank stores of left
-    /// and of right.
+    /// For this rank and each rank that shares an operand with it, the ranges of `along` in the parts of `left` and
+    /// `right` that the rank stores.
     held: BTreeMap<usize, [Range<usize>; 2]>,
 }
 
@@ -59,7 +60,8 @@ impl<'a> Tiles<'a> {
     fn new(grid: &'a Grid, contraction: &'a Contraction, rank: usize) -> Tiles<'a> {
         let Contraction { left, right, out, .. } = contraction;
         let summed = || left.labels.iter().filter(|label| right.labels.contains(label) && !out.labels.contains(label));
-        // If an operand is shared along this dimension, its pieces need not be assembled from several parts.
+        // Prefers a dimension along which operands are shared, because their pieces are then not assembled from several
+        // parts.
         let best = summed().max_by_key(|&&label| {
             let shares = [0, 1].into_iter().filter(|&operand| grid.shares_along(operand, label)).count();
             (shares, grid.tile(0, label, left.extent(label)).len())
@@ -74,8 +76,8 @@ impl<'a> Tiles<'a> {
         tiles
     }
 
-    /// Divides the tile of `rank` at the boundaries of operand parts. If that would give more cells than rounds,
-    /// divides it evenly.
+    /// Divides the tile of `rank` at the boundaries of operand parts, or evenly if that would give more cells than
+    /// rounds.
     fn cells(&self, rank: usize, along: Label, sharing: &[Vec<usize>; 2]) -> Vec<Range<usize>> {
         let tile = self.grid.tile(rank, along, self.contraction.left.extent(along));
         let mut ends = vec![tile.start, tile.end];
@@ -106,8 +108,8 @@ impl<'a> Tiles<'a> {
         cells.collect()
     }
 
-    /// The cell of a round. A rank starts with the cell that it stores of left; if left is not shared along this
-    /// dimension, with the cell that it stores of right.
+    /// Returns the cell for a round. A rank starts with the cell that is in its own part of `left`, or in its own part
+    /// of `right` if `left` is not shared along this dimension.
     fn cell(&self, rank: usize, round: usize) -> Option<&Range<usize>> {
         let first = self.along.map_or(0, |along| {
             let operand = if self.grid.shares_along(0, along) { 0 } else { 1 };
@@ -231,7 +233,7 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     let sums = Sums::new(builder, grid, contraction, group.len() > 1);
     let operands = [left, right]
         .map(|tensor| (grid.sharing(&tensor.labels, me), Pieces::new(builder, &tiles, tensor, grid.slots)));
-    // Visits the other ranks in order of distance, as all ranks do.
+    // Visits the other ranks in order of distance, because all ranks must order transfers in the same way.
     let mut distances: Vec<usize> = Vec::new();
     for &other in operands.iter().flat_map(|(sharing, _)| sharing).filter(|&&other| other != me) {
         distances.extend([(other + ranks - me) % ranks, (me + ranks - other) % ranks]);
@@ -261,8 +263,8 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     }
 }
 
-/// Sets each rank's block of out to the sum of the group's summands in `sums`. With `contraction.onto`, adds beta times
-/// the existing values.
+/// Sets each rank's block of `out` to the sum of the group's summands in `sums`. With `contraction.onto`, adds `beta`
+/// times the existing values.
 ///
 /// ```text
 /// a tile of 2 rows, summands a and b of it on ranks 0 and 1; out has row 0 on rank 0 and row 1 on rank 1
@@ -289,7 +291,7 @@ fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction,
     collective::append(builder, (Collective::ReduceScatter, grid.algorithm), &group, &parts, grid.pieces);
 }
 
-/// For each rank, the order in which summands are added. The verifier checks schedules against it.
+/// Returns, for each rank, the order in which summands are added. The verifier checks schedules against this order.
 fn order(contraction: &Contraction, grid: &Grid, ranks: usize) -> Vec<Vec<Summand>> {
     let out = &contraction.out;
     let computed: Vec<Vec<Summand>> =

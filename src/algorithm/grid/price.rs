@@ -1,4 +1,4 @@
-//! The predicted time of a grid, and the words that a rank receives.
+//! Predicts the time that a grid takes and the number of words that a rank receives.
 
 use super::Grid;
 use crate::algorithm::contraction::Contraction;
@@ -8,18 +8,18 @@ use crate::distribution::tile_bounds;
 use crate::machine::Link;
 use crate::schedule::collective::{Collective, CollectiveAlgorithm, Pattern};
 
-/// Seconds of the busiest rank. Its operands arrive in rounds while it computes; the last round arrives before its last
-/// product. The other ranks' summands of its part of out arrive after all products.
+/// Seconds for the busiest rank. Operands arrive in rounds while the rank computes, and the last round arrives before
+/// the last product. Other ranks' summands of the rank's part of `out` arrive after all products.
 pub fn seconds(grid: &Grid, contracted: &Contracted) -> f64 {
-    // All ranks are priced with the largest tiles. They differ only in whether the ranks that share a tile are on one
-    // node.
+    // All ranks are priced with the largest tiles. The ranks differ only in whether they share tiles with ranks on the
+    // same compute node.
     let (ranks, per_node) = (grid.ranks(), contracted.cost.machine.ranks_per_node);
     let mut sampled_ranks = if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
     sampled_ranks.retain(|&rank| rank < ranks);
     sampled_ranks.into_iter().map(|rank| on_rank(grid, contracted, rank)).fold(0.0, f64::max)
 }
 
-/// Seconds of a rank with the largest tiles, using the links between `rank` and the ranks that share tiles with it.
+/// Seconds for a rank with the largest tiles, using the links between `rank` and the ranks that share tiles with it.
 fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let cost = contracted.cost;
     let Cost { machine, dtype, extents } = *cost;
@@ -44,11 +44,11 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let gather = gather(0, left) + gather(1, right);
     let adds = if links[2].is_empty() { 0.0 } else { cost.stream(3.0 * out) };
     let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
-    // Even without rounds, a product passes over out once per `DEEP_ROUND_INDICES` summed indices.
+    // Even without rounds, a product passes over `out` once per `DEEP_ROUND_INDICES` summed indices.
     let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.extra_passes(more * out);
-    // Ranks start with the stored part of one operand. If the other operand is shared too, receiving the first part of
-    // it is exposed.
+    // Ranks start with the stored part of one operand. If the other operand is shared too, receiving its first part is
+    // exposed.
     let both = !links[0].is_empty() && !links[1].is_empty();
     let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
     cost.partly_overlapped([compute, compute / rounds], [gather, exposed])
@@ -56,8 +56,9 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
         + adds
 }
 
-/// The words of the operand tiles that the rank does not store, plus the summands of its part of out from each other
-/// rank that sums the same tile. In a ring or a tree, summands of other parts are forwarded and count too.
+/// Counts the words in the parts of the operand tiles that the rank does not store, plus the words in the summands of
+/// its part of `out` from every other rank that sums the same tile. In a ring or a tree, forwarded summands of other
+/// parts count too.
 pub fn words_received(grid: &Grid, contraction: &Contraction, rank: usize) -> u64 {
     if rank >= grid.ranks() {
         return 0;

@@ -1,7 +1,7 @@
-//! The indices of each dimension that a rank works on, its chunks, and the ranks that store the data.
+//! Computes the indices of each dimension that a rank works on, the rank's chunks, and the ranks that store the data.
 //!
-//! Invariant: the chunks of all ranks cover every product exactly once. Cost: that of computing the blocks and chunks
-//! of all ranks.
+//! Invariant: the chunks of all ranks cover every product exactly once. Every rank computes the blocks and chunks of
+//! all ranks.
 
 use super::{Chunks, Stationary};
 use crate::algorithm::contraction::{Contraction, Tensor, most_pieces};
@@ -10,7 +10,7 @@ use crate::algorithm::reorder::{Effort, Reorder};
 use crate::dims::Label;
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 
-/// The maximum number of cells of a dimension, per rank of the run. Without it, the cuts of several tensors together
+/// The maximum number of cells per dimension and rank. The limit is needed because the cuts of several tensors together
 /// could produce any number of cells.
 const MAX_CELLS_PER_RANK: usize = 4;
 
@@ -33,20 +33,20 @@ impl WorkShare {
         share
     }
 
-    /// The region of a tensor that this work needs.
+    /// The region of a tensor that the work reads or adds to.
     pub fn region(&self, tensor: &Tensor) -> Region {
         Region::from(tensor.labels.iter().map(|&label| self.of(label).clone()).collect::<Vec<_>>())
     }
 }
 
-/// The work of all ranks, as every rank sees it.
+/// The work of all ranks, which every rank computes identically.
 pub struct Geometry<'a> {
     pub contraction: &'a Contraction,
     pub stationary: Stationary,
     pub ranks: usize,
     /// The chunks of work of each rank.
     pub chunks: Vec<Vec<WorkShare>>,
-    /// For left, right and out, the block of each rank.
+    /// For `left`, `right` and `out`, the block of each rank.
     blocks: [Vec<Option<Region>>; 3],
 }
 
@@ -86,7 +86,7 @@ impl<'a> Geometry<'a> {
         }
     }
 
-    /// The largest number of chunks of any rank.
+    /// The maximum number of chunks on any rank.
     pub fn rounds(&self) -> usize {
         self.chunks.iter().map(Vec::len).max().unwrap_or(0)
     }
@@ -95,7 +95,8 @@ impl<'a> Geometry<'a> {
         [&self.contraction.left, &self.contraction.right, &self.contraction.out]
     }
 
-    /// The block of a rank. `None` if the rank has no block, or only zeros because it is not the first summand.
+    /// Returns a rank's block; `None` if the rank has no block, or if its block contains only zeros because it is not
+    /// the first summand.
     fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
         let Contraction { left, right, .. } = self.contraction;
         let at = if tensor.node == left.node && tensor.labels == left.labels {
@@ -108,15 +109,15 @@ impl<'a> Geometry<'a> {
         self.blocks[at][rank].as_ref()
     }
 
-    /// The longest dimension that `which` selects; the first one if several are equally long.
+    /// Returns the longest dimension that `which` selects, or the first of several equally long ones.
     fn longest(&self, which: impl Fn(Label) -> bool) -> Option<Label> {
         let all = self.tensors().into_iter().flat_map(|tensor| tensor.labels.iter().zip(&tensor.shape));
         let some = all.filter(|(label, _)| which(**label));
         some.min_by_key(|(_, extent)| std::cmp::Reverse(**extent)).map(|(label, _)| *label)
     }
 
-    /// The work of a rank: its block of the stationary tensor, with all indices of the other dimensions. The replicas
-    /// of the block divide the dimension `along`.
+    /// Returns the work of a rank, which is its block of the stationary tensor with all indices of the other
+    /// dimensions. The replicas of the block divide the dimension `along` among themselves.
     fn share(&self, rank: usize, along: Option<Label>) -> Option<WorkShare> {
         let stays = self.stays();
         let block =
@@ -138,8 +139,8 @@ impl<'a> Geometry<'a> {
         Some(share.with(label, share.of(label).select(&part)))
     }
 
-    /// Divides a dimension at the block boundaries of the tensors that have it. A tensor that would produce too many
-    /// cells is skipped.
+    /// Divides a dimension at the block boundaries of the tensors that have the dimension. A tensor that would produce
+    /// too many cells is skipped.
     fn cells(&self, label: Label) -> Vec<Intervals> {
         let mut cells: Vec<Intervals> = Vec::new();
         for tensor in self.tensors().into_iter().filter(|tensor| tensor.labels.contains(&label)) {
@@ -158,7 +159,7 @@ impl<'a> Geometry<'a> {
         cells
     }
 
-    /// The distinct index sets that the blocks of a tensor have along one dimension.
+    /// Returns the distinct index sets that a tensor's blocks have along one dimension.
     fn tiles(&self, tensor: &Tensor, label: Label) -> Vec<Intervals> {
         let dim = tensor.dim(label);
         let mut tiles: Vec<Intervals> = Vec::new();
@@ -171,8 +172,8 @@ impl<'a> Geometry<'a> {
         tiles
     }
 
-    /// The chunks of a rank. They start with the chunk of which the rank has the most data (the iteration offset of
-    /// section 4.1).
+    /// Returns the chunks of a rank, starting with the chunk for which the rank has the most data (the iteration offset
+    /// of section 4.1).
     fn chunks_of(&self, rank: usize, along: Option<Label>, cells: &[Intervals]) -> Vec<WorkShare> {
         let Some(share) = self.share(rank, along) else { return Vec::new() };
         let Some(along) = along else { return vec![share] };
@@ -223,8 +224,8 @@ impl Rounds for Geometry<'_> {
         Some(self.chunks[rank].get(round)?.region(tensor))
     }
 
-    /// If the block has several replicas, one replica is the source (`Distribution::replica_for`). For `out`, these are
-    /// the boxes that `target` sends to `source`.
+    /// If the block has several replicas, only the one chosen by `Distribution::replica_for` is the source. For `out`,
+    /// these are the boxes that `target` sends to `source`.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds> {
         let distribution = &tensor.distribution;
         let Some(block) = self.block(tensor, source).filter(|block| block.meets(piece)) else { return Vec::new() };

@@ -1,9 +1,9 @@
-//! `slicing`, the universal algorithm: any three distributions, aligned or not, with any replication of each tensor, in
-//! any number of dimensions.
+//! Implements `slicing`, the universal algorithm. It supports any three distributions, aligned or not, with any
+//! replication of each tensor, in any number of dimensions.
 //!
 //! Source: Brock and Golin, Slicing Is All You Need: Towards a Universal One-Sided Algorithm for Distributed Matrix
-//! Multiplication (2025), sections 3 and 4; direct execution. One of the three tensors is stationary. A rank works on
-//! its own block of that tensor, and receives the overlapping pieces of the other tensors from the ranks that store
+//! Multiplication (2025), sections 3 and 4, with direct execution. One of the three tensors is stationary. A rank works
+//! on its own block of that tensor, and receives the overlapping pieces of the other tensors from the ranks that store
 //! them.
 //!
 //! ```text
@@ -17,15 +17,14 @@
 //! |---|---|
 //! | the indices that a rank works on, its chunks, and the ranks that store the data | `geometry` |
 //! | receiving pieces of operands | [`super::pieces`] |
-//! | sending summands of out, if an operand is stationary | `products` |
+//! | sending summands of `out`, if an operand is stationary | `products` |
 //! | the order in which summands are added | `order` |
 //! | the order in which a rank's chunks are contracted | [`super::reorder`] |
 //!
-//! A rank receives every element of its pieces once, unless it already has the element. With r replicas of out, it also
-//! receives 2 (r - 1) / r of its block of out ([`super::replicas`]). The total order of transfers is by chunk, then by
-//! distance between the ranks. Pieces of two more chunks travel while one chunk is contracted (prefetching, section
-//! 4.2). Deliberately absent: partial sums as inputs, which are redistributed first, and computing the geometry of only
-//! some of the ranks.
+//! A rank receives every element of its pieces once, unless it already has the element. With r replicas of `out`, it
+//! also receives 2 (r - 1) / r times the size of its block of `out` ([`super::replicas`]). The total order of transfers
+//! is by chunk, then by distance between the ranks. Pieces for two more chunks travel while one chunk is contracted
+//! (prefetching, section 4.2). Inputs cannot be partial sums, which are redistributed first.
 
 mod geometry;
 mod order;
@@ -46,9 +45,9 @@ use crate::schedule::collective::CollectiveAlgorithm;
 use crate::schedule::verify::Order;
 use crate::schedule::{Accumulate, Builder, Factor, View, Work};
 
-/// The number of pieces of an operand in memory at a time: one is contracted while two travel.
+/// The number of pieces of an operand that are in memory at the same time. One piece is contracted while two travel.
 const SLOTS: usize = 3;
-/// The collective that sums out over its replicas.
+/// The collective that sums `out` over its replicas.
 const REPLICAS: CollectiveAlgorithm = CollectiveAlgorithm::Direct;
 
 /// The tensor that stays in place.
@@ -60,13 +59,13 @@ pub enum Stationary {
     Out,
 }
 
-/// The order of a rank's chunks, with its parameter.
+/// The order of a rank's chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Chunks {
     /// The kind of order.
     pub order: Reorder,
-    /// The number of multiply-adds in the time in which one element arrives from another rank. Orders by cost compare
-    /// transfers with computing through this number.
+    /// The number of multiply-adds that a rank computes while one element arrives from another rank. Orders by cost use
+    /// this number to compare transfers with computing.
     pub balance: u64,
 }
 
@@ -82,15 +81,15 @@ impl Stationary {
     }
 }
 
-/// Any distributions of all three tensors: pieces travel to the blocks of the stationary tensor.
+/// All three tensors can have any distributions, and pieces travel to the blocks of the stationary tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Slicing {
     pub stationary: Stationary,
     pub chunks: Chunks,
 }
 
-/// One candidate for each stationary tensor, if the user forced this algorithm or prescribed a distribution. If the
-/// planner chooses all distributions, other algorithms move no more words.
+/// Returns one candidate for each stationary tensor, if the user forced this algorithm or prescribed a distribution. If
+/// the planner chooses all distributions, no candidates are needed because other algorithms move no more words.
 pub fn candidates(setting: &Setting) -> Vec<Slicing> {
     if !setting.forced && !setting.fixed {
         return Vec::new();
@@ -127,7 +126,7 @@ impl Generator for Slicing {
         slicing(builder, contraction, self.stationary, self.chunks);
     }
 
-    /// Seconds of computing only. Transfers depend on the distributions, so the planner prices them from schedules.
+    /// Seconds for computing only. Transfers depend on the distributions, so the planner prices them from schedules.
     fn seconds(&self, contracted: &Contracted) -> f64 {
         contracted.share(1.0 / contracted.ranks() as f64)
     }
@@ -175,7 +174,7 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
                 _ => {}
             }
         }
-        // Summands travel one round later, so that they do not delay the pieces for the next chunk.
+        // Summands travel one round after they are computed, so that they do not delay the pieces for the next chunk.
         if round > 0 {
             products.travel(builder, round - 1, &sums.tensor);
         }
@@ -185,8 +184,8 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
     }
 }
 
-/// The tensor in which this rank accumulates sums. It is out itself, or, if out has replicas, a scratch block that is
-/// then summed over the replicas.
+/// The tensor in which this rank accumulates sums. It is `out` itself, unless `out` has replicas. Then it is a scratch
+/// block that is summed over the replicas afterwards.
 struct Sums {
     tensor: Tensor,
     replicated: bool,
@@ -207,8 +206,8 @@ impl Sums {
         Sums { tensor, replicated, onto }
     }
 
-    /// Initializes the block with zeros, or with beta times the user's values, unless the first chunk writes all of it.
-    /// Returns the mode in which the first chunk is accumulated.
+    /// Initializes the block with zeros, or with `beta` times the user's values, unless the first chunk writes the
+    /// whole block. Returns the mode in which the first chunk is accumulated.
     fn start(&self, builder: &mut Builder, geometry: &Geometry) -> Accumulate {
         let Some(own) = self.tensor.own(builder.rank(), &[]) else { return Accumulate::Add };
         let onto = self.onto && !self.replicated;

@@ -1,4 +1,4 @@
-//! The order in which every rank adds summands. The verifier checks schedules against it.
+//! Computes the order in which every rank adds summands. The verifier checks schedules against this order.
 
 use super::geometry::{Geometry, WorkShare};
 use super::{Chunks, REPLICAS, Stationary};
@@ -9,8 +9,9 @@ use crate::dims::Label;
 use crate::distribution::{Intervals, Region};
 use crate::schedule::verify::Summand;
 
-/// For each rank, the summands of out that it adds: its own summands, and then those of the other replicas of its
-/// block. If an operand is stationary, summands that arrive from other ranks are added round by round among its own.
+/// Returns, for each rank, the summands of `out` that the rank adds. Its own summands come first, followed by those of
+/// the other replicas of its block. If an operand is stationary, summands that arrive from other ranks are added round
+/// by round between the rank's own summands.
 pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
     let geometry = Geometry::new(contraction, stationary, chunks, ranks);
     let summed: Vec<Label> =
@@ -33,7 +34,7 @@ pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, 
             let mut summands = Vec::new();
             for round in 0..=geometry.rounds() {
                 summands.extend(arriving_summand(rank, round));
-                // Summands of other ranks arrive one round later.
+                // Summands computed by other ranks arrive one round later.
                 let arriving = (1..ranks).map(|distance| (rank + ranks - distance) % ranks);
                 summands.extend(arriving.filter_map(|maker| arriving_summand(maker, round.checked_sub(1)?)));
             }

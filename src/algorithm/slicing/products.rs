@@ -1,8 +1,8 @@
-//! With a stationary operand, a rank computes summands of out. For every block that a summand overlaps, it is sent to
-//! one owner of the block.
+//! Computes and sends the summands of `out` if an operand is stationary. For every block of `out` that a summand
+//! overlaps, the overlap is sent to one owner of the block.
 //!
-//! An owner adds its own and the arriving summands in order of chunks, then of the distance between ranks, so results
-//! are bitwise reproducible.
+//! An owner adds its own and the arriving summands in order of chunks, then in order of the distance between ranks, so
+//! results are bitwise reproducible.
 
 use super::Stationary;
 use super::geometry::Geometry;
@@ -11,10 +11,10 @@ use crate::algorithm::pieces::{Rounds, largest};
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// The number of summands in memory at a time: one is computed while another travels.
+/// The number of summands that are in memory at the same time. One is computed while another travels.
 const SLOTS: usize = 2;
 
-/// The summands that one rank computes, and the summands that it adds.
+/// The summands that one rank computes, and those that it adds to its block.
 pub struct Products<'a> {
     geometry: &'a Geometry<'a>,
     rank: usize,
@@ -43,14 +43,15 @@ impl<'a> Products<'a> {
         products
     }
 
-    /// The region of out that a rank's chunk adds to; `None` if the rank adds all of it directly to its own block.
+    /// Returns the region of `out` that a rank's chunk adds to; `None` if the rank adds the whole region directly to
+    /// its own block.
     fn sent(&self, rank: usize, round: usize) -> Option<Region> {
         let out = &self.geometry.contraction.out;
         let region = self.geometry.chunks[rank].get(round)?.region(out);
         (!region.is_empty() && !self.geometry.holds(out, rank, &region)).then_some(region)
     }
 
-    /// The part that `holder` adds of a region that `maker` computes.
+    /// Returns the part that `holder` adds to its block, out of a region that `maker` computes.
     fn part_of(&self, region: &Region, maker: usize, holder: usize) -> Option<Region> {
         let out = &self.geometry.contraction.out;
         if self.geometry.overlap(out, region, holder, maker).is_empty() {
@@ -70,7 +71,8 @@ impl<'a> Products<'a> {
             return;
         };
         if left.elements() == 0 || right.elements() == 0 {
-            // Zeros need not be added. The other ranks skip these zeros as well, because they compute the same chunks.
+            // A chunk without products contributes only zeros, which need not be added. The other ranks skip these
+            // zeros as well, because every rank computes the same chunks.
             return;
         }
         let Some(buffer) = self.slot(&self.computed, round) else { return };
@@ -107,7 +109,7 @@ impl<'a> Products<'a> {
         }
     }
 
-    /// Whether a chunk has any products.
+    /// Whether a chunk contains any products.
     fn makes(&self, rank: usize, round: usize) -> bool {
         let share = &self.geometry.chunks[rank][round];
         let contraction = self.geometry.contraction;

@@ -1,4 +1,5 @@
-//! The candidates of `summa` and their predicted times: shapes of the grid, widths of panels, rings or trees.
+//! Chooses the candidates for `summa` by predicted time. Candidates differ in the shape of the grid, the width of
+//! panels, and whether broadcasts are rings or trees.
 //!
 //! ```text
 //! a row of 4 ranks, 3 panels; a transfer takes 1       ring              tree, 2 levels
@@ -6,8 +7,8 @@
 //!   each further one after another                     1                 2
 //! ```
 //!
-//! In a ring, a panel follows the previous panel immediately. In a tree, the owner of panels sends each of them once
-//! per level. Trees therefore suit few panels and high latency; rings suit many panels.
+//! In a ring, a panel follows the previous panel immediately. In a tree, the owner of a panel sends it once per level.
+//! Trees therefore suit few panels and high latency; rings suit many panels.
 
 use super::Summa;
 use super::panels::panel_count;
@@ -17,15 +18,15 @@ use crate::dims::{Kinds, Label};
 use crate::machine::{Link, Machine};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// Number of shapes of the grid that are candidates, for each choice of dimensions. Two are kept, because the
-/// distributions of the second fastest shape may fit other steps of a tree better.
+/// Number of grid shapes that are kept as candidates for each choice of dimensions. The second fastest shape is also
+/// kept because its distributions may fit the other steps of a tree better.
 const SHAPES: usize = 2;
-/// Maximum number of panels of a block of k, without and with a memory limit. Each panel is a task and two transfers of
-/// every rank.
+/// Maximum number of panels per block of k, without and with a memory limit. Each panel costs every rank a task and two
+/// transfers.
 const MAX_PANELS: usize = 16;
 const MAX_LIMITED_PANELS: usize = 1024;
 
-/// For every choice of dimensions of kinds m, n and k, the fastest shapes of the grid.
+/// Returns the fastest grid shapes for every choice of dimensions of kinds m, n and k.
 pub fn candidates(setting: &Setting) -> Vec<Summa> {
     let Kinds { c, m, n, k } = setting.kinds;
     let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -35,7 +36,7 @@ pub fn candidates(setting: &Setting) -> Vec<Summa> {
     triples.flat_map(|triple| quickest(triple, &contracted, setting)).collect()
 }
 
-/// The `SHAPES` fastest shapes of the grid for these dimensions, fastest first.
+/// Returns the `SHAPES` fastest grid shapes for these dimensions, fastest first.
 fn quickest(dims: [Label; 3], contracted: &Contracted, setting: &Setting) -> Vec<Summa> {
     let ranks = contracted.ranks();
     let shapes = (1..=ranks).filter(|rows| ranks.is_multiple_of(*rows)).map(|rows| [rows, ranks / rows]);
@@ -46,8 +47,8 @@ fn quickest(dims: [Label; 3], contracted: &Contracted, setting: &Setting) -> Vec
     priced.into_iter().take(SHAPES).map(|(_, summa)| summa).collect()
 }
 
-/// The fastest combination of panel width and broadcast on a grid of this shape, with its seconds. With a memory limit,
-/// only combinations that fit are considered; if none fits, the narrowest panels are used.
+/// Returns the fastest combination of panel width and broadcast on a grid of this shape, and its predicted seconds.
+/// With a memory limit, only combinations that fit are considered; if none fits, the narrowest panels are used.
 fn tuned(
     [m, n, k]: [Label; 3],
     [rows, columns]: [usize; 2],
@@ -78,7 +79,7 @@ fn tuned(
     priced.min_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
-/// The numbers of elements of a rank's rows of left, of its columns of right, and of its block of out.
+/// The numbers of elements in a rank's rows of `left`, its columns of `right`, and its block of `out`.
 fn shares(summa: &Summa, contracted: &Contracted) -> [f64; 3] {
     let &Summa { m, n, rows, columns, .. } = summa;
     let ([a, b, c], cost) = (contracted.elements, contracted.cost);
@@ -86,7 +87,7 @@ fn shares(summa: &Summa, contracted: &Contracted) -> [f64; 3] {
     [a * m, b * n, c * m * n]
 }
 
-/// The number of elements of a rank's blocks, and of two panels of each operand that travels.
+/// The total number of elements in a rank's blocks and in two panels of each operand that travels.
 fn held(summa: &Summa, contracted: &Contracted) -> f64 {
     let &Summa { k, rows, columns, width, .. } = summa;
     let ([a, b, c], cost) = (shares(summa, contracted), contracted.cost);
@@ -95,19 +96,20 @@ fn held(summa: &Summa, contracted: &Contracted) -> f64 {
     a * cost.tile(k, columns) + b * cost.tile(k, rows) + c + slots(columns, a) + slots(rows, b)
 }
 
-/// Seconds of the rank that the panels reach last. Cost: O(ranks) if links differ, else O(1).
+/// Seconds for the rank that the panels reach last. Cost: O(ranks) if links differ, else O(1).
 pub fn seconds(summa: &Summa, contracted: &Contracted) -> f64 {
     seconds_over(slowest_links(contracted.cost.machine, [summa.rows, summa.columns]), summa, contracted)
 }
 
-/// Seconds of the rank that the panels reach last. It starts when the first panels have arrived, and then contracts one
-/// panel while the next arrives. The two links are the slowest along a row and along a column of the grid.
+/// Seconds for the rank that the panels reach last. That rank starts when the first panels have arrived, and then
+/// contracts one panel while the next one arrives. The two links are the slowest along any row and along any column of
+/// the grid.
 fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted: &Contracted) -> f64 {
     let &Summa { k, rows, columns, width, .. } = summa;
     let (cost, [a, b, c]) = (contracted.cost, shares(summa, contracted));
     let count = panel_count(cost.extents[k.0 as usize], [rows, columns], width) as f64;
     let multiply_adds = contracted.multiply_adds * c / contracted.elements[2].max(1.0);
-    // Even without panels, a product passes over out once per `DEEP_ROUND_INDICES` summed indices.
+    // Even without panels, a product passes over `out` once per `DEEP_ROUND_INDICES` summed indices.
     let more = (count - (multiply_adds / c.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product_of(count, multiply_adds, a + b + c) + cost.extra_passes(more * c);
     let size = cost.dtype.size() as f64;
@@ -121,15 +123,16 @@ fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted:
     cost.partly_overlapped([compute, compute / count], [first + others + others_too, first])
 }
 
-/// Returns two times: until the first of `count` panels has reached all ranks of a line, and from then until the last
-/// panel has. The transfer of one panel takes `panel` seconds. The ranks of the line own the panels in turn.
+/// Returns the time until the first of `count` panels has reached all ranks in a line, and the time from then until the
+/// last panel has reached all of them. The transfer of one panel takes `panel` seconds. The panels are divided among
+/// the ranks in the line.
 fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> (f64, f64) {
     let others = line as f64 - 1.0;
     match broadcast {
         // A rank forwards the last panel of the previous owner before it sends its own first panel.
         CollectiveAlgorithm::Ring => (others * panel, (count - 1.0 + others) * panel),
-        // One transfer per level for each panel if only one rank sent panels at a time, and about half of that if all
-        // ranks did. Two slots allow a rate between these two.
+        // If only one rank sent panels at a time, each panel would take one transfer per level; if all ranks did, about
+        // half of that. With two slots, the rate is between these two.
         CollectiveAlgorithm::Tree => {
             let levels = f64::from(line.next_power_of_two().ilog2());
             (levels * panel, (count - 1.0) * (3.0 * levels + 1.0) / 4.0 * panel)
@@ -138,7 +141,7 @@ fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> 
     }
 }
 
-/// The slowest link between neighbours in any row, and in any column. Rows and columns wrap around.
+/// Returns the slowest link between neighbours in any row, and in any column. Rows and columns wrap around.
 fn slowest_links(machine: &Machine, [rows, columns]: [usize; 2]) -> [Link; 2] {
     // With one rank per node, all links are equal.
     if machine.ranks_per_node <= 1 {

@@ -1,8 +1,8 @@
-//! `summa`: a grid of ranks of any shape. Out stays in place, and panels of both operands are broadcast.
+//! Implements `summa` on a grid of ranks of any shape. `out` stays in place, and panels of both operands are broadcast.
 //!
 //! Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997), sections
 //! 3 and 4 (pipelined broadcasts). The algorithm works with any number of dimensions: one dimension of each of the
-//! kinds m, n and k is cut, and every rank has all indices of the others. Extents need not be divisible.
+//! kinds m, n and k is cut, and every rank has all indices of the other dimensions. Extents need not be divisible.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 3 ranks; left is m/2 k/3, right is k/2 n/3. Panels end where a block of left or of right ends.
@@ -12,24 +12,24 @@
 //!   right from      row 0    row 0     row 1     row 1            along each column of ranks
 //! ```
 //!
-//! While a panel is contracted, the next panel travels. There are two slots of one panel for each operand, and a rank
-//! reads its own panels in place. Broadcasts are rings or trees ([`collective`]); in a ring, panels follow each other
-//! from rank to rank.
+//! While a panel is contracted, the next panel travels. Each operand has two slots of one panel, and a rank reads its
+//! own panels in place. Broadcasts are rings or trees ([`collective`]); in a ring, panels follow each other from rank
+//! to rank.
 //!
-//! On an r x c grid, a rank receives `mk/r (c-1)/c + kn/c (r-1)/r` words, as many as in [`super::grid`] with the same
-//! cuts. But in a ring every rank exchanges messages with its four neighbours only, and no rank sends a panel twice.
-//! Products are added in ascending order of k.
+//! On an r x c grid, a rank receives `mk/r (c-1)/c + kn/c (r-1)/r` words, the same number as in [`super::grid`] with
+//! the same cuts. In a ring, however, every rank exchanges messages only with its four neighbours, and no rank sends a
+//! panel twice. Products are added in ascending order of k.
 //!
-//! Ranks whose block of out is empty send their panels and receive none; there are such ranks if there are more ranks
-//! than indices. The total order of transfers is by panel, left before right, then by round of the broadcast.
+//! If there are more ranks than indices, ranks whose block of `out` is empty send their panels and receive none. The
+//! total order of transfers is by panel, with `left` before `right`, then by round of the broadcast.
 //!
 //! | file | topic |
 //! |---|---|
 //! | `panels` | the panels of k, and the rows and columns that own them |
 //! | `choose` | shapes of the grid, widths of panels, and broadcasts; their predicted time |
 //!
-//! Deliberately absent: idle ranks, which [`super::grid`] allows where that moves less; cutting k among replicas of
-//! out.
+//! Unlike [`super::grid`], `summa` never leaves ranks idle to move fewer words, and never divides the products for one
+//! block of `out` among several ranks.
 
 mod choose;
 mod panels;
@@ -47,7 +47,7 @@ use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, 
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
 /// On `rows` x `columns` ranks in row-major order, `m` is cut among the rows and `n` among the columns. `k` is cut
-/// among the columns for left, and among the rows for right. Panels have at most `width` indices of `k`.
+/// among the columns for `left`, and among the rows for `right`. Panels have at most `width` indices of `k`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Summa {
     pub m: Label,
@@ -56,7 +56,7 @@ pub struct Summa {
     pub rows: usize,
     pub columns: usize,
     pub width: usize,
-    /// The algorithm of the broadcasts.
+    /// The broadcast algorithm.
     pub broadcast: CollectiveAlgorithm,
 }
 
@@ -65,7 +65,8 @@ impl Summa {
         self.rows * self.columns
     }
 
-    /// A distribution that cuts one dimension of a tensor among the rows of the grid, and another among the columns.
+    /// Returns a distribution that cuts one dimension of a tensor among the rows of the grid, and another dimension
+    /// among the columns.
     fn cut(&self, labels: &[Label], [by_row, by_column]: [Label; 2]) -> Distribution {
         let axis = |label: Label, ranks: usize| {
             let dim = labels.iter().position(|&l| l == label);
@@ -77,7 +78,7 @@ impl Summa {
 }
 
 impl Generator for Summa {
-    /// With a single row of ranks m is not cut; with a single column n is not cut.
+    /// With a single row of ranks, `m` is not cut; with a single column, `n` is not cut.
     fn cuts(&self) -> Vec<Label> {
         let &Summa { m, n, k, rows, columns, .. } = self;
         let cut = |ranks: usize| ranks > 1 || self.ranks() == 1;
@@ -118,7 +119,7 @@ impl Generator for Summa {
         choose::seconds(self, contracted)
     }
 
-    /// All indices of k of the rank's rows of left and columns of right, except the part that it owns.
+    /// Counts the words in the rank's rows of `left` and its columns of `right`, except the parts that it owns.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let &Summa { m, n, k, rows, columns, .. } = self;
         let Contraction { left, right, out, .. } = contraction;
@@ -144,14 +145,15 @@ struct Passing<'a> {
     tensor: &'a Tensor,
     k: Label,
     broadcast: CollectiveAlgorithm,
-    /// The ranks along which panels are broadcast, in order: a row of the grid for left, a column for right.
+    /// The ranks along which panels are broadcast, in order. They form a row of the grid for `left` and a column for
+    /// `right`.
     line: Vec<usize>,
-    /// The number of ranks of `line` with a part of out; they are the first ones.
+    /// The number of ranks in `line` that have a part of `out`. These ranks come first.
     needing: usize,
     /// For each panel, the position in `line` of the rank that owns it.
     holders: Vec<usize>,
     panels: &'a [Panel],
-    /// Alternating buffers for the panels of other ranks.
+    /// Alternating buffers for panels owned by other ranks.
     slots: Vec<BufferId>,
     /// For each panel, the number of earlier panels that this rank receives.
     received: Vec<usize>,
@@ -183,7 +185,7 @@ impl<'a> Passing<'a> {
         Passing { tensor, k, broadcast, line, needing, holders, panels, slots, received }
     }
 
-    /// The view of a panel on this rank: in its own block, or in a slot.
+    /// Returns the view of a panel on this rank, which is in the rank's own block or in a slot.
     fn at(&self, rank: usize, panel: usize) -> Option<View> {
         let range = self.panels[panel].range.clone();
         if self.line[self.holders[panel]] == rank {
@@ -194,7 +196,7 @@ impl<'a> Passing<'a> {
         Some(corner(*self.slots.get(self.received[panel] % 2)?, &bounds))
     }
 
-    /// Broadcasts a panel to those ranks of the line that have a part of out.
+    /// Broadcasts a panel to those ranks in the line that have a part of `out`.
     fn pass(&self, builder: &mut Builder, panel: usize) {
         let (me, holder) = (builder.rank(), self.holders[panel]);
         let beyond = (holder >= self.needing).then_some(self.line[holder]);

@@ -1,4 +1,5 @@
-//! The panels of `summa`: consecutive ranges of k, each inside one block of left and one block of right.
+//! Divides k into the panels of `summa`, which are consecutive ranges. Each panel is inside one block of `left` and one
+//! block of `right`.
 //!
 //! ```text
 //! k of 6, left cut among 3 columns, right among 2 rows, at most 2 wide:  0..2  2..3  3..4  4..6
@@ -10,17 +11,18 @@ use std::ops::Range;
 
 use crate::distribution::tile_bounds;
 
-/// A range of k, and the ranks that own it.
+/// A range of k, and the ranks that own the operands' data for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Panel {
     pub range: Range<usize>,
-    /// The row of ranks that owns this range of right.
+    /// The row of ranks that owns this range of `right`.
     pub row: usize,
-    /// The column of ranks that owns this range of left.
+    /// The column of ranks that owns this range of `left`.
     pub column: usize,
 }
 
-/// The panels of a dimension of this extent, each at most `width` indices wide. Cost: O(panels + rows + columns).
+/// Returns the panels of a dimension with this extent, each at most `width` indices wide. Cost: O(panels + rows +
+/// columns).
 pub fn panels(extent: usize, grid: [usize; 2], width: usize) -> Vec<Panel> {
     let mut panels = Vec::new();
     for Panel { range: Range { start, end }, row, column } in blocks(extent, grid) {
@@ -41,7 +43,7 @@ pub fn panel_count(extent: usize, grid: [usize; 2], width: usize) -> usize {
     blocks(extent, grid).map(|block| block.range.len().div_ceil(width.max(1))).sum::<usize>().max(1)
 }
 
-/// The ranges of k that are inside one block of left and one block of right.
+/// Returns the maximal ranges of k that are inside one block of `left` and one block of `right`.
 fn blocks(extent: usize, [rows, columns]: [usize; 2]) -> impl Iterator<Item = Panel> {
     let (mut start, mut row, mut column) = (0, 0, 0);
     std::iter::from_fn(move || {
@@ -56,7 +58,8 @@ fn blocks(extent: usize, [rows, columns]: [usize; 2]) -> impl Iterator<Item = Pa
     })
 }
 
-/// Advances `at` to the block that contains index `start`, which is below the extent. Returns the end of that block.
+/// Advances `at` to the block that contains index `start`, and returns the end of that block. `start` must be below the
+/// extent.
 fn block_end(extent: usize, parts: usize, at: &mut usize, start: usize) -> usize {
     while tile_bounds(extent, parts, *at).end <= start {
         *at += 1;

@@ -1,14 +1,14 @@
-//! Describes boxes of one rank to another rank of its node, which reads them in place.
+//! Describes one rank's boxes to another rank of its node, which reads them in place.
 //!
 //! ```text
 //! words    process | per box: segment, file, its identity, bytes, offset, element, dimensions, extents .., strides ..
 //! ```
 //!
 //! Invariant: for words that a rank of this run has written, [`Mapped::read`] returns boxes inside the mapped memory,
-//! or an error. Other ranks are trusted: forged words could overflow. The most recently used segments of all peers stay
-//! mapped for later transfers; their number and bytes are limited, which bounds the page tables. Deliberately absent:
-//! transfers with so many boxes or dimensions that their description does not fit into a slot. These are copied through
-//! slots.
+//! or an error. Other ranks are trusted: forged words could cause an arithmetic overflow. The most recently used
+//! segments of all peers stay mapped for later transfers; limits on their number and their bytes bound the page tables.
+//! If a transfer has so many boxes or dimensions that its description does not fit into a slot, its boxes are copied
+//! through slots instead.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Result};
@@ -16,16 +16,16 @@ use std::rc::Rc;
 
 use crate::memory::{ExportedView, Mapping, Remote, RemoteReader, SegmentHandle, Strided, machine_bytes};
 
-/// Maximum segments that stay mapped: enough for all segments of a few peers. A process may have 65,530 mappings of any
-/// kind.
+/// Maximum number of segments that stay mapped. It is enough for all segments of a few peers. Linux allows a process
+/// about 65,530 mappings.
 const MAX_MAPPED_SEGMENTS: usize = 1024;
-/// Limit on the bytes that all ranks of a node together keep mapped, as a multiple of the node's memory. The page
-/// tables occupy 1/512 of these bytes.
+/// Limit on the number of bytes that all ranks of a node together keep mapped, as a multiple of the node's memory. The
+/// page tables occupy 1/512 of these bytes.
 const MAX_MAPPED_MULTIPLE: usize = 4;
-/// Words per box besides its extents and strides.
+/// Number of words per box, without its extents and strides.
 const FIXED_WORDS: usize = 8;
 
-/// Encodes the locations of boxes of this process. `process` is its id.
+/// Encodes the locations of boxes in this process's memory. `process` is the id of this process.
 pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
     let words = 1 + boxes.iter().map(|view| FIXED_WORDS + 2 * view.strided.extents.len()).sum::<usize>();
     let mut description = Vec::with_capacity(words * size_of::<u64>());
@@ -41,7 +41,8 @@ pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
     description
 }
 
-/// The segments of other processes that this process has mapped, by process and segment, most recently used first.
+/// The segments of other processes that this process has mapped, most recently used first. A segment is identified by
+/// its process and its number.
 #[derive(Debug)]
 pub(super) struct Mapped {
     mappings: VecDeque<((u32, u64), Rc<Mapping>)>,
@@ -57,10 +58,10 @@ impl Mapped {
         Mapped { mappings: VecDeque::new(), segments: MAX_MAPPED_SEGMENTS, bytes }
     }
 
-    /// Decodes boxes, and maps their segments.
+    /// Decodes boxes and maps their segments.
     ///
     /// # Errors
-    /// This process is not allowed to read the segments, or the bytes do not encode boxes.
+    /// If this process is not allowed to read the segments, or the bytes do not encode boxes.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Result<RemoteReader> {
         let no_box = || Error::from(ErrorKind::InvalidData);
         let words = bytes.as_chunks().0;
@@ -100,8 +101,8 @@ impl Mapped {
         Ok(mapping)
     }
 
-    /// Unmaps segments that are not being read, least recently used first, until at most `segments` segments and
-    /// `bytes` bytes are left.
+    /// Unmaps segments that are not being read, least recently used first, until at most `segments` segments with at
+    /// most `bytes` bytes remain mapped.
     fn shrink(&mut self, segments: usize, bytes: usize) {
         let mut mapped_bytes: usize = self.mappings.iter().map(|(_, mapping)| mapping.bytes()).sum();
         for at in (0..self.mappings.len()).rev() {

@@ -1,4 +1,4 @@
-//! A queue of slots in shared memory, from one rank of a node to another.
+//! Implements a queue of slots in shared memory, from one rank of a node to another.
 //!
 //! ```text
 //! filled 5, emptied 3      slots  [0] [1] [2] [3] [4] ..     the receiver reads 3, the sender fills 5
@@ -9,40 +9,40 @@
 //! segment     counts to rank 0 | to rank 1 | ..     slots to rank 0 | to rank 1 | ..
 //! ```
 //!
-//! The channels of a rank to all ranks of its node are in the rank's own segment of the window. Only counts must be
-//! initialised, to 0. The pages of a slot are first touched when the slot is first used, so unused slots occupy no
-//! memory.
+//! The channels from a rank to all ranks of its node are in that rank's own segment of the window. Only the counts must
+//! be initialised, to 0. The pages of a slot are first touched when the slot is first used, so unused slots occupy no
+//! physical memory.
 //!
 //! Invariants: only the sender fills slots and advances `filled`; only the receiver empties slots and advances
-//! `emptied`. Neither end accesses a slot that belongs to the other end. A count is stored with release after the last
-//! access to its slot, and loaded with acquire before the next access. `copied` only reports the progress of the
-//! receiver on the boxes that a slot describes. Deliberately absent: waiting; an end that has nothing to do polls again
-//! later.
+//! `emptied`. Neither end accesses a slot that belongs to the other end. A count is stored with release ordering after
+//! the last access to its slot, and loaded with acquire ordering before the next access. `copied` only reports how far
+//! the receiver has copied the boxes that a slot describes. The channel does not wait; an end that cannot proceed polls
+//! again later.
 
 use std::ptr::NonNull;
 
 use crate::memory::prefetch;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Distance between counts in bytes: two cache lines, because processors fetch pairs of neighbouring lines.
+/// Distance between counts in bytes. It is two cache lines, because processors fetch neighbouring lines in pairs.
 const COUNT_STRIDE: usize = 128;
-/// Bytes of a channel's counts: `filled`, `emptied`, `copied`.
+/// Number of bytes for a channel's counts: `filled`, `emptied` and `copied`.
 const COUNTS: usize = 3 * COUNT_STRIDE;
-/// Bytes of the header in front of the payload of a slot.
+/// Size in bytes of the header in front of the payload of a slot.
 const HEADER_BYTES: usize = 64;
 const SLOTS: usize = 8;
-/// Cache lines of the next slot that are prefetched: its header, and the description of a box of up to three
-/// dimensions.
+/// Number of cache lines of the next slot to prefetch. They contain its header and the description of a box with up to
+/// three dimensions.
 const PREFETCHED_LINES: usize = 3;
 const LINE: usize = 64;
-/// Maximum and minimum payload of a slot, in bytes.
+/// Maximum and minimum payload of a slot in bytes.
 const MAX_SLOT_BYTES: usize = 256 << 10;
 const MIN_SLOT_BYTES: usize = 4 << 10;
-/// Number of pieces of a transfer, unless they would be smaller than `MIN_PIECE_BYTES`. The receiver copies one piece
-/// while the sender copies the next.
+/// Number of pieces into which a transfer is divided, unless they would be smaller than `MIN_PIECE_BYTES`. The receiver
+/// copies one piece while the sender copies the next.
 const PIECES: usize = 16;
 const MIN_PIECE_BYTES: usize = 32 << 10;
-/// Limit on the bytes of all channels of a node, unless it would make slots smaller than the minimum.
+/// Limit on the total number of bytes in all channels of a node, unless it would make slots smaller than the minimum.
 const MAX_NODE_BYTES: usize = 64 << 20;
 
 /// The layout of the channels in the segments of a node's ranks.
@@ -106,8 +106,8 @@ impl Channel {
         unsafe { self.counts.add(2 * COUNT_STRIDE).cast().as_ref() }
     }
 
-    /// The header of a slot: the bytes of its payload, the bytes of the whole transfer, and whether the payload is only
-    /// a description of where the bytes of the transfer are.
+    /// The header of a slot: the number of bytes in its payload, the number of bytes in the whole transfer, and whether
+    /// the payload is only a description of where those bytes are.
     fn header(&self, number: u64) -> NonNull<[u64; 3]> {
         let at = (number as usize % SLOTS) * (HEADER_BYTES + self.slot);
         // SAFETY: the slot is inside the channel.
@@ -127,7 +127,7 @@ impl Channel {
 pub(super) unsafe fn begin(layout: Layout, segment: NonNull<u8>) {
     const { assert!(size_of::<AtomicU64>() <= COUNT_STRIDE) };
     for to in 0..layout.ranks {
-        // SAFETY: the counts are inside the segment, `COUNT_STRIDE` bytes from each other.
+        // SAFETY: the counts are inside the segment, `COUNT_STRIDE` bytes apart.
         unsafe {
             let counts = Channel::new(layout, segment, to).counts;
             (0..COUNTS / COUNT_STRIDE).for_each(|at| counts.add(at * COUNT_STRIDE).cast().write(AtomicU64::new(0)));
@@ -143,8 +143,7 @@ pub(super) struct Producer {
 }
 
 impl Producer {
-    /// # Safety
-    /// As [`Channel::new`]; a channel has one producer, in the process that owns the segment.
+    /// As for [`Channel::new`]. In addition, a channel has one producer, in the process that owns the segment.
     pub(super) unsafe fn new(layout: Layout, own: NonNull<u8>, to: usize) -> Producer {
         // SAFETY: the caller's contract.
         Producer { channel: unsafe { Channel::new(layout, own, to) }, filled: 0 }
@@ -154,31 +153,31 @@ impl Producer {
         self.filled - self.channel.emptied().load(Ordering::Acquire) < SLOTS as u64
     }
 
-    /// Maximum payload of a slot, in bytes.
+    /// Maximum payload of a slot in bytes.
     pub(super) fn slot_bytes(&self) -> usize {
         self.channel.slot
     }
 
-    /// Whether the receiver has emptied the slot with this number, which [`Producer::fill`] or
-    /// [`Producer::fill_description`] returned.
+    /// Whether the receiver has emptied the slot with this number. The number was returned by [`Producer::fill`] or
+    /// [`Producer::fill_description`].
     pub(super) fn is_emptied(&self, number: u64) -> bool {
         self.channel.emptied().load(Ordering::Acquire) > number
     }
 
-    /// Number of times that the receiver has copied a part of the boxes that slots describe.
+    /// How many times the receiver has copied a part of the boxes that slots describe.
     pub(super) fn copied(&self) -> u64 {
         self.channel.copied().load(Ordering::Relaxed)
     }
 
-    /// Fills a slot, if there is room, with the next bytes of a transfer of `total` bytes, of which `left` remain.
-    /// Returns the number of the slot.
+    /// Fills a slot with the next bytes of a transfer of `total` bytes, of which `left` bytes remain. Returns the
+    /// slot's number, or `None` if all slots are full.
     pub(super) fn fill(&mut self, total: usize, left: usize, fill: impl FnOnce(&mut [u8])) -> Option<u64> {
         let bytes = left.min((total / PIECES).max(MIN_PIECE_BYTES));
         self.put([bytes, total, 0], fill)
     }
 
-    /// Fills a slot, if there is room, with a description of where the bytes of a transfer are. The description must
-    /// fit into one slot. Returns the number of the slot.
+    /// Fills a slot with a description of where the bytes of a transfer are. The description must fit into one slot.
+    /// Returns the slot's number, or `None` if all slots are full.
     pub(super) fn fill_description(&mut self, total: usize, what: &[u8]) -> Option<u64> {
         self.put([what.len(), total, 1], |slot| slot.copy_from_slice(what))
     }
@@ -188,9 +187,9 @@ impl Producer {
             return None;
         }
         let bytes = header[0].min(self.channel.slot);
-        // SAFETY: the slot is inside the channel, and belongs to the sender until `filled` is advanced: `has_room` saw
-        // with acquire that the receiver has emptied it, and the receiver reads it again only after the count has been
-        // advanced.
+        // SAFETY: the slot is inside the channel, and belongs to the sender until `filled` is advanced. `has_room` has
+        // loaded with acquire ordering that the receiver has emptied the slot, and the receiver reads the slot again
+        // only after `filled` has been advanced.
         unsafe {
             self.channel.header(self.filled).write(header.map(|number| number as u64));
             fill(std::slice::from_raw_parts_mut(self.channel.bytes(self.filled).as_ptr(), bytes));
@@ -205,7 +204,7 @@ impl Producer {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filled<'a> {
     pub bytes: &'a [u8],
-    /// Bytes of the whole transfer.
+    /// Number of bytes in the whole transfer.
     pub total: usize,
     /// Whether `bytes` only describes where the bytes of the transfer are.
     pub is_description: bool,
@@ -217,13 +216,14 @@ pub(super) struct Consumer {
     channel: Channel,
     emptied: u64,
     copied: u64,
-    /// `filled` at the last load. Loads are rare because each one moves the count's cache line away from the sender.
+    /// The last value of `filled` that was loaded. Loads are rare, because each one moves the count's cache line away
+    /// from the sender.
     seen: u64,
 }
 
 impl Consumer {
-    /// # Safety
-    /// As [`Channel::new`], for the sender's segment; a channel has one consumer, in the process of the receiving rank.
+    /// As for [`Channel::new`], with the sender's segment. In addition, a channel has one consumer, in the process of
+    /// the receiving rank.
     pub(super) unsafe fn new(layout: Layout, theirs: NonNull<u8>, to: usize) -> Consumer {
         // SAFETY: the caller's contract.
         Consumer { channel: unsafe { Channel::new(layout, theirs, to) }, emptied: 0, copied: 0, seen: 0 }
@@ -233,8 +233,8 @@ impl Consumer {
         self.channel.filled().load(Ordering::Acquire) > self.emptied
     }
 
-    /// Passes the next filled slot, if there is one, to `take`, which returns whether the slot is now empty. Returns
-    /// whether there was a filled slot.
+    /// Passes the next filled slot, if any, to `take`, which returns whether the slot is now empty. Returns whether
+    /// there was a filled slot.
     pub(super) fn empty<E>(&mut self, take: impl FnOnce(Filled) -> Result<bool, E>) -> Result<bool, E> {
         if self.seen <= self.emptied + 1 {
             self.seen = self.channel.filled().load(Ordering::Acquire);
@@ -246,9 +246,9 @@ impl Consumer {
             let next = self.channel.header(self.emptied + 1).cast::<u8>().as_ptr();
             (0..PREFETCHED_LINES).for_each(|line| prefetch(next.wrapping_add(line * LINE)));
         }
-        // SAFETY: the slot is inside the channel, and filled, as a load with acquire has shown; the sender does not
-        // access it before `emptied` is advanced below. Its header is the one that `put` wrote, so the slot has that
-        // many bytes.
+        // SAFETY: the slot is inside the channel, and it is filled, as a load with acquire ordering has shown. The
+        // sender does not access it before `emptied` is advanced below. `put` wrote the header, so the slot contains
+        // that many bytes.
         let filled = unsafe {
             let [bytes, total, is_description] = self.channel.header(self.emptied).read();
             let bytes = (bytes as usize).min(self.channel.slot);
@@ -285,7 +285,7 @@ mod tests {
         let value = |at: usize| (at % 251) as u8;
         let (mut sent, mut received) = (0, 0);
         for step in 0.. {
-            // The two ends take turns at being the faster one.
+            // The faster end alternates between the two.
             if step % 7 < 4 {
                 let fill = |slot: &mut [u8]| {
                     slot.iter_mut().enumerate().for_each(|(at, byte)| *byte = value(sent + at));
@@ -303,7 +303,7 @@ mod tests {
                 let taken = consumer.empty(|Filled { bytes, total: of, is_description }| {
                     assert!(of == total && !is_description);
                     assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == value(received + at)));
-                    // A slot that the receiver has not emptied is passed to it again.
+                    // The consumer passes a slot again if it was not emptied.
                     if step % 3 > 0 {
                         received += bytes.len();
                     }

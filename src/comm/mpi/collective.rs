@@ -1,4 +1,4 @@
-//! Collective operations: agreement, and sharing a few bytes.
+//! Provides collective operations: agreement on success, reductions, and the exchange of a few bytes.
 //!
 //! ```text
 //! rank 0: agree(Ok(4))          -> Err([rank 1: no such file])     no rank goes on alone,
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Invariants: every rank makes the same calls in the same order. A waiting rank soon yields its core. The number of
-//! bytes is not limited: arguments that are too long for one MPI call are split. Deliberately absent: blocks of
-//! tensors, which are moved by schedules.
+//! bytes is not limited, because arguments that are too long for one MPI call are split. Blocks of tensors are not
+//! moved here; schedules move them.
 
 use std::ffi::{c_int, c_void};
 use std::fmt::Display;
@@ -26,7 +26,7 @@ use super::Communicator;
 use super::pause::Pause;
 use crate::comm::CommError;
 
-/// Maximum bytes of one call: MPI counts are `int`.
+/// Maximum number of bytes in one call, because MPI counts are `int`.
 const MAX_CALL_BYTES: usize = 1 << 30;
 
 /// The failure of one rank.
@@ -36,7 +36,7 @@ pub struct Failure {
     pub message: String,
 }
 
-/// How the values of all ranks are combined.
+/// The operation that combines the values of all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduce {
     Sum,
@@ -58,18 +58,18 @@ impl Communicator {
     /// Waits until every rank has arrived.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub fn barrier(&self) -> Result<(), CommError> {
-        // SAFETY: the communicator is live; the request is waited for.
+        // SAFETY: the communicator is live, and `complete` waits for the request.
         self.complete("MPI_Ibarrier", |request| unsafe { ffi::MPI_Ibarrier(self.raw(), request) })
     }
 
-    /// Waits until every rank has arrived and is awake, for measurements. A rank that waits for long sleeps (`pause`),
-    /// and leaves the barrier hundreds of microseconds after the last arrival. After such a small difference, ranks
-    /// sleep only briefly in a second barrier, and not at all in a third.
+    /// Waits until every rank has arrived and is awake. Used before measurements. A rank that waits for long sleeps
+    /// (`pause`) and leaves the barrier hundreds of microseconds after the last rank has arrived. The ranks then arrive
+    /// at a second barrier almost together, so they sleep only briefly there, and not at all in a third barrier.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub fn line_up(&self) -> Result<(), CommError> {
         (0..3).try_for_each(|_| self.barrier())
     }
@@ -78,7 +78,7 @@ impl Communicator {
     /// the same result.
     ///
     /// # Errors
-    /// MPI fails, or there are more values than an MPI count can represent.
+    /// If MPI fails, or there are more values than an MPI count can represent.
     pub fn all_reduce<T: Number>(&self, reduce: Reduce, values: &[T]) -> Result<Vec<T>, CommError> {
         let op = match reduce {
             Reduce::Sum => SystemOperation::sum(),
@@ -94,10 +94,10 @@ impl Communicator {
         Ok(all)
     }
 
-    /// Returns the bytes of the root on every rank. The bytes of other ranks are ignored.
+    /// Returns the root's bytes on every rank. Bytes passed by other ranks are ignored.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub fn broadcast_bytes(&self, root: usize, bytes: Option<&[u8]>) -> Result<Vec<u8>, CommError> {
         let mine = bytes.filter(|_| self.rank() == root).unwrap_or_default();
         let mut length = (mine.len() as u64).to_ne_bytes();
@@ -116,10 +116,10 @@ impl Communicator {
         })
     }
 
-    /// Returns the bytes of every rank on every rank, in rank order; lengths may differ.
+    /// Returns the bytes of all ranks on every rank, in rank order. Their lengths may differ.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub fn all_gather_bytes(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
         let mut lengths = vec![0u64; self.size()];
         lengths[self.rank()] = mine.len() as u64;
@@ -141,8 +141,8 @@ impl Communicator {
         let into = all.as_mut_ptr().cast();
         let (count, kind) = (mine.len() as c_int, byte());
         self.complete("MPI_Iallgatherv", |request| {
-            // SAFETY: `from` points at `count` bytes; `into` has room for all counts at their starts; the four arrays
-            // outlive the request.
+            // SAFETY: `from` points at `count` bytes; `into` has room for each rank's count at that rank's start; the
+            // four arrays outlive the request.
             unsafe {
                 let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
                 ffi::MPI_Iallgatherv(from, count, kind, into, counts, starts, kind, self.raw(), request)
@@ -152,11 +152,11 @@ impl Communicator {
         Ok(pieces.map(|(&start, &count)| all[start as usize..(start + count) as usize].to_vec()).collect())
     }
 
-    /// Agrees on whether all ranks succeeded. If so, returns this rank's own value; otherwise, all ranks receive the
+    /// Agrees on whether all ranks succeeded. If so, each rank receives its own value; otherwise all ranks receive the
     /// failures, in rank order.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub fn agree<T, E: Display>(&self, mine: Result<T, E>) -> Result<Result<T, Vec<Failure>>, CommError> {
         let failed = self.all_reduce(Reduce::Max, &[u64::from(mine.is_err())])?;
         match mine {
@@ -172,10 +172,10 @@ impl Communicator {
         }
     }
 
-    /// As [`Communicator::agree`], for results that concern shared memory.
+    /// Like [`Communicator::agree`], for results that concern shared memory.
     ///
     /// # Errors
-    /// [`CommError::NoSharedMemory`], the same on all ranks, if any rank has an error; MPI fails.
+    /// If any rank passes an error; the result is [`CommError::NoSharedMemory`], the same on all ranks. If MPI fails.
     pub(super) fn agree_on_memory<T, E: Display>(&self, mine: Result<T, E>) -> Result<T, CommError> {
         self.agree(mine)?.map_err(|failures| {
             let text = failures.first().map(|failure| format!("rank {}: {}", failure.rank, failure.message));
@@ -185,8 +185,8 @@ impl Communicator {
 
     /// Starts a collective call and waits for it.
     ///
-    /// The memory of the call has to live only until this function returns, even if the call fails, because MPI counts
-    /// a failed request as complete.
+    /// The memory that the call uses only has to live until this function returns, even if the call fails, because MPI
+    /// counts a failed request as complete.
     fn complete(
         &self,
         name: &'static str,
@@ -199,14 +199,14 @@ impl Communicator {
         let started = Instant::now();
         loop {
             let mut done = 0;
-            // SAFETY: `request` is the one just started, or null once it is complete; `request` and `done` outlive the
-            // call.
+            // SAFETY: `request` is the request just started, or null once it is complete; `request` and `done` outlive
+            // the call.
             self.session().call(name, || unsafe { ffi::MPI_Test(&raw mut request, &raw mut done, ignore) })?;
             if done != 0 {
                 return Ok(());
             }
             if let Some(timeout) = self.timeout().filter(|timeout| started.elapsed() > *timeout) {
-                // Only ending the run can inform the other ranks of the timeout.
+                // The other ranks can only be informed of the timeout by ending the run.
                 self.abort(1, &format!("no answer from other ranks for {} s, in {name}", timeout.as_secs_f64()));
             }
             pause.pause(false, |time| {

@@ -1,12 +1,13 @@
-//! The communicators of this library: duplicates, so that the user's messages cannot match ours, and the part of a
-//! duplicate on one node.
+//! Owns the communicators of this library. Each is a duplicate of a user's communicator, so that the user's messages
+//! cannot match ours, or the part of such a duplicate on one node.
 //!
-//! Invariants: errors on a duplicate are returned, and the user's communicator keeps its error handler. A duplicate is
-//! freed when its last owner drops it, with two exceptions: requests on it are still in flight, or the thread is
-//! panicking (freeing is collective, and the other ranks may not take part). All communicators that are derived from
-//! another one share its timeout. A communicator is bound to the thread of its session.
+//! Invariants: MPI errors on a duplicate are returned, and the user's communicator keeps its error handler. A duplicate
+//! is freed when its last owner drops it, unless requests on it are still in flight or the thread is panicking (freeing
+//! is collective, and the other ranks may not take part). A communicator shares its timeout with all communicators
+//! derived from it. A communicator is bound to the thread of its session.
 //!
-//! MPI implementations support few communicators (MPICH about 2,048): a world has at most five, made at its start.
+//! MPI implementations support few communicators (MPICH about 2,048). A world has at most five, which are created when
+//! it starts.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_int;
@@ -20,10 +21,10 @@ use ::mpi::raw::AsRaw;
 use super::session::{Mpi, Session};
 use crate::comm::CommError;
 
-/// Time for a launcher to forward the last output of a rank.
+/// Time allowed for a launcher to forward the last output of a rank.
 const FORWARDING: Duration = Duration::from_millis(100);
 
-/// The ranks of a run. Cheap to clone; the clones are one communicator.
+/// The ranks of a run. Cloning is cheap; all clones are the same communicator.
 #[derive(Debug, Clone)]
 pub struct Communicator(Rc<Duplicate>);
 
@@ -33,15 +34,15 @@ struct Duplicate {
     raw: ffi::MPI_Comm,
     rank: usize,
     size: usize,
-    /// Whether MPI may still use the communicator, so that it must never be freed.
+    /// Whether MPI may still use the communicator, in which case it is never freed.
     kept: Cell<bool>,
     end: Rc<End>,
 }
 
-/// When and how a rank ends the run; shared by a communicator and all communicators derived from it.
+/// When and how a rank ends the run. A communicator shares this with all communicators derived from it.
 #[derive(Debug, Default)]
 struct End {
-    /// The rank in the error message.
+    /// The rank printed in the error message.
     rank: Cell<usize>,
     /// How long to wait for other ranks in a collective call.
     timeout: Cell<Option<Duration>>,
@@ -57,29 +58,29 @@ impl std::fmt::Debug for BeforeAbort {
 }
 
 impl Communicator {
-    /// The communicator of all ranks. Collective.
+    /// Returns the communicator of all ranks. Collective.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub fn world(mpi: &Mpi) -> Result<Communicator, CommError> {
         // SAFETY: the world is an intracommunicator for as long as MPI is initialised, which `mpi` proves.
         unsafe { Self::from_raw(mpi, ffi::RSMPI_COMM_WORLD) }
     }
 
-    /// A duplicate of a communicator of the `mpi` crate. Collective over that communicator.
+    /// Returns a duplicate of a communicator of the `mpi` crate. Collective over that communicator.
     ///
     /// # Errors
-    /// `user` is an intercommunicator, or MPI fails.
+    /// If `user` is an intercommunicator, or MPI fails.
     pub fn of(mpi: &Mpi, user: &impl AsRaw<Raw = ffi::MPI_Comm>) -> Result<Communicator, CommError> {
         // SAFETY: `AsRaw` is an unsafe trait; its implementers guarantee a valid handle for as long as they are
         // borrowed.
         unsafe { Self::from_raw(mpi, user.as_raw()) }
     }
 
-    /// A duplicate of the communicator with this handle. Collective over that communicator.
+    /// Returns a duplicate of the communicator with this handle. Collective over that communicator.
     ///
     /// # Errors
-    /// `user` is an intercommunicator, or MPI fails.
+    /// If `user` is an intercommunicator, or MPI fails.
     ///
     /// # Safety
     /// `user` is the handle of a live communicator.
@@ -97,16 +98,17 @@ impl Communicator {
         Ok(ours)
     }
 
-    /// Another communicator of the same ranks, for messages with another purpose. Collective.
+    /// Returns another communicator with the same ranks, so that messages with different purposes cannot match.
+    /// Collective.
     pub(super) fn another(&self) -> Result<Communicator, CommError> {
         // SAFETY: our own duplicate is live until dropped.
         unsafe { duplicate(self.0.session.clone(), self.0.raw, self.0.end.clone()) }
     }
 
-    /// The communicator of the ranks that can share memory with this rank. Collective.
+    /// Returns the communicator of the ranks that can share memory with this rank. Collective.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub(super) fn split_by_node(&self) -> Result<Communicator, CommError> {
         self.derive("MPI_Comm_split_type", |key, raw| {
             // SAFETY: our own duplicate is live until dropped; `raw` outlives the call; all other handles are
@@ -115,10 +117,10 @@ impl Communicator {
         })
     }
 
-    /// The communicator of the ranks with the same color. Collective.
+    /// Returns the communicator of the ranks with the same color. Collective.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub(super) fn split(&self, color: usize) -> Result<Communicator, CommError> {
         self.derive("MPI_Comm_split", |key, raw| {
             // SAFETY: our own duplicate is live until dropped; `raw` outlives the call.
@@ -153,13 +155,13 @@ impl Communicator {
         &self.0.session
     }
 
-    /// The name of the MPI library. For an unknown library, the first line of its version text.
+    /// Returns the name of the MPI library, or the first line of its version text if the library is unknown.
     pub fn library(&self) -> String {
         self.session().library()
     }
 
-    /// Keeps the communicator forever, because requests on it are in flight that no call will complete. MPI can still
-    /// be finalised.
+    /// Keeps the communicator forever, because it has requests in flight that no call will complete. MPI can still be
+    /// finalised.
     pub(super) fn keep(&self) {
         self.0.kept.set(true);
     }
@@ -174,8 +176,8 @@ impl Communicator {
         self.0.end.timeout.get()
     }
 
-    /// Sets the action that [`Communicator::abort`] runs first, also when a collective call times out. Only the first
-    /// call of this function has an effect.
+    /// Sets the action that [`Communicator::abort`] runs first, including when a collective call times out. Only the
+    /// first call of this function has an effect.
     pub fn before_abort(&self, act: impl Fn() + 'static) {
         let _ = self.0.end.before_abort.set(BeforeAbort(Box::new(act)));
     }
@@ -183,19 +185,19 @@ impl Communicator {
     /// Prints the reason on standard error, then ends every rank of the run with exit code `code`. Only the thread that
     /// owns MPI may call this function.
     ///
-    /// Aborts the world communicator, and so all ranks. The standard does not require this for other communicators, but
-    /// MPI implementations end all ranks in any case. On another communicator, MPICH's `MPI_Abort` waits until the
-    /// other ranks call MPI.
+    /// Aborts the world communicator, and therefore all ranks. The standard does not require that aborting another
+    /// communicator ends all ranks, although MPI implementations do so. On another communicator, MPICH's `MPI_Abort`
+    /// waits until the other ranks call MPI.
     pub fn abort(&self, code: i32, message: &str) -> ! {
         if let Some(BeforeAbort(act)) = self.0.end.before_abort.get() {
             act();
         }
         let host = ::mpi::environment::processor_name().unwrap_or_default();
-        // One system call, so that lines of several ranks do not mix.
+        // The message is written with one system call, so that lines from several ranks do not mix.
         let rank = self.0.end.rank.get();
         let line = format!("einsum-dist: rank {rank} on {host}: {message}\n");
         let _ = std::io::stderr().write_all(line.as_bytes());
-        // MPICH's launcher drops output that it has not forwarded when it learns of the abort.
+        // When MPICH's launcher receives the abort, it drops the output that it has not forwarded.
         std::thread::sleep(FORWARDING);
         let returned = self.session().call("MPI_Abort", || {
             // SAFETY: MPI is not finalised while a communicator lives.
@@ -216,13 +218,13 @@ unsafe fn duplicate(session: Rc<Session>, from: ffi::MPI_Comm, end: Rc<End>) -> 
     adopt(session, raw, end)
 }
 
-/// Takes ownership of a communicator that has just been made.
+/// Takes ownership of a communicator that has just been created.
 fn adopt(session: Rc<Session>, raw: ffi::MPI_Comm, end: Rc<End>) -> Result<Communicator, CommError> {
     // SAFETY: reads a constant of the MPI library.
     let errors_return = unsafe { ffi::RSMPI_ERRORS_RETURN };
     let mut duplicate = Duplicate { session: session.clone(), raw, rank: 0, size: 0, kept: Cell::new(false), end };
     session.call("MPI_Comm_set_errhandler", || {
-        // SAFETY: `raw` is the communicator just made.
+        // SAFETY: `raw` is the communicator just created.
         unsafe { ffi::MPI_Comm_set_errhandler(raw, errors_return) }
     })?;
     let (mut rank, mut size): (c_int, c_int) = (0, 0);
@@ -239,7 +241,7 @@ impl Drop for Duplicate {
         if self.kept.get() || std::thread::panicking() || ::mpi::environment::is_finalized() {
             return;
         }
-        // A communicator that cannot be freed leaks; a caller could not do anything about the error.
+        // A communicator that cannot be freed leaks, because a caller of `drop` could not handle the error.
         // SAFETY: the handle is ours alone and live, and nothing uses it afterwards.
         let _ = self.session.call("MPI_Comm_free", || unsafe { ffi::MPI_Comm_free(&raw mut self.raw) });
     }

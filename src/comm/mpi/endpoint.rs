@@ -1,13 +1,13 @@
-//! One rank's endpoint of all transfers of an MPI program. It selects the route to each peer.
+//! One rank's endpoint for all transfers of an MPI program. It selects the route to each peer.
 //!
 //! ```text
 //! nodes 0 1 | 2 3      routes near shared, far message:   rank 0 -> 1 shared memory,   rank 0 -> 2 and 3 messages
 //! ```
 //!
 //! Invariants: both ends of a pair use the same route, so transfers of a pair keep their order. While MPI has no
-//! request in flight, the thread sleeps until a peer of its node or a worker wakes it, unless it has a core of its own.
-//! While MPI has requests in flight, the thread must poll, with short pauses (`pause`). Deliberately absent: changing
-//! routes after the first transfer.
+//! request in flight, the thread sleeps until a peer on its node or a worker wakes it, unless it has a core of its own.
+//! While MPI has requests in flight, the thread must poll, with short pauses (`pause`). Routes do not change after the
+//! first transfer, because the order of transfers would be lost.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,20 +36,21 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Creates an endpoint whose transfers cannot match those of other endpoints. Collective over the communicator.
+    /// Creates an endpoint whose transfers cannot match those of other endpoints. Collective over `communicator`.
     ///
-    /// Packing buffers count in `footprint`. Windows do not: they have a fixed size and exist once per world.
+    /// Packing buffers count towards `footprint`. Windows do not, because they have a fixed size and exist once per
+    /// world.
     ///
     /// # Errors
-    /// MPI fails, or some rank cannot share memory.
+    /// If MPI fails, or some rank cannot share memory.
     pub fn new(communicator: &Communicator, routes: Routes, footprint: Arc<Footprint>) -> Result<Endpoint, CommError> {
         Self::with(communicator, routes, footprint, &EndpointOptions::default())
     }
 
-    /// As [`Endpoint::new`], with options that are the same on every rank, except for the color.
+    /// Like [`Endpoint::new`], with options. These are the same on every rank, except for the color.
     ///
     /// # Errors
-    /// As [`Endpoint::new`].
+    /// As for [`Endpoint::new`].
     pub fn with(
         communicator: &Communicator,
         routes: Routes,
@@ -65,14 +66,14 @@ impl Endpoint {
         communicator.agree_on_memory(check_space(node.here, bytes))?;
         let shared = used(Route::Shared).then(|| Shared::new(&node, communicator.rank())).transpose();
         let rma = used(Route::Rma).then(|| Rma::new(communicator, max_ranks, footprint)).transpose();
-        // If a single node cannot share memory, the call fails on all ranks.
+        // If a single node cannot share memory, creation fails on all ranks.
         let outcome = [shared.as_ref().err(), rma.as_ref().err()].into_iter().flatten().next();
         let outcome = outcome.map_or(Ok(()), |error| match error {
             CommError::NoSharedMemory(why) => Err(why.clone()),
             other => Err(other.to_string()),
         });
         if let Err(error) = communicator.agree_on_memory(outcome) {
-            // Either all ranks that share this memory have it or none has it, so the collective close is safe.
+            // Either all ranks that share this memory have created it or none has, so the collective close cannot hang.
             if let (CommError::NoSharedMemory(_), Ok(Some(shared))) = (&error, shared) {
                 shared.close()?;
             }
@@ -87,11 +88,11 @@ impl Endpoint {
         Ok(Endpoint { routes, node, messages, shared, rma, waker, pause })
     }
 
-    /// Frees the memory that ranks share, which dropping an endpoint does not. Collective, and waits for all ranks. If
+    /// Frees the memory that ranks share, which dropping an endpoint does not free. Collective; waits for all ranks. If
     /// any rank has transfers in flight, no rank frees anything.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub fn close(mut self) -> Result<(), CommError> {
         let idle = self.messages.is_empty()
             && self.shared.as_ref().is_none_or(Shared::is_idle)
@@ -104,12 +105,13 @@ impl Endpoint {
         self.rma.take().map_or(Ok(()), Rma::close)
     }
 
-    /// The routes to peers.
+    /// Returns the routes to peers.
     pub fn routes(&self) -> Routes {
         self.routes
     }
 
-    /// The transport's name in reports; both names if there are several nodes and some have several ranks.
+    /// Returns the transport's name for reports. It contains the names of both routes if there are several nodes and
+    /// some node has several ranks.
     pub fn name(&self) -> String {
         let Routes { near, far } = self.routes;
         match (self.node.any_shared(), self.node.is_whole()) {
@@ -124,8 +126,7 @@ impl Endpoint {
         self.node.any_shared()
     }
 
-    /// Partners for measuring routes: a rank of this node and a rank of another node. Each partner also selects this
-    /// rank.
+    /// Returns the partners for measuring routes: a rank on this node and a rank on another node. The choice is mutual.
     pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
         self.node.neighbours()
     }
@@ -182,7 +183,7 @@ impl Endpoint {
             Some(shared) => shared.sleep(longest, waker),
             None => waker.sleep(longest),
         };
-        // No event wakes the thread when a request of MPI can progress.
+        // No event wakes the thread when an MPI request can progress.
         let looks = !self.messages.is_empty() || self.rma.as_ref().is_some_and(|rma| !rma.is_empty());
         if in_flight && (looks || !computing || self.pause.spins()) {
             self.pause.pause(computing, |pause| {
@@ -206,7 +207,7 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // Other holders of the waker must not ring the bell, whose memory is about to be freed.
+        // Other holders of the waker must not ring the bell after this point, because its memory is about to be freed.
         self.waker.rings(None);
     }
 }
@@ -214,11 +215,11 @@ impl Drop for Endpoint {
 /// Options that few callers need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointOptions {
-    /// Maximum bytes of one message; at most 1 GiB.
+    /// Maximum number of bytes in one message; at most 1 GiB.
     pub chunk: usize,
-    /// Whether the calling thread has a core of its own, and so does not sleep while any transfer is in flight.
+    /// Whether the calling thread has a core of its own. If so, it does not sleep while any transfer is in flight.
     pub spin: bool,
-    /// Ranks of one node and different colors count as ranks of different nodes.
+    /// The color of this rank. Ranks on one node with different colors count as ranks on different nodes.
     pub color: Option<usize>,
 }
 

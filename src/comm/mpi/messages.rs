@@ -1,8 +1,8 @@
-//! Transfers between two ranks as MPI messages.
+//! Moves bytes between two ranks as MPI messages.
 //!
-//! A transfer is sent as the row-major bytes of its boxes, in sequence, cut into pieces of at most `MAX_MESSAGE_BYTES`
-//! bytes. Each end maps these bytes to its memory independently: a single dense box is sent or received in place; other
-//! boxes are copied through a buffer.
+//! A transfer consists of the row-major bytes of its boxes, in sequence, cut into pieces of at most `MAX_MESSAGE_BYTES`
+//! bytes. Each end maps these bytes to its memory independently: a single dense box is sent or received in place, and
+//! other boxes are copied through a buffer.
 //!
 //! ```text
 //! chunk 32     rank 0: one dense box, 80 bytes          rank 1: two strided boxes of 40 bytes
@@ -10,14 +10,14 @@
 //!   tag         2s       2s       2s + 1      transfer s of this pair; the odd tag is its last piece
 //! ```
 //!
-//! Pieces of a pair of ranks arrive in the order in which they were sent, and are received with any tag. So if the two
-//! ends disagree about the size of a transfer, the receiver sees a wrong size or tag and returns an error instead of
-//! waiting forever. Two transfers of equal size in the wrong order are not detected here.
+//! Pieces of a pair of ranks arrive in the order in which they were sent, and are received with any tag. If the two
+//! ends disagree about the size of a transfer, the receiver therefore gets a wrong size or tag and returns an error
+//! instead of waiting forever. Two transfers of equal size in the wrong order are not detected here.
 //!
 //! Invariants: a lease lasts until its transfer is complete, or until its box has been copied to a buffer for sending.
 //! An endpoint that is dropped with transfers in flight, which happens only after a failure, leaks their leases, their
-//! buffers and its communicator: MPI may still use them, and cancelling is not reliable. Deliberately absent: packing
-//! one piece while another is in flight.
+//! buffers and its communicator, because MPI may still use them and cancelling is not reliable. A piece is not packed
+//! while another piece of its transfer is in flight; a transfer is packed completely before its first piece is sent.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -30,22 +30,22 @@ use super::requests::{Finished, Outcome, Piece, Requests};
 use crate::comm::{CommError, Completion};
 use crate::memory::{Aligned, Footprint, ReadLease, WriteLease};
 
-/// Maximum bytes of one message: MPI counts are `int`.
+/// Maximum number of bytes in one message, because MPI counts are `int`.
 pub(super) const MAX_MESSAGE_BYTES: usize = 1 << 30;
 
-/// Transfers of a pair before their tags repeat; MPI guarantees tags up to 32767.
+/// Number of transfers of a pair before their tags repeat. MPI guarantees tags up to 32767.
 const TAG_PERIOD: u64 = 1 << 14;
 
-/// One rank's end of transfers by messages. Bound to the thread that owns MPI.
+/// One rank's end of transfers that use messages. Bound to the thread that owns MPI.
 #[derive(Debug)]
 pub(super) struct Messages {
     communicator: Communicator,
     chunk: usize,
     requests: Requests,
-    /// Transfers in flight, by the transfer number in their pieces.
+    /// Transfers in flight, keyed by transfer number. Each piece stores the number of its transfer.
     transfers: HashMap<u64, Transfer>,
     posted: u64,
-    /// Numbers of transfers that have been posted to and from each rank.
+    /// Number of transfers that have been posted to each rank; `received` counts those posted from each rank.
     sent: Vec<u64>,
     received: Vec<u64>,
     pool: Pool,
@@ -55,13 +55,13 @@ pub(super) struct Messages {
 struct Transfer {
     ticket: usize,
     peer: usize,
-    /// Pieces that have not completed successfully.
+    /// Number of pieces that have not completed successfully.
     open: usize,
     bytes: usize,
     memory: Memory,
 }
 
-/// The memory that a transfer keeps until it is complete.
+/// The memory that a transfer uses until it is complete.
 #[derive(Debug)]
 enum Memory {
     /// Boxes that are being sent in place.
@@ -70,17 +70,17 @@ enum Memory {
     Written { _into: Vec<WriteLease> },
     /// A copy of the boxes, which is being sent.
     Packed(Aligned),
-    /// A buffer that is being received, and the boxes into which it will be unpacked.
+    /// A buffer into which a transfer is being received, and the boxes into which it will be unpacked.
     Unpacked { buffer: Aligned, into: Vec<WriteLease> },
 }
 
 impl Messages {
-    /// Creates an endpoint whose messages cannot match those of other endpoints. A message has at most `chunk` bytes,
-    /// which is at most 1 GiB and the same on every rank. Collective over the communicator. Buffers count in
+    /// Creates an endpoint whose messages cannot match those of other endpoints. A message has at most `chunk` bytes;
+    /// `chunk` is at most 1 GiB and the same on every rank. Collective over the communicator. Buffers count towards
     /// `footprint`.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub(super) fn new(
         communicator: &Communicator,
         footprint: Arc<Footprint>,
@@ -131,7 +131,7 @@ impl Messages {
         let transfer = self.enter(Transfer { ticket, peer, open: pieces(bytes, self.chunk).count(), bytes, memory });
         for (offset, bytes, last) in pieces(bytes, self.chunk) {
             let piece = Piece { transfer, offset, bytes, tag: tag(sequence, last) };
-            // SAFETY: the piece is inside the transfer's bytes. These are leased for reading or are in a buffer; the
+            // SAFETY: the piece is inside the transfer's bytes, which are leased for reading or are in a buffer. The
             // lease or the buffer stays in `transfers` until the last piece is finished, and is leaked if that never
             // happens.
             unsafe { self.requests.send(&self.communicator, peer, piece, start.add(offset))? };
@@ -165,7 +165,7 @@ impl Messages {
     /// Lets MPI make progress. Returns whether any message has completed.
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let finished = self.requests.take_finished(&self.communicator)?;
-        // Process all finished pieces, so that complete transfers are released even if another transfer failed.
+        // Process all finished pieces, so that complete transfers are released even if another transfer has failed.
         finished.iter().map(|end| self.finish(end, done)).fold(Ok(()), Result::and)?;
         Ok(!finished.is_empty())
     }
@@ -180,7 +180,7 @@ impl Messages {
         self.posted
     }
 
-    /// Records a completed piece, and completes its transfer if it was the last.
+    /// Records a completed piece. Completes the piece's transfer if it was the last one.
     fn finish(&mut self, end: &Finished, done: &mut Vec<Completion>) -> Result<(), CommError> {
         let Entry::Occupied(mut entry) = self.transfers.entry(end.piece.transfer) else { return Ok(()) };
         check(end, entry.get(), self.communicator.rank())?;
@@ -217,21 +217,21 @@ impl Drop for Messages {
     }
 }
 
-/// Yields the offset and the bytes of each piece of a transfer, and whether it is the last piece. An empty transfer is
-/// one empty piece.
+/// Yields the offset and the size of each piece of a transfer in bytes, and whether it is the last piece. An empty
+/// transfer has one empty piece.
 fn pieces(bytes: usize, chunk: usize) -> impl Iterator<Item = (usize, usize, bool)> {
     let count = bytes.div_ceil(chunk).max(1);
     (0..count).map(move |at| (at * chunk, chunk.min(bytes - at * chunk), at + 1 == count))
 }
 
-/// Counts a transfer of a pair and returns its number.
+/// Increments the number of transfers posted for a pair, and returns the number of the new transfer.
 fn next(posted: &mut u64) -> u64 {
     *posted += 1;
     *posted - 1
 }
 
 fn tag(sequence: u64, last: bool) -> c_int {
-    // Below 2^15, because `TAG_PERIOD` is 2^14.
+    // The result is below 2^15, because `TAG_PERIOD` is 2^14.
     ((sequence % TAG_PERIOD) * 2) as c_int + c_int::from(last)
 }
 

@@ -1,4 +1,4 @@
-//! Ranks that are processes of an MPI program.
+//! Connects ranks that are processes of an MPI program.
 //!
 //! ```text
 //! Mpi::init ---> Communicator::world ---> Endpoint::new        moves blocks, polled by the communication thread
@@ -9,10 +9,11 @@
 //!             either             ---> rma        Rget from a window, if it is requested or found to be faster (probe)
 //! ```
 //!
-//! All types here belong to the thread that called [`Mpi::init`]: none is `Send`, except those that wake that thread.
+//! All types here belong to the thread that called [`Mpi::init`]. None of them is `Send`, except the types that wake
+//! that thread.
 //!
-//! Invariants: every return code is checked. If blocks are sent as messages, nothing else is, so counting messages
-//! counts blocks. Deliberately absent: derived datatypes, requests that outlive an endpoint.
+//! Invariants: every return code is checked. If blocks are sent as messages, these are the only point-to-point
+//! messages, so counting messages counts blocks.
 
 mod box_descriptions;
 mod channel;

@@ -1,4 +1,4 @@
-//! Finds out which ranks share a node, and so can share memory.
+//! Determines which ranks share a node and can therefore share memory.
 //!
 //! ```text
 //! ranks 0 1 | 2 3 4      rank 3 is the second of its node's ranks 2 3 4; rank 1 is on another node
@@ -14,22 +14,22 @@ use crate::comm::CommError;
 #[derive(Debug)]
 pub(super) struct Node {
     pub communicator: Communicator,
-    /// The number of ranks that share this node's memory, of any color.
+    /// The number of ranks that share this node's memory, regardless of color.
     pub here: usize,
-    /// The number on this node of each world rank; `None` for ranks of other nodes.
+    /// For each world rank, its number on this node; `None` for ranks on other nodes.
     pub members: Vec<Option<usize>>,
-    /// The node of each world rank. Nodes are numbered in the order of their first ranks.
+    /// For each world rank, its node. Nodes are numbered in the order of their first ranks.
     nodes: Vec<usize>,
     /// The node of this rank.
     node: usize,
 }
 
 impl Node {
-    /// Finds the nodes of all ranks. Collective. With a color, ranks of different colors count as ranks of different
-    /// nodes.
+    /// Determines the nodes of all ranks. Collective. With a color, ranks with different colors count as ranks on
+    /// different nodes.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub(super) fn of(world: &Communicator, color: Option<usize>) -> Result<Node, CommError> {
         let node = world.split_by_node()?;
         let here = node.size();
@@ -73,7 +73,7 @@ impl Node {
         self.nodes.iter().max().is_some_and(|last| last + 1 < self.nodes.len())
     }
 
-    /// The partner of this rank on its own node, and the partner on another node. This rank is also their partner.
+    /// Returns the partner of this rank on its own node, and its partner on another node. The choice is mutual.
     pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
         let me = self.communicator.rank();
         let near = self.members.iter().position(|number| *number == Some(me ^ 1));
@@ -82,7 +82,7 @@ impl Node {
     }
 }
 
-/// Numbers the ranks of a node; `None` for ranks of other nodes.
+/// Returns each world rank's number on `node`; `None` for ranks on other nodes.
 fn numbered(nodes: &[usize], node: usize) -> Vec<Option<usize>> {
     let mut count = 0;
     let number = |theirs: &usize| {

@@ -1,13 +1,13 @@
-//! Buffers for packing boxes that are not dense, kept between transfers.
+//! Keeps buffers for packing boxes that are not dense, and reuses them for later transfers.
 //!
-//! Invariant: there are at most as many buffers as transfers that were packed at the same time, so a repeated run
-//! allocates nothing after the first time. A buffer may be larger than its transfer.
+//! Invariant: the number of buffers never exceeds the maximum number of transfers that were packed at the same time, so
+//! a repeated run allocates nothing after its first execution. A buffer may be larger than its transfer.
 
 use std::sync::Arc;
 
 use crate::memory::{Aligned, Footprint, OutOfMemory};
 
-/// The idle buffers, and the bytes of all buffers.
+/// The idle buffers, and the total number of bytes in all buffers.
 #[derive(Debug)]
 pub(super) struct Pool {
     idle: Vec<Aligned>,
@@ -21,19 +21,19 @@ impl Pool {
         Pool { idle: Vec::new(), footprint, live: 0, peak: 0 }
     }
 
-    /// Peak bytes of all buffers.
+    /// Peak number of bytes in all buffers.
     pub(super) fn peak(&self) -> usize {
         self.peak
     }
 
-    /// The smallest idle buffer of at least `bytes` bytes, or a new one. Its content is arbitrary.
+    /// Returns the smallest idle buffer with at least `bytes` bytes, or a new one. Its content is arbitrary.
     pub(super) fn take(&mut self, bytes: usize) -> Result<Aligned, OutOfMemory> {
         let by_size = |&at: &usize| self.idle[at].len();
         if let Some(at) = (0..self.idle.len()).filter(|&at| self.idle[at].len() >= bytes).min_by_key(by_size) {
             return Ok(self.idle.swap_remove(at));
         }
-        // All idle buffers are too small. The new buffer replaces the largest of them; otherwise the number of buffers
-        // would grow with every new size.
+        // All idle buffers are too small. The new buffer replaces the largest idle buffer; otherwise the number of
+        // buffers would grow with every new size.
         if let Some(at) = (0..self.idle.len()).max_by_key(by_size) {
             self.live -= self.idle.swap_remove(at).len();
         }

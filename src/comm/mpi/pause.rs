@@ -1,9 +1,9 @@
-//! How long to pause between two polls while messages are in flight.
+//! Decides how long to pause between two polls while messages are in flight.
 //!
 //! Neither Open MPI nor MPICH moves a large message between calls, and MPICH moves only a bounded part of it per call,
-//! so a waiting thread cannot simply sleep. While bytes move, it polls again immediately. Then, if no worker computes,
-//! it yields its core between two polls. Finally it sleeps between two polls, briefly at first. A thread with a core of
-//! its own never sleeps.
+//! so a waiting thread cannot simply sleep. While bytes move, it polls again immediately. Once no bytes move, it yields
+//! its core between polls, unless workers are computing. Finally it sleeps between polls, briefly at first. A thread
+//! with a core of its own never sleeps.
 //!
 //! ```text
 //! polls   |||||||||| . . . . . . |   |     |       |  ...     no worker computes: 256 yields, then 20 to 200 us asleep
@@ -13,30 +13,30 @@
 //! ```
 //!
 //! While workers compute, yielding is the worst choice. On a core of its own, a yielding thread uses memory bandwidth
-//! and clock frequency that the workers need. On a worker's core, it loses the core for milliseconds, in which a link
-//! becomes idle. A thread that has slept is scheduled again much sooner.
+//! and clock frequency that the workers need. On a worker's core, it loses the core for milliseconds, and the link
+//! becomes idle in the meantime. A thread that has slept is scheduled again much sooner.
 //!
-//! Each sleep interrupts a worker twice. The poll after a sleep moves the bytes that a slow link has delivered. If this
-//! poll is much shorter than the sleep, the next sleep is longer; if it takes as long as the sleep, the next sleep is
-//! shorter. A poll that finds nothing does not shorten sleeps.
+//! Each sleep interrupts a worker twice. The poll after a sleep moves the bytes that a slow link has delivered during
+//! it. If this poll is much shorter than the sleep, the next sleep is longer; if it takes as long as the sleep, the
+//! next sleep is shorter. A poll that moves no bytes does not shorten sleeps.
 
 use std::time::Duration;
 
-/// Number of pauses that only yield. They last about 100 microseconds if no other thread needs the core. That is longer
-/// than the shortest sleep, because otherwise ranks that reply to each other would sleep alternately.
+/// Number of pauses that only yield. Together they last about 100 microseconds if no other thread needs the core. This
+/// is longer than the shortest sleep; otherwise, two ranks that reply to each other would sleep alternately.
 const YIELDS: u32 = 256;
 const MIN_SLEEP: Duration = Duration::from_micros(20);
 const MAX_SLEEP: Duration = Duration::from_micros(200);
 /// Longest sleep while bytes move. The bytes that a gigabit link delivers in this time fit into the system's buffers.
 const MAX_MOVING_SLEEP: Duration = Duration::from_millis(1);
-/// A poll should take at least `1 / MIN_POLL_DIVISOR` and at most `1 / MAX_POLL_DIVISOR` of the sleep before it.
+/// A poll should take between `1 / MIN_POLL_DIVISOR` and `1 / MAX_POLL_DIVISOR` of the duration of the sleep before it.
 const MIN_POLL_DIVISOR: u32 = 4;
 const MAX_POLL_DIVISOR: u32 = 1;
 
-/// A poll that takes this long has moved bytes: an idle poll takes less than a microsecond.
+/// A poll that takes at least this long has moved bytes, because an idle poll takes less than a microsecond.
 const MIN_BUSY_POLL: Duration = Duration::from_micros(10);
 
-/// The pauses of one wait.
+/// The state of the pauses during one wait.
 #[derive(Debug)]
 pub(super) struct Pause {
     spin: bool,
@@ -44,7 +44,7 @@ pub(super) struct Pause {
     busy: bool,
     yielded: u32,
     next: Duration,
-    /// Time of the last sleep while workers computed, until a poll uses it.
+    /// Duration of the last sleep while workers computed. Cleared by the poll that uses it.
     slept: Option<Duration>,
 }
 
@@ -59,12 +59,12 @@ impl Pause {
         self.spin
     }
 
-    /// Makes the next pauses short, because something has happened.
+    /// Makes the next pauses short, because an event has occurred.
     pub(super) fn reset(&mut self) {
         (self.yielded, self.next, self.slept) = (0, MIN_SLEEP, None);
     }
 
-    /// Records the time of a poll, and whether it found anything.
+    /// Records the duration of a poll, and whether it made progress.
     pub(super) fn record_poll(&mut self, time: Duration, found: bool) {
         self.busy = found || time >= MIN_BUSY_POLL;
         if found {
@@ -82,8 +82,8 @@ impl Pause {
         }
     }
 
-    /// Pauses once. `sleep` sleeps for at most the given time, less if it is woken, and returns the time slept.
-    /// `computing`: workers are busy.
+    /// Pauses once. `sleep` sleeps for at most the given time, or until it is woken, and returns the time slept.
+    /// `computing` is true while workers are busy.
     pub(super) fn pause(&mut self, computing: bool, sleep: impl FnOnce(Duration) -> Duration) {
         if std::mem::take(&mut self.busy) {
             return;
@@ -131,7 +131,7 @@ mod tests {
             for _ in 0..20 {
                 slept(&mut pause, true);
                 pause.record_poll(look, false);
-                // The next poll follows immediately, and nothing moves.
+                // The next poll follows immediately, and moves no bytes.
                 slept(&mut pause, true);
                 pause.record_poll(Duration::from_micros(1), false);
             }

@@ -1,9 +1,12 @@
-//! Measures which transport is the fastest here, by exchanging a few blocks over every available transport.
+//! Measures which transport is fastest on this machine, by exchanging a few blocks over every available transport.
 //!
-//! Invariants: all ranks select the same routes, according to the slowest rank. A route that fails on any rank is
-//! neither selected nor tried again. Cost: about 25 milliseconds for two ranks with cores of their own; half a second
-//! if there are more ranks than cores; the transfer time of [`BLOCKS`] over a link. The cost doubles unless `shared`,
-//! with messages between nodes, wins. Deliberately absent: other block sizes; decisions by size belong to the plan.
+//! Invariants: all ranks select the same routes, based on the slowest rank. A route that fails on any rank is neither
+//! selected nor tried again.
+//!
+//! Cost: about 25 milliseconds for two ranks with cores of their own, half a second with more ranks than cores, and the
+//! transfer time of [`BLOCKS`] over a network link. The cost doubles unless the first measurement selects `shared`
+//! within nodes and messages between nodes. Only a few block sizes are measured, because the plan makes the decisions
+//! that depend on size.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,33 +17,34 @@ use crate::comm::{CommError, Endpoint as AnyEndpoint};
 use crate::dtype::Dtype;
 use crate::memory::{Aligned, Slot, Store};
 
-/// Bytes of the blocks, and the number of exchanges of each.
+/// Block sizes in bytes, and the number of exchanges for each size.
 const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 6), (2 << 20, 4)];
-/// Routes in order of preference. A later route wins only if it is clearly faster, in two measurements.
+/// Routes in order of preference. A later route is selected only if it is clearly faster in two measurements.
 const CANDIDATES: [Route; 3] = [Route::Shared, Route::Message, Route::Rma];
 /// Time limit for one block.
 const BLOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// A later candidate must be faster by this factor, because other load may have slowed an earlier candidate.
+/// A later candidate's time must be below this fraction of the best time so far, because other load may have slowed an
+/// earlier candidate.
 const MAX_TIME_RATIO: f64 = 0.8;
 
 impl Routes {
-    /// Finds the fastest routes between neighbours on a node, and between nodes. Collective.
+    /// Finds the fastest routes within a node and between nodes. Collective.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub fn probe(communicator: &Communicator) -> Result<Routes, CommError> {
         let mut usable = CANDIDATES.to_vec();
         let first = Self::measured(communicator, &mut usable)?;
         if first == Routes::of(CANDIDATES[0]) {
             return Ok(first);
         }
-        // Other load may have disturbed one of the two measurements. Of the two results, the one that comes first in
-        // the list wins.
+        // Other load may have disturbed one of the two measurements, so the result that is earlier in `CANDIDATES` is
+        // used.
         let second = Self::measured(communicator, &mut usable)?;
         Ok(Routes { near: either(&usable, first.near, second.near), far: either(&usable, first.far, second.far) })
     }
 
-    /// Measures the usable routes, and removes those that fail from the list.
+    /// Measures the usable routes, and removes from the list those that fail.
     fn measured(communicator: &Communicator, usable: &mut Vec<Route>) -> Result<Routes, CommError> {
         let mut routes = Routes::of(Route::Message);
         let mut best = [f64::INFINITY; 2];
@@ -71,15 +75,16 @@ impl Routes {
     }
 }
 
-/// The route that comes first in the list; the second route if the list contains neither.
+/// Returns the route that is earlier in the list, or the second route if the list contains neither.
 fn either(usable: &[Route], first: Route, second: Route) -> Route {
     usable.iter().copied().find(|route| [first, second].contains(route)).unwrap_or(second)
 }
 
-/// Seconds to exchange the blocks with a peer that does the same; 0 without a peer, and infinite if any exchange fails.
+/// Returns the number of seconds to exchange the blocks with a peer that does the same. Returns 0 without a peer, and
+/// infinity if any exchange fails.
 ///
 /// # Errors
-/// A barrier of all ranks fails.
+/// If a barrier across all ranks fails.
 fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Option<usize>) -> Result<f64, CommError> {
     let mut all = 0.0;
     for (bytes, times) in BLOCKS {
@@ -90,7 +95,7 @@ fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Optio
         for _ in 0..times {
             communicator.line_up()?;
             let started = Instant::now();
-            // After a failure, this rank only takes part in the barriers.
+            // After a failure, this rank only takes part in the barriers, so that the other ranks do not wait forever.
             if let Some(peer) = peer.filter(|_| f64::is_finite(all))
                 && swap(endpoint, peer, &store, bytes / 4).is_none()
             {
@@ -103,7 +108,7 @@ fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Optio
     Ok(if peer.is_some() { all } else { 0.0 })
 }
 
-/// Sends the first buffer and receives the second; `None` if that fails.
+/// Sends the first buffer and receives the second. Returns `None` on failure.
 fn swap(endpoint: &mut AnyEndpoint, peer: usize, store: &Arc<Store>, elements: usize) -> Option<()> {
     let (started, mut done) = (Instant::now(), Vec::new());
     let whole = [0..1, 0..elements];

@@ -1,7 +1,8 @@
-//! The requests in flight, for messages and gets: posted without waiting, tested together.
+//! Keeps the requests in flight, for messages and gets. Requests are posted without waiting, and tested together.
 //!
 //! Invariants: `handles` and `pieces` have the same order, and every handle in the list is active. Memory is passed by
-//! address, so posting is `unsafe`: the caller keeps the memory in place until the piece is finished, or forever.
+//! address, so posting is `unsafe`, and the caller must keep the memory in place until the piece is finished, or
+//! forever.
 
 use std::ffi::c_int;
 
@@ -13,12 +14,12 @@ use super::session::error_string;
 use super::window::Window;
 use crate::comm::CommError;
 
-/// One message or get: a piece of a transfer.
+/// One message or get, which transfers one piece.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
     /// The number of the transfer, which the endpoint assigned.
     pub transfer: u64,
-    /// Offset in the bytes of the transfer or, for a get, in the window.
+    /// Offset in the bytes of the transfer or, for a get, of the window.
     pub offset: usize,
     pub bytes: usize,
     pub tag: c_int,
@@ -28,9 +29,9 @@ pub(super) struct Piece {
 #[derive(Debug)]
 pub(super) struct Finished {
     pub piece: Piece,
-    /// The tag that came with the message; the piece's own tag for a send or a get.
+    /// The tag of the received message; for a send or a get, the piece's own tag.
     pub tag: c_int,
-    /// The bytes received; the piece's own bytes for a send or a get.
+    /// The number of bytes received; for a send or a get, the piece's own size.
     pub bytes: u64,
     pub outcome: Outcome,
 }
@@ -38,7 +39,7 @@ pub(super) struct Finished {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Arrived,
-    /// The message is longer than the piece that was expected; MPICH does not report by how much.
+    /// The message is longer than the piece that was expected. MPICH does not report its length.
     Truncated,
     Failed(String),
 }
@@ -47,17 +48,17 @@ pub(super) enum Outcome {
 pub(super) struct Requests {
     handles: Vec<ffi::MPI_Request>,
     pieces: Vec<(Piece, Direction)>,
-    /// Outputs of the last test; kept to reuse their memory.
+    /// Outputs of the last test, kept to avoid allocating for each test.
     indices: Vec<c_int>,
     statuses: Vec<ffi::MPI_Status>,
 }
 
-/// The information in the status of a request.
+/// The information that a request's status contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
-    /// No information: a send or a get.
+    /// A send or a get, whose status contains no information.
     Out,
-    /// Tag and length of the received message.
+    /// A receive, whose status contains the tag and the length of the message.
     In,
 }
 
@@ -84,10 +85,10 @@ impl Requests {
         })
     }
 
-    /// Starts receiving the next message from `peer`, with any tag, as a piece into `into`.
+    /// Starts receiving the next message from `peer`, with any tag, into `into`.
     ///
     /// # Safety
-    /// The bytes stay in place, and nothing else touches them, until the piece is finished.
+    /// The bytes stay in place, and nothing else accesses them, until the piece is finished.
     pub(super) unsafe fn recv(
         &mut self,
         communicator: &Communicator,
@@ -102,11 +103,11 @@ impl Requests {
         })
     }
 
-    /// Starts getting a piece from byte `offset` of the window of `peer`.
+    /// Starts a get of a piece, from byte `offset` of `peer`'s window.
     ///
     /// # Safety
-    /// As [`Requests::recv`]. The piece is inside the window, and its owner does not change it until the piece is
-    /// finished.
+    /// As for [`Requests::recv`]. The piece is inside the window, and the window's owner does not change it until the
+    /// piece is finished.
     pub(super) unsafe fn get(
         &mut self,
         communicator: &Communicator,
@@ -139,14 +140,14 @@ impl Requests {
         Ok(())
     }
 
-    /// Lets MPI make progress, and removes and returns the completed requests.
+    /// Lets MPI make progress. Removes and returns the completed requests.
     pub(super) fn take_finished(&mut self, communicator: &Communicator) -> Result<Vec<Finished>, CommError> {
         if self.is_empty() {
             return Ok(Vec::new());
         }
         let active = self.handles.len();
         self.indices.resize(active, 0);
-        // SAFETY: in Open MPI and MPICH, a status is plain numbers, for which zero is a valid value.
+        // SAFETY: in Open MPI and MPICH, a status consists of integers, for which zero is a valid value.
         self.statuses.resize(active, unsafe { std::mem::zeroed() });
         let (mut ended, mut in_status): (c_int, bool) = (0, false);
         let (handles, indices) = (self.handles.as_mut_ptr(), self.indices.as_mut_ptr());
@@ -157,7 +158,7 @@ impl Requests {
             in_status = code == ffi::MPI_ERR_IN_STATUS as c_int;
             if in_status { 0 } else { code }
         })?;
-        // MPI_UNDEFINED, when no request is active, is negative.
+        // If no request is active, `ended` is MPI_UNDEFINED, which is negative.
         let ended = usize::try_from(ended).unwrap_or(0);
         let end = |(&at, status): (&c_int, &ffi::MPI_Status)| {
             let (piece, direction) = self.pieces[at as usize];
@@ -182,7 +183,7 @@ impl Requests {
 fn received(communicator: &Communicator, status: &ffi::MPI_Status) -> Result<u64, CommError> {
     let mut count: ffi::MPI_Count = 0;
     communicator.session().call("MPI_Get_elements_x", || {
-        // SAFETY: the status is that of a finished receive of bytes; `count` outlives the call.
+        // SAFETY: the status is that of a finished receive, whose datatype is bytes; `count` outlives the call.
         unsafe { ffi::MPI_Get_elements_x(status, byte(), &raw mut count) }
     })?;
     Ok(u64::try_from(count).unwrap_or(0))

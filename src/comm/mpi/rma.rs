@@ -1,4 +1,4 @@
-//! Transfers by one-sided calls: the receiver reads from memory that the sender exposes.
+//! Moves bytes by one-sided calls. The receiver reads from memory that the sender exposes.
 //!
 //! ```text
 //! rank 0   box of 2.5 MiB --copy--> slots 3 7 8 of its window    "slot 3, 1 MiB of 2.5" ..         "slot 3 is free" ..
@@ -6,14 +6,14 @@
 //! ```
 //!
 //! There is one window, with a fixed number of slots for each rank. It stays in one epoch for as long as the endpoint
-//! lives. Messages of [`NOTE_LEN`] numbers announce the content of a slot, and that a slot is free again. No
-//! one-sided call accumulates.
+//! lives. Messages of [`NOTE_LEN`] numbers announce that a slot has been filled, or that it is free again. One-sided
+//! calls only read; none accumulates.
 //!
 //! Invariants: transfers of a pair are announced in the order in which they were posted. Free slots are given to the
 //! transfer that was posted first, so the transfer that all others wait for has a slot. A slot is written again only
 //! after its receiver has reported that it is free. An endpoint that is dropped with transfers in flight leaks the
-//! memory that MPI may still use. Deliberately absent: windows over the user's tensors, because attaching and detaching
-//! them costs more than a copy.
+//! memory that MPI may still use. There are no windows over the user's tensors, because attaching and detaching them
+//! costs more than a copy.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -28,28 +28,29 @@ use crate::comm::{CommError, Completion};
 use crate::memory::{Aligned, Footprint, Incoming, Outgoing, ReadLease, StoreKind, WriteLease};
 
 const SLOTS: usize = 16;
-/// Maximum slots that one transfer may occupy.
+/// Maximum number of slots that one transfer may occupy.
 const MAX_SLOTS_PER_TRANSFER: usize = SLOTS / 4;
-/// Maximum and minimum bytes of a slot.
+/// Maximum and minimum size of a slot in bytes.
 const MAX_SLOT_BYTES: usize = 1 << 20;
 const MIN_SLOT_BYTES: usize = 64 << 10;
-/// Limit on the bytes of all slots of a node, unless it would make slots smaller than the minimum.
+/// Limit on the total number of bytes in all slots of a node, unless it would make slots smaller than the minimum.
 const MAX_NODE_BYTES: usize = 128 << 20;
 
-/// Numbers in a message: its kind, the slot, the bytes in it, and the bytes of the whole transfer.
+/// Length of a note: its kind, the slot, the number of bytes in the slot, and the number of bytes in the whole
+/// transfer.
 const NOTE_LEN: usize = 4;
 type Note = [u64; NOTE_LEN];
 const FILLED: u64 = 1;
 const FREE: u64 = 2;
 
-/// One rank's end of transfers by one-sided calls.
+/// One rank's end of transfers that use one-sided calls.
 #[derive(Debug)]
 pub(super) struct Rma {
-    /// The communicator of the messages that accompany the window.
+    /// The communicator for the messages that accompany the window.
     communicator: Communicator,
-    /// Present until the endpoint is closed.
+    /// The window; `None` once the endpoint has been closed.
     window: Option<Window>,
-    /// Bytes of a slot.
+    /// Size of a slot in bytes.
     slot: usize,
     requests: Requests,
     /// The purpose of each request in flight.
@@ -59,7 +60,7 @@ pub(super) struct Rma {
     pool: Pool,
     /// Sends to all peers, in posting order.
     sends: VecDeque<Send>,
-    /// One entry per rank.
+    /// The state of the transfers with each rank, indexed by rank.
     peers: Vec<Peer>,
 }
 
@@ -67,9 +68,9 @@ pub(super) struct Rma {
 enum Call {
     /// An outgoing message.
     SendNote { _note: Box<Note> },
-    /// An awaited message from this peer.
+    /// An expected message from this peer.
     RecvNote { peer: usize, note: Box<Note> },
-    /// Incoming bytes from this peer.
+    /// Bytes that are being read from this peer.
     Get { peer: usize },
 }
 
@@ -79,7 +80,7 @@ struct Send {
     peer: usize,
     total: usize,
     from: Outgoing,
-    /// Pieces that have not been announced.
+    /// Number of pieces that have not been announced.
     unannounced: usize,
     slots: Vec<usize>,
 }
@@ -87,12 +88,12 @@ struct Send {
 #[derive(Debug, Default)]
 struct Peer {
     recvs: VecDeque<Recv>,
-    /// Announced pieces, in order, that this rank has not started to get.
+    /// Announced pieces, in order, for which this rank has not started a get.
     announcements: VecDeque<Note>,
-    /// Pieces of posted transfers that the peer has not announced. Negative if it has announced pieces of transfers
-    /// that are not posted yet.
+    /// Number of pieces of posted transfers that the peer has not announced. Negative if the peer has announced pieces
+    /// of transfers that are not posted yet.
     awaited: isize,
-    /// Slots of this rank that the peer has not freed yet.
+    /// Number of slots of this rank that the peer has not freed yet.
     unread_slots: usize,
     awaits_note: bool,
     /// Gets in flight, in order.
@@ -112,13 +113,13 @@ struct Get {
 struct Recv {
     ticket: usize,
     total: usize,
-    /// Bytes requested so far, whether they have arrived or not.
+    /// Number of bytes requested so far, whether or not they have arrived.
     requested: usize,
     into: Incoming,
 }
 
 impl Rma {
-    /// Bytes that a rank exposes if nodes have up to `max_ranks` ranks.
+    /// Number of bytes that a rank exposes if nodes have up to `max_ranks` ranks.
     pub(super) fn bytes(max_ranks: usize) -> usize {
         SLOTS * slot(max_ranks)
     }
@@ -126,7 +127,7 @@ impl Rma {
     /// Creates an endpoint. Collective; nodes have up to `max_ranks` ranks.
     ///
     /// # Errors
-    /// MPI fails on any rank, most often because shared memory is short.
+    /// If MPI fails on any rank, most often because shared memory is insufficient.
     pub(super) fn new(
         communicator: &Communicator,
         max_ranks: usize,
@@ -149,10 +150,10 @@ impl Rma {
         })
     }
 
-    /// Frees the memory. Collective; the endpoints have no transfers in flight.
+    /// Frees the memory. Collective; no rank has transfers in flight.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub(super) fn close(mut self) -> Result<(), CommError> {
         self.drain();
         self.window.take().map_or(Ok(()), Window::close)
@@ -196,8 +197,8 @@ impl Rma {
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = self.progress(done)?;
         if any && self.is_idle() {
-            // The caller stops polling after the last transfer of a run, whose last message can usually be sent
-            // immediately.
+            // The caller stops polling after the last transfer of a run. Its last message can usually be sent
+            // immediately, so progress is made again here.
             any |= self.progress(done)?;
         }
         self.fill_slots()?;
@@ -238,7 +239,7 @@ impl Rma {
             while send.unannounced > 0 && send.slots.len() < MAX_SLOTS_PER_TRANSFER {
                 let Some(slot) = self.free.pop() else { break };
                 let bytes = send.from.left().min(size);
-                // SAFETY: the slot is in this rank's segment; it is free, so no call of another rank reads it.
+                // SAFETY: the slot is in this rank's segment, and it is free, so no call from another rank reads it.
                 let memory = unsafe { std::slice::from_raw_parts_mut(window.own().as_ptr().add(slot * size), bytes) };
                 send.from.read(memory, StoreKind::Cached);
                 send.unannounced -= 1;
@@ -281,7 +282,7 @@ impl Rma {
         self.post_note_recv(peer)
     }
 
-    /// Starts to get the pieces that a peer has announced and for which transfers have been posted.
+    /// Starts gets for the pieces that a peer has announced and for which transfers have been posted.
     fn get(&mut self, peer: usize) -> Result<(), CommError> {
         let Some(window) = &self.window else { return Ok(()) };
         let theirs = &mut self.peers[peer];
@@ -300,7 +301,7 @@ impl Rma {
             let (call, buffer) = (self.started, self.pool.take(bytes)?);
             let piece = Piece { transfer: call, offset: slot as usize * self.slot, bytes, tag: 0 };
             // SAFETY: the buffer stays in place, in `gets`, until the request is complete, or is leaked; the slot has
-            // that many bytes and stays unchanged until its owner is notified that it is free.
+            // that many bytes, and they stay unchanged until its owner is notified that it is free.
             unsafe { self.requests.get(&self.communicator, window, peer, piece, buffer.as_ptr())? };
             self.calls.insert(call, Call::Get { peer });
             theirs.gets.push_back(Get { call, slot, buffer, bytes, done: false });
@@ -335,7 +336,7 @@ impl Rma {
         Ok(())
     }
 
-    /// Posts a receive for the next message of a peer, if another message is expected.
+    /// Posts a receive for the next message from a peer, if one is expected.
     fn post_note_recv(&mut self, peer: usize) -> Result<(), CommError> {
         let theirs = &mut self.peers[peer];
         if theirs.awaits_note || (theirs.awaited <= 0 && theirs.unread_slots == 0) {
@@ -353,13 +354,13 @@ impl Rma {
 }
 
 impl Recv {
-    /// Whether all bytes have been requested. An empty transfer is one empty piece.
+    /// Whether all bytes have been requested. An empty transfer has one empty piece.
     fn is_requested(&self) -> bool {
         self.requested >= self.total.max(1)
     }
 }
 
-/// Bytes of a slot if nodes have up to `max_ranks` ranks; the same on all ranks.
+/// Size of a slot in bytes if nodes have up to `max_ranks` ranks; the same on all ranks.
 fn slot(max_ranks: usize) -> usize {
     let slot = (MAX_NODE_BYTES / (SLOTS * max_ranks.max(1))).clamp(MIN_SLOT_BYTES, MAX_SLOT_BYTES);
     slot - slot % MIN_SLOT_BYTES
@@ -371,7 +372,7 @@ fn pieces(bytes: usize, slot: usize) -> usize {
 
 impl Drop for Rma {
     fn drop(&mut self) {
-        // The user may have finalised MPI already; then nothing is in flight.
+        // If the user has already finalised MPI, nothing is in flight.
         if is_finalized() {
             return;
         }

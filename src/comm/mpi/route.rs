@@ -1,10 +1,10 @@
-//! The transports by which ranks reach each other.
+//! Names the transports between ranks.
 
-/// How bytes are moved from one process to another.
+/// A transport between two processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Route {
-    /// Memory that both processes can load and store, on one node.
+    /// Memory on one node that both processes can load and store.
     Shared,
     /// MPI messages.
     Message,
@@ -15,14 +15,14 @@ pub enum Route {
 /// The routes of a world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Routes {
-    /// Between ranks of one node.
+    /// The route between ranks of one node.
     pub near: Route,
-    /// Between nodes; never shared.
+    /// The route between nodes; never [`Route::Shared`].
     pub far: Route,
 }
 
 impl Route {
-    /// The name of the route on the command line.
+    /// Returns the name of the route on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Route::Shared => "shared",
@@ -33,7 +33,7 @@ impl Route {
 }
 
 impl Routes {
-    /// Uses one route everywhere, except that memory is shared within nodes only, with messages between them.
+    /// Uses one route everywhere. With [`Route::Shared`], messages are used between nodes.
     pub fn of(route: Route) -> Routes {
         Routes { near: route, far: if route == Route::Shared { Route::Message } else { route } }
     }

@@ -1,13 +1,13 @@
-//! MPI in this process: started once, used from one thread, finalised only after success.
+//! Owns MPI in this process. MPI is started once, used from one thread, and finalised only after success.
 //!
-//! Invariants: every MPI call goes through [`Session::call`], except those that query the state of MPI, a host name or
-//! the text of an error. `Session::call` checks the return code and, in debug builds, that the caller is the thread
-//! that started the session (`MPI_THREAD_FUNNELED` allows no other). If the user's program initialised MPI, MPI is
-//! never finalised here, and the world communicator keeps its error handler. If MPI was initialised here, the world
-//! communicator returns its errors: MPICH reports failed requests of any communicator there, and would otherwise end
-//! the program.
+//! Invariants: every MPI call is made through [`Session::call`], except calls that query the state of MPI, a host name
+//! or the text of an error. `Session::call` checks the return code. In debug builds, it also checks that the caller is
+//! the thread that started the session (`MPI_THREAD_FUNNELED` allows no other). If the user's program initialised MPI,
+//! MPI is never finalised here, and the world communicator keeps its error handler. If MPI was initialised here, the
+//! world communicator returns its errors: MPICH reports failed requests on any communicator there, and would otherwise
+//! end the program.
 //!
-//! Deliberately absent: finalising on drop. A rank that fails alone, by a panic or an early return, would wait in
+//! MPI is deliberately not finalised on drop. A rank that fails alone, by a panic or an early return, would wait in
 //! `MPI_Finalize` for ranks that are waiting for it. If the rank exits without finalising, the launcher detects this
 //! and ends the other ranks.
 
@@ -21,7 +21,7 @@ use ::mpi::ffi;
 use crate::comm::CommError;
 use crate::comm::launcher::{Launcher, LauncherKind, launchers};
 
-/// MPI, initialised. Bound to its thread.
+/// An initialised MPI library. Bound to its thread.
 #[derive(Debug)]
 pub struct Mpi {
     session: Rc<Session>,
@@ -30,7 +30,7 @@ pub struct Mpi {
 #[derive(Debug)]
 pub(super) struct Session {
     thread: ThreadId,
-    /// Whether MPI was initialised here, so that it is finalised here.
+    /// Whether MPI was initialised here and must therefore be finalised here.
     ours: bool,
 }
 
@@ -38,9 +38,8 @@ impl Mpi {
     /// Initialises MPI for use from the calling thread, or joins MPI that the user's program has initialised.
     ///
     /// # Errors
-    /// No launcher started this process, or a launcher of another MPI did; MPI allows no threads besides the calling
-    /// one (less than `MPI_THREAD_FUNNELED`), or the calling thread is not MPI's main thread; MPI was finalised
-    /// already.
+    /// If no launcher started this process, or a launcher of another MPI library did. If MPI supports less than
+    /// `MPI_THREAD_FUNNELED`, or the calling thread is not MPI's main thread. If MPI has already been finalised.
     pub fn init() -> Result<Mpi, CommError> {
         if is_finalized() {
             return Err(start("it was finalised before, and it starts only once in a process"));
@@ -58,7 +57,7 @@ impl Mpi {
         if ours {
             session.return_errors()?;
             if let Err(error) = session.require_world(&launchers) {
-                // Every rank finds the same error, so no rank is left waiting.
+                // Every rank detects the same error, so no rank is left waiting.
                 session.finalise()?;
                 return Err(error);
             }
@@ -69,7 +68,7 @@ impl Mpi {
     /// Finalises MPI if [`Mpi::init`] initialised it. Collective, and the last call of a successful run.
     ///
     /// # Errors
-    /// A communicator or an endpoint still exists, or MPI fails.
+    /// If a communicator or an endpoint still exists, or MPI fails.
     pub fn finalise(self) -> Result<(), CommError> {
         if !self.session.ours {
             return Ok(());
@@ -127,12 +126,13 @@ impl Session {
 
     fn return_errors(&self) -> Result<(), CommError> {
         self.call("MPI_Comm_set_errhandler", || {
-            // SAFETY: MPI is initialised; both are constants of the MPI library.
+            // SAFETY: MPI is initialised; both arguments are constants of the MPI library.
             unsafe { ffi::MPI_Comm_set_errhandler(ffi::RSMPI_COMM_WORLD, ffi::RSMPI_ERRORS_RETURN) }
         })
     }
 
-    /// Refuses to run under the mpirun of another MPI, where every process would be a separate run of one rank.
+    /// Refuses to run under the mpirun of another MPI library, because every process would be a separate run with one
+    /// rank.
     fn require_world(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let mut world = 0;
         // SAFETY: MPI is initialised, the world is a valid communicator, and `world` outlives the call.
@@ -144,8 +144,8 @@ impl Session {
         }
     }
 
-    /// Refuses Open MPI under MPICH's own launcher, before Open MPI is initialised. The processes could only become
-    /// separate runs, and starting several of these at the same time sometimes fails inside Open MPI. Other launchers
+    /// Refuses to run Open MPI under MPICH's own launcher, before Open MPI is initialised. Each process would be a
+    /// separate run, and starting several of these at the same time sometimes fails inside Open MPI. Other launchers
     /// that use the same protocol may support Open MPI.
     fn refuse_hydra(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let hydra = std::env::var_os("HYDI_CONTROL_FD").is_some();
@@ -157,12 +157,12 @@ impl Session {
         }
     }
 
-    /// The name of the MPI that this program is built with.
+    /// The name of the MPI library that this program is built with.
     pub(super) fn library(&self) -> String {
         let mut text = [0u8; ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize];
         let mut length = 0;
         let result = self.call("MPI_Get_library_version", || {
-            // SAFETY: `text` has the room that MPI requires, and `text` and `length` outlive the call, which is allowed
+            // SAFETY: `text` is as long as MPI requires, and `text` and `length` outlive the call, which is allowed
             // before MPI is initialised.
             unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length) }
         });
@@ -173,7 +173,7 @@ impl Session {
     }
 
     fn finalise(&self) -> Result<(), CommError> {
-        // SAFETY: this session initialised MPI, no communicator of it is left, and it is not used afterwards.
+        // SAFETY: this session initialised MPI, none of its communicators is left, and it is not used afterwards.
         self.call("MPI_Finalize", || unsafe { ffi::MPI_Finalize() })
     }
 }
@@ -196,11 +196,12 @@ fn foreign(launcher: &Launcher, library: &str) -> String {
     )
 }
 
-/// The MPI library's text for a return code.
+/// Returns the MPI library's text for a return code.
 pub(super) fn error_string(code: c_int) -> String {
     let mut text = [0u8; ffi::MPI_MAX_ERROR_STRING as usize];
     let mut length = 0;
-    // SAFETY: `text` has the room that MPI requires, and both outlive the call, which may be made at any time.
+    // SAFETY: `text` is as long as MPI requires, and `text` and `length` outlive the call, which may be made at any
+    // time.
     let answered = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length) };
     match text.get(..length as usize) {
         Some(text) if answered == 0 && !text.is_empty() => String::from_utf8_lossy(text).into_owned(),

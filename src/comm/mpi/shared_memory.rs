@@ -1,22 +1,22 @@
-//! Transfers between ranks of one node through memory that both can load and store.
+//! Moves bytes between ranks of one node through memory that both can load and store.
 //!
 //! ```text
 //! rank 0   box of 100 KiB --copy--> slots [32][32][32][4] of the channel 0 -> 1     complete when all is in slots
 //! rank 1                                  \----copy----> boxes of any shape         while rank 0 fills the next slot
 //! ```
 //!
-//! The first slot of a transfer contains its size, so ends that disagree detect it. Each end maps its boxes
-//! independently, without other buffers. Two cores copy at the same time. Slots are filled with streaming stores,
-//! because the two cores may share no cache (`StoreKind`).
+//! The first slot of a transfer contains the transfer's size, so the receiver detects a disagreement about it. Each end
+//! maps its boxes independently, without other buffers. Two cores copy at the same time. Slots are filled with
+//! streaming stores, because the two cores may share no cache (`StoreKind`).
 //!
-//! If processes may read each other's segments, and all boxes of a transfer are in segments, the transfer has a single
-//! slot, which describes where the boxes are. The receiver copies the boxes from there, so there is only one copy. The
-//! slot counts as emptied after this copy; until then, a count reports progress.
+//! If processes can read each other's segments, and all boxes of a transfer are in segments, the transfer uses a single
+//! slot, which describes where the boxes are. The receiver copies directly from these boxes, so there is only one copy.
+//! The slot counts as emptied after this copy; until then, a count reports progress.
 //!
 //! Invariants: transfers of a pair follow one another in their channel. The lease of a box ends when its bytes have
 //! been copied. The leases of boxes that a slot describes end when all of these boxes have been copied. An end that is
 //! dropped with transfers in flight, which happens only after a failure, leaks the leases of boxes that it has
-//! described to other ranks. Deliberately absent: reading a slot while it is being filled, ranks of other nodes.
+//! described to other ranks. A slot is not read while it is being filled.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind};
@@ -34,24 +34,24 @@ use crate::memory::{
     Aligned, ExportedView, Incoming, Outgoing, ReadLease, RemoteReader, StoreKind, WantedSegments, WriteLease,
 };
 
-/// Slots that are copied for a peer in each direction before the next peer has its turn.
+/// Number of slots that are copied for a peer in each direction before the next peer is served.
 const SLOTS_PER_TURN: usize = 2;
-/// Maximum bytes that are copied at a time from the sender's boxes.
+/// Maximum number of bytes that are copied at a time from the sender's boxes.
 const COPY_BYTES: usize = 512 << 10;
-/// Smaller transfers are copied through slots, because describing where they are costs as much as copying them.
+/// Smaller transfers are copied through slots, because a description of their location costs as much as the copy.
 const MIN_LENT_BYTES: usize = 16 << 10;
-/// Bytes of the sample that ranks try to read from each other.
+/// Size in bytes of the sample that ranks try to read from each other.
 const SAMPLE_BYTES: usize = 64 << 10;
-/// The first bytes of larger transfers have left the cache when the last byte arrives.
+/// If a transfer is larger, its first bytes have left the cache when the last byte arrives.
 const MAX_CACHED_BYTES: usize = 8 << 20;
-/// Maximum number of turns of all peers in one poll.
+/// Maximum number of turns for each peer in one poll.
 const TURNS_PER_POLL: usize = 4;
 
-/// One rank's end of the channels of its node.
+/// One rank's end of the channels on its node.
 #[derive(Debug)]
 pub(super) struct Shared {
     rank: usize,
-    /// The id of this process, stored because the system call costs as much as the rest of a description.
+    /// The id of this process. It is stored because the system call costs as much as the rest of a description.
     process: u32,
     peers: Vec<Peer>,
     /// The peers that have transfers in flight.
@@ -66,18 +66,18 @@ pub(super) struct Shared {
 
 #[derive(Debug)]
 struct Peer {
-    /// Rank in the world.
+    /// The peer's rank in the world.
     rank: usize,
     producer: Producer,
     consumer: Consumer,
     bell: Bell,
     sends: VecDeque<Send>,
-    /// Sends whose boxes the peer reads in place, with the slots that describe them.
+    /// Sends whose boxes the peer reads in place, with the numbers of the slots that describe them.
     lent_sends: VecDeque<(u64, Send)>,
-    /// The peer's count of progress on `lent_sends`, as last read.
+    /// The peer's progress count for `lent_sends`, as last read.
     copied: u64,
     recvs: VecDeque<Recv>,
-    /// Whether something has changed that the peer may be waiting for.
+    /// Whether anything has changed for which the peer may be waiting.
     moved: bool,
 }
 
@@ -86,7 +86,7 @@ struct Send {
     ticket: usize,
     total: usize,
     from: Outgoing,
-    /// Description of where the boxes are, for the peer.
+    /// Describes to the peer where the boxes are.
     description: Option<Vec<u8>>,
 }
 
@@ -101,15 +101,15 @@ struct Recv {
 }
 
 impl Shared {
-    /// Bytes of the node's shared memory per rank, on a node of `ranks` ranks.
+    /// Number of bytes of shared memory per rank, on a node with `ranks` ranks.
     pub(super) fn bytes(ranks: usize) -> usize {
         Bell::BYTES + Layout::of(ranks).segment_bytes()
     }
 
-    /// Creates the end of this rank. Collective over the node; `rank` is the world rank.
+    /// Creates this rank's end. Collective over the node; `rank` is the world rank.
     ///
     /// # Errors
-    /// MPI fails on any rank of the node, most often because shared memory is short.
+    /// If MPI fails on any rank of the node, most often because shared memory is insufficient.
     pub(super) fn new(node: &Node, rank: usize) -> Result<Shared, CommError> {
         let communicator = &node.communicator;
         let window = Window::shared(communicator, Self::bytes(communicator.size()))?;
@@ -139,10 +139,10 @@ impl Shared {
         }
     }
 
-    /// Frees the memory. Collective over the node; the ends have no transfers in flight.
+    /// Frees the memory. Collective over the node; no rank has transfers in flight.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub(super) fn close(self) -> Result<(), CommError> {
         let Shared { peers, window, .. } = self;
         drop(peers);
@@ -157,7 +157,7 @@ impl Shared {
         self.bell
     }
 
-    /// Starts sending to a rank of the node, given by its number on the node.
+    /// Starts sending to a rank of the node; `peer` is its number on the node.
     pub(super) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) {
         let from = Outgoing::new(from);
         let peers = &mut self.peers[peer];
@@ -169,7 +169,7 @@ impl Shared {
         self.activate(peer);
     }
 
-    /// Starts receiving from a rank of the node, given by its number on the node.
+    /// Starts receiving from a rank of the node; `peer` is its number on the node.
     pub(super) fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) {
         let into = Incoming::new(into);
         self.peers[peer].recvs.push_back(Recv { ticket, total: into.left(), into, begun: false, reader: None });
@@ -182,8 +182,8 @@ impl Shared {
         }
     }
 
-    /// Copies everything that can be copied, up to `TURNS_PER_POLL` turns of all peers. Returns whether anything has
-    /// moved.
+    /// Copies everything that can be copied, with up to `TURNS_PER_POLL` turns for each peer. Returns whether anything
+    /// has moved.
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = false;
         for _ in 0..TURNS_PER_POLL {
@@ -230,8 +230,8 @@ impl Peer {
             || self.lent_sends.front().is_some_and(|(slot, _)| self.producer.is_emptied(*slot))
     }
 
-    /// Copies up to `SLOTS_PER_TURN` slots in and out, and completes lent transfers. Returns whether anything has
-    /// moved.
+    /// Copies up to `SLOTS_PER_TURN` slots in each direction, and completes lent transfers. Returns whether anything
+    /// has moved.
     fn turn(&mut self, rank: usize, mapped: &mut Mapped, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut moved = false;
         for _ in 0..SLOTS_PER_TURN {
@@ -243,7 +243,7 @@ impl Peer {
         Ok(moved | self.peer_advances())
     }
 
-    /// Whether the peer has copied more of the boxes that are lent to it.
+    /// Whether the peer has copied more of the boxes that are lent to it since the last call.
     fn peer_advances(&mut self) -> bool {
         let copied = self.producer.copied();
         std::mem::replace(&mut self.copied, copied) != copied
@@ -304,7 +304,7 @@ impl Peer {
         true
     }
 
-    /// Completes a transfer whose boxes the peer has copied.
+    /// Completes the oldest lent transfer if the peer has copied its boxes.
     fn complete_lent(&mut self, done: &mut Vec<Completion>) -> bool {
         match self.lent_sends.front() {
             Some((slot, send)) if self.producer.is_emptied(*slot) => {
@@ -317,17 +317,17 @@ impl Peer {
     }
 }
 
-/// The kind of stores with which a transfer is written to its destination.
+/// Chooses the kind of stores that write a transfer to its destination.
 fn store_kind(total: usize) -> StoreKind {
     if total > MAX_CACHED_BYTES { StoreKind::Streaming } else { StoreKind::Cached }
 }
 
-/// Creates the ends of all channels of this rank, and initialises the channels of its segment.
+/// Creates this rank's end of each of its channels, and initialises the channels in its segment.
 fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
     let layout = Layout::of(node.communicator.size());
     let mine = node.communicator.rank();
-    // SAFETY: the window has room for the bell, and behind it for the channels; no rank uses either before all agree
-    // that they are initialised.
+    // SAFETY: the window has room for the bell, followed by the channels. No rank uses them before all ranks agree that
+    // they are initialised.
     unsafe {
         Bell::begin(window.own());
         begin(layout, window.own().add(Bell::BYTES));
@@ -336,8 +336,8 @@ fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
     let here = node.members.iter().enumerate().filter_map(|(rank, number)| Some((rank, (*number)?)));
     let peer = |(rank, number)| -> Result<Peer, CommError> {
         let theirs = window.segment(number)?;
-        // SAFETY: every segment has the requested size, and lives as long as the window, which outlives the peers; this
-        // process has one producer to and one consumer from each rank of its node.
+        // SAFETY: every segment has the requested size, and lives as long as the window, which outlives the peers. This
+        // process has one producer to each rank of its node, and one consumer from each.
         unsafe {
             let bell = Bell::new(theirs);
             let producer = Producer::new(layout, window.own().add(Bell::BYTES), number);
@@ -349,17 +349,18 @@ fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
     here.map(peer).collect()
 }
 
-/// Checks whether all ranks of a node can read the segments of all others. If so, large buffers are allocated as
-/// segments from now on. Collective.
+/// Checks whether all ranks of a node can read each other's segments. If so, large buffers are allocated as segments
+/// from now on. Collective.
 fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     if node.size() < 2 {
         return Ok(None);
     }
     let wanted = WantedSegments::default();
-    // A rank without memory sends an empty description, which no rank can read.
+    // A rank that cannot allocate the sample sends an empty description, which no rank can read.
     let mut sample = Aligned::zeroed(SAMPLE_BYTES, &Default::default()).ok();
     let process = std::process::id();
-    // A token that a process with the same id in another namespace is very unlikely to have.
+    // The token identifies this process. A process with the same id in another namespace is very unlikely to have the
+    // same token.
     let address = sample.as_ref().map_or(0, |sample| sample.as_ptr() as u64);
     let token = [u64::from(process), address, node.rank() as u64].map(u64::to_ne_bytes).concat();
     if let Some(sample) = &mut sample {
@@ -383,7 +384,7 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     };
     let failed = u64::from(!all.iter().all(read));
     let well = node.all_reduce(Reduce::Max, &[failed])? == [0];
-    // The sample lives until all ranks have read it.
+    // The sample must live until all ranks have read it, which the reduction above ensures.
     drop(sample);
     Ok(well.then_some(wanted))
 }

@@ -1,6 +1,6 @@
-//! Interleavings of a sleeper, its own workers and the other processes of its node, explored with Shuttle.
+//! Explores interleavings of a sleeper, its own workers and the other processes of its node with Shuttle.
 //!
-//! Deliberately absent: MPI. Here the shared memory is that of one process, and each process is a thread.
+//! These tests do not use MPI. The shared memory is that of one process, and each process is a thread.
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -14,11 +14,11 @@ use crate::memory::Aligned;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Mutex, explore, thread};
 
-/// No sleep ends by timeout.
+/// Long enough that no sleep ends by timeout.
 const LONG: Duration = Duration::from_secs(1);
 
 fn bell(word: &Word) -> Bell {
-    // SAFETY: the word belongs to this bell alone, and the caller keeps it for as long as the bell.
+    // SAFETY: the word belongs to this bell alone, and the caller keeps it alive for as long as the bell.
     unsafe { Bell::new(NonNull::from(word).cast()) }
 }
 
@@ -53,7 +53,7 @@ fn a_sleeper_misses_neither_workers_nor_peers() {
 
 #[test]
 fn bytes_pass_between_ends_that_sleep() {
-    // More transfers than a channel has slots; the largest has 5,000 bytes.
+    // There are more transfers than slots in a channel; the largest has 5,000 bytes.
     let transfers = || {
         let small = (0..10).map(|number| vec![number; number as usize % 3 + 1]);
         small.chain([(0..5000).map(|byte| byte as u8).collect::<Vec<_>>()])
@@ -112,8 +112,8 @@ fn bytes_pass_between_ends_that_sleep() {
     });
 }
 
-/// A block that the receiver copies in place in two calls: the sender lends it until the slot is emptied, and only then
-/// writes it again.
+/// The receiver copies a block in place, in two calls. The sender lends the block until the slot is emptied, and writes
+/// it again only then.
 #[test]
 fn what_is_lent_stays_until_it_is_copied() {
     explore(20_000, || {

@@ -1,9 +1,10 @@
-//! Memory of one rank that other ranks access: by loads and stores on its node, or by one-sided calls from any node.
+//! Allocates memory of one rank that other ranks access, by loads and stores on its node or by one-sided calls from any
+//! node.
 //!
 //! Invariants: a window exists on all ranks or on none, in one epoch that every rank opens for all others. Its initial
-//! content is arbitrary. A window that is dropped stays allocated forever, because other ranks may still use it:
-//! freeing would wait for all ranks, and a rank that fails alone must not wait. Deliberately absent: windows over
-//! tensors, which are allocated and freed often.
+//! content is arbitrary. A window that is dropped stays allocated forever, because other ranks may still use it.
+//! Freeing it would wait for all ranks, and a rank that fails alone must not wait. There are no windows over tensors,
+//! which are allocated and freed too often.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -22,17 +23,17 @@ pub(super) struct Window {
     bytes: usize,
 }
 
-/// The directory in which Open MPI and MPICH place memory that the ranks of a node share. They allocate more than is
-/// available, and a signal ends the program when it touches the excess.
+/// The directory in which Open MPI and MPICH place memory that the ranks of a node share. Both libraries may allocate
+/// more than is available there, in which case a signal ends the program when it touches the excess.
 #[cfg(target_os = "linux")]
 const SHM_DIRECTORY: &str = "/dev/shm";
-/// Bytes per rank that are left in this directory for MPI itself.
+/// Number of bytes per rank that are left free in this directory for MPI itself.
 #[cfg(target_os = "linux")]
 const SPARE_BYTES: u64 = 1 << 20;
 
-/// Checks that this node has room for windows of `bytes` bytes for each of its ranks; otherwise returns the reason. If
-/// the room is unknown, the check passes. Memory that another run has allocated but not touched yet counts as free, so
-/// two runs that start together with little room can still end by that signal.
+/// Checks that this node has room for windows with `bytes` bytes for each of its ranks; otherwise returns the reason.
+/// If the free space cannot be determined, the check passes. Memory that another run has allocated but not touched yet
+/// counts as free, so this signal can still end two runs that start at the same time with little free space.
 #[cfg(target_os = "linux")]
 pub(super) fn check_space(ranks: usize, bytes: usize) -> Result<(), String> {
     let Some(place) = rustix::fs::statvfs(SHM_DIRECTORY).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };
@@ -53,7 +54,7 @@ impl Window {
     /// Allocates segments that all ranks of a node can load and store. Collective.
     ///
     /// # Errors
-    /// MPI fails on any rank, most often because shared memory is short.
+    /// If MPI fails on any rank, most often because shared memory is insufficient.
     pub(super) fn shared(node: &Communicator, bytes: usize) -> Result<Window, CommError> {
         Self::allocate(node, bytes, "MPI_Win_allocate_shared", |start, raw| {
             // SAFETY: the communicator is live, and its ranks share a node (`Node`); `start` and `raw` outlive the
@@ -67,7 +68,7 @@ impl Window {
     /// Allocates segments that all ranks can read by one-sided calls. Collective.
     ///
     /// # Errors
-    /// As [`Window::shared`].
+    /// As for [`Window::shared`].
     pub(super) fn remote(communicator: &Communicator, bytes: usize) -> Result<Window, CommError> {
         Self::allocate(communicator, bytes, "MPI_Win_allocate", |start, raw| {
             // SAFETY: the communicator is live; `start` and `raw` outlive the call.
@@ -90,7 +91,7 @@ impl Window {
             let session = communicator.session();
             session.call(name, || call((&raw mut start).cast(), &raw mut raw))?;
             session.call("MPI_Win_set_errhandler", || {
-                // SAFETY: the window has just been made.
+                // SAFETY: the window has just been created.
                 unsafe { ffi::MPI_Win_set_errhandler(raw, errors_return) }
             })?;
             let null = || CommError::Mpi { call: name, message: "it gave no memory".to_owned() };
@@ -109,14 +110,14 @@ impl Window {
         self.own
     }
 
-    /// The address in this process of the segment of a rank of the node; for a shared window only.
+    /// Returns the address in this process of the segment of a rank of the node. For a shared window only.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub(super) fn segment(&self, rank: usize) -> Result<NonNull<u8>, CommError> {
         let (mut bytes, mut unit, mut start): (ffi::MPI_Aint, c_int, *mut c_void) = (0, 0, std::ptr::null_mut());
         self.communicator.session().call("MPI_Win_shared_query", || {
-            // SAFETY: the window is live and shared; all three outlive the call.
+            // SAFETY: the window is live and shared; all three outputs outlive the call.
             unsafe {
                 let start = (&raw mut start).cast();
                 ffi::MPI_Win_shared_query(self.raw, rank as c_int, &raw mut bytes, &raw mut unit, start)
@@ -129,11 +130,11 @@ impl Window {
         })
     }
 
-    /// Makes this rank's stores to its segment visible to one-sided calls of other ranks, and their stores visible
-    /// here.
+    /// Makes this rank's stores to its segment visible to other ranks' one-sided calls, and other ranks' stores visible
+    /// to this rank.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub(super) fn sync(&self) -> Result<(), CommError> {
         // SAFETY: the window is live.
         self.communicator.session().call("MPI_Win_sync", || unsafe { ffi::MPI_Win_sync(self.raw) })
@@ -143,13 +144,13 @@ impl Window {
         self.raw
     }
 
-    /// Frees the window, which no rank uses any more. Collective: waits for all ranks.
+    /// Frees the window. Collective; waits for all ranks, none of which uses the window any more.
     ///
     /// # Errors
-    /// MPI fails.
+    /// If MPI fails.
     pub(super) fn close(mut self) -> Result<(), CommError> {
         let session = self.communicator.session();
-        // SAFETY: the epoch of `allocate` is open.
+        // SAFETY: the epoch that `allocate` opened is still open.
         session.call("MPI_Win_unlock_all", || unsafe { ffi::MPI_Win_unlock_all(self.raw) })?;
         // SAFETY: this rank owns the window, which is in no epoch and is not used afterwards.
         session.call("MPI_Win_free", || unsafe { ffi::MPI_Win_free(&raw mut self.raw) })

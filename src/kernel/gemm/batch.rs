@@ -1,5 +1,5 @@
-//! Many small products of equal size, read and written in place. Everything that the products have in common is set up
-//! once.
+//! Computes many small products of equal size, which are read and written in place. Everything that the products have
+//! in common is set up once.
 
 use super::super::Element;
 use super::super::micro::{Call, Kernel};
@@ -7,38 +7,38 @@ use super::Arguments;
 use super::multiply::Own;
 use crate::local_plan::{Access, Axis, GemmPlan, OutAccess, RowLayout, Table, TileOffsets};
 
-/// Maximum number of register tiles of a product. For larger products, the cost of starting a product is negligible.
+/// Maximum number of register tiles in a product. For larger products, the cost of starting a product is negligible.
 const MAX_TILES: usize = 24;
-/// Maximum number of tiles in the products that are computed together plus the product after them.
+/// Maximum number of tiles in the products that are computed together and in the product after them.
 const MAX_TILE_OFFSETS: usize = 64;
-/// Maximum number of products whose tiles are computed with one call.
+/// Maximum number of products whose tiles are computed in one call.
 const MAX_PRODUCTS_PER_CALL: usize = 16;
-/// Maximum bytes of the products that are computed together if products have several tiles, so that the products stay
-/// in the first-level cache from one tile to the next.
+/// Maximum number of bytes in the products that are computed together, if a product has several tiles. The products
+/// then stay in the first-level cache from one tile to the next.
 const L1_PRODUCT_BYTES: usize = 24 << 10;
 
-/// The register tile at one position of every product: the call for the first product, and the kernel.
+/// The register tile at the same position in every product. `call` is the call for the first product.
 #[derive(Clone, Copy)]
 struct Tile<R> {
     call: Call<R>,
     kernel: Kernel<R>,
 }
 
-/// The register tiles of the products of a batch.
+/// The register tiles for a batch of products.
 pub(super) struct Batch<T: Element> {
     tiles: [Option<Tile<T::Real>>; MAX_TILES],
     count: usize,
-    /// The offsets of all tiles, in the order of the tiles. A tile has one entry for each of `products_per_call`
-    /// products, and one for the product after them.
+    /// The offsets of all tiles, tile by tile. A tile has one entry for each of `products_per_call` products, and one
+    /// for the product after them, which is prefetched.
     tile_offsets: [TileOffsets; MAX_TILE_OFFSETS],
     /// The number of products to compute together.
     pub products_per_call: usize,
 }
 
 impl<T: Element> Batch<T> {
-    /// Prepares the calls. `inner` are the strides from one product to the next. Returns `None` if products are not
-    /// read and written in place, if a product has more than one box or more than [`MAX_TILES`] tiles, if there are
-    /// fewer than 4 products, or if rows do not form vectors in out.
+    /// Prepares the calls. `inner` contains the stride from one product to the next in each tensor. Returns `None` if
+    /// products are not read and written in place, if a product has more than one box or more than [`MAX_TILES`] tiles,
+    /// if there are fewer than 4 products, or if rows do not form vectors in `out`.
     pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>, inner: [isize; 3]) -> Option<Self> {
         let in_place = plan.access == [Access::InPlace; 2] && plan.out == OutAccess::Direct && plan.slab.size == 1;
         let one_box = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() == 1);

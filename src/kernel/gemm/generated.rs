@@ -1,19 +1,19 @@
-//! Register tiles by LIBXSMM, which multiplies column-major matrices.
+//! Computes register tiles with LIBXSMM, which multiplies column-major matrices.
 //!
-//! A product that is added to out is first written to a register tile in memory. LIBXSMM would otherwise start its sums
-//! with the values of out, and chains of additions would continue through all boxes of the depth.
+//! A product that is added to `out` is first written to a register tile in memory. Otherwise, LIBXSMM would start its
+//! sums with the old values of `out`, and chains of additions would extend over all depth boxes.
 //!
-//! LIBXSMM does not support all tiles: a leading dimension may be below its extent, right may have no stride of 1, or
-//! there may be no code for the shape. Plain loops multiply these tiles, so every plan can run.
+//! LIBXSMM does not support tiles in which a leading dimension is smaller than its extent or `right` has no stride of
+//! 1, and it may have no code for a shape. Plain loops compute these tiles, so every plan can run.
 
 use super::super::Element;
 use super::super::micro::Call;
 use super::super::xsmm::Tile;
 
-/// Sizes of a product and its three leading dimensions, and whether right is row-major.
+/// The sizes of a product, its three leading dimensions, and whether `right` is row-major.
 type Shape = ([usize; 3], [usize; 3], bool);
 
-/// A shape, and the code that LIBXSMM has for it, if any.
+/// A shape, and LIBXSMM's code for it, if any.
 type CachedTile<R> = (Shape, Option<Tile<R>>);
 
 /// A cache of the code for the most recent shapes.
@@ -28,11 +28,12 @@ impl<T: Element> Generated<T> {
         Generated { packed, cached: [None; 4], next: 0 }
     }
 
-    /// The code for a call whose columns of out are `lead` apart.
+    /// Returns the code for a call whose columns of `out` are `lead` elements apart.
     #[inline(always)]
     fn get(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) -> Option<Tile<T::Real>> {
         let column = if self.packed { 1 } else { call.right_column };
-        // Right is column-major if the elements of a column are contiguous, and row-major if the elements of a row are.
+        // `right` is column-major if the elements of a column are contiguous, and row-major if the elements of a row
+        // are contiguous.
         let (by_rows, right) = if call.right_step == 1 && !self.packed {
             (false, if columns == 1 { call.depth as isize } else { column })
         } else if column == 1 || columns == 1 {
@@ -54,10 +55,11 @@ impl<T: Element> Generated<T> {
         tile
     }
 
-    /// Writes a tile to out. Returns false, without doing anything, if factors or strides do not allow it.
+    /// Computes a tile in `out`. Returns false, without doing anything, if LIBXSMM does not support the factors or
+    /// strides.
     ///
     /// # Safety
-    /// As for [`Call`], with `columns` columns and contiguous vectors.
+    /// Same as for [`Call`], with `columns` columns and contiguous vectors.
     pub unsafe fn direct(&mut self, call: &Call<T::Real>, columns: usize) -> bool {
         if call.alpha[0] != T::ONE.parts()[0] || call.beta[0] != T::ZERO.parts()[0] {
             return false;
@@ -76,10 +78,10 @@ impl<T: Element> Generated<T> {
         true
     }
 
-    /// Writes a tile to a dense buffer whose columns are `lead` apart.
+    /// Computes a tile in a dense buffer whose columns are `lead` elements apart.
     ///
     /// # Safety
-    /// As for [`Call`], with `columns` columns and beta 0.
+    /// Same as for [`Call`], with `columns` columns and `beta` = 0.
     pub unsafe fn tile(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) {
         let out = call.out;
         let alpha = call.alpha[0];

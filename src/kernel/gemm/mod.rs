@@ -1,7 +1,8 @@
-//! Executes a [`GemmPlan`], which is a contraction as matrix products: packs boxes, multiplies panels and stores tiles.
+//! Executes a [`GemmPlan`], which computes a contraction as matrix products. Packs boxes, multiplies panels and stores
+//! tiles.
 //!
-//! Shares of the grid write disjoint boxes of out, or of partial sums that are added to out in a fixed order at the
-//! end. Each share packs into its own part of the workspace and never waits for another share.
+//! The shares of the grid write disjoint boxes of `out` or of partial sums. Partial sums are added to `out` at the end,
+//! in a fixed order. Each share packs into its own part of the workspace and never waits for another share.
 
 mod batch;
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -23,8 +24,8 @@ use super::pointer::{Const, Mut};
 use crate::local_plan::{GemmPlan, Isa, KernelFamily};
 use share::GemmShare;
 
-/// The tensors and factors of one run. The operands are in the order of the plan: the rows' operand, then the columns'
-/// operand.
+/// The tensors and factors for one run. The first operand is the one with the rows, and the second is the one with the
+/// columns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<T> {
     pub operands: [Const<T>; 2],
@@ -34,10 +35,10 @@ pub(super) struct Arguments<T> {
 }
 
 /// # Safety
-/// `arguments` points to the first elements of the tensors that the plan was made for: all offsets of the plan may be
-/// read in the operands and written in out. No other code accesses out, and out is initialised unless beta is 0.
-/// `workspace` has the number of elements that the plan requires. The instruction set and the kernel family are those
-/// of the plan, and are available.
+/// `arguments` points to the first elements of the tensors that the plan was made for, so all offsets of the plan may
+/// be read in the operands and written in `out`. No other code accesses `out`, and `out` is initialised unless `beta`
+/// is 0. `workspace` has the number of elements that the plan requires. The instruction set and the kernel family are
+/// those of the plan, and are available.
 pub(super) unsafe fn run<T: Element>(
     plan: &GemmPlan,
     isa: Isa,
@@ -53,9 +54,10 @@ pub(super) unsafe fn run<T: Element>(
     unsafe { depth_sum.run(0..plan.depth.boxes(), 0, workspace) };
 }
 
-/// A sum over depth boxes, which are ranges of the summed dimensions. The list of boxes is halved recursively until few
-/// boxes are left, which are added one after the other. Rounding errors therefore grow with the logarithm of the number
-/// of boxes (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
+/// A sum over depth boxes, which are ranges of the summed dimensions. The list of boxes is halved recursively until
+/// only a few boxes are left, which are added one after the other. Rounding errors therefore grow only with the
+/// logarithm of the number of boxes (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section
+/// 4.2).
 struct DepthSum<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
@@ -65,13 +67,13 @@ struct DepthSum<'a, T: Element> {
 }
 
 impl<T: Element> DepthSum<'_, T> {
-    /// A pointer to the element of a partial sum that corresponds to the first element of out.
+    /// Returns a pointer to the element of a partial sum that corresponds to the first element of `out`.
     fn partial(&self, number: usize) -> *mut T {
         self.partials.at((number * self.plan.partial_elements() + self.plan.partial.first) as isize)
     }
 
-    /// The destination of a level, and the beta for it. Level 0 is out; every other level is a partial sum, which is
-    /// overwritten.
+    /// Returns the destination for a level of the recursion, and its `beta`. Level 0 is `out`. Every other level is a
+    /// partial sum, which is overwritten.
     fn target(&self, level: usize) -> (*mut T, T) {
         match level {
             0 => (self.arguments.out.at(0), self.arguments.beta),
@@ -80,7 +82,7 @@ impl<T: Element> DepthSum<'_, T> {
     }
 
     /// # Safety
-    /// As for [`run`], with depth boxes and a level of the plan.
+    /// Same as for [`run`], with depth boxes and a level of the plan.
     unsafe fn run(&self, depth: Range<usize>, level: usize, workspace: &mut [T]) {
         if depth.len() <= self.plan.leaf_boxes {
             // SAFETY: guaranteed by the caller.
@@ -96,7 +98,7 @@ impl<T: Element> DepthSum<'_, T> {
     }
 
     /// # Safety
-    /// As for [`DepthSum::run`].
+    /// Same as for [`DepthSum::run`].
     unsafe fn run_leaf(&self, depth: &Range<usize>, level: usize, workspace: &mut [T]) {
         let DepthSum { plan, isa, family, arguments, .. } = *self;
         let (out, beta) = self.target(level);
@@ -106,8 +108,8 @@ impl<T: Element> DepthSum<'_, T> {
                 0 => Arguments { out: target, beta, ..arguments },
                 part => Arguments { out: Mut(self.partial(part - 1)), beta: T::ZERO, ..arguments },
             };
-            // SAFETY: guaranteed by the caller; shares write disjoint elements of out or of a partial sum, a partial
-            // sum covers the layout of out, and each share has its own part of the workspace.
+            // SAFETY: guaranteed by the caller; shares write disjoint elements of `out` or of a partial sum, a partial
+            // sum covers the layout of `out`, and each share has its own part of the workspace.
             unsafe { GemmShare::new(plan, isa, family, arguments, workspace).run(number, depth) }
         };
         let shares = plan.grid.shares();
@@ -118,16 +120,16 @@ impl<T: Element> DepthSum<'_, T> {
             parts.enumerate().for_each(|(number, workspace)| share(number, workspace));
         }
         for part in 1..plan.grid.parts[3] {
-            // SAFETY: all shares have ended; every element of the partial sum that corresponds to an element of out was
-            // written.
+            // SAFETY: all shares have ended; every element of the partial sum that corresponds to an element of `out`
+            // was written.
             unsafe { self.merge(self.partial(part - 1), target.at(0)) };
         }
     }
 
-    /// Adds a partial sum to out or to another partial sum.
+    /// Adds a partial sum to `out` or to another partial sum.
     ///
     /// # Safety
-    /// Both are initialised, and no other thread accesses them.
+    /// `from` and `to` are initialised, and no other thread accesses them.
     unsafe fn merge(&self, from: *mut T, to: *mut T) {
         if let Some(merge) = &self.plan.merge {
             // SAFETY: guaranteed by the caller.

@@ -5,7 +5,7 @@
 //! ```text
 //! 0 1 | 10 11 | 20 21   ->   0 10 | 1 11    20 _ | 21 _
 //! ```
-//! Invariant: only elements of the box are read. Rows that pad a panel are 0.
+//! Only elements of the box are read. Rows that pad a panel are filled with 0.
 
 use super::super::Element;
 use super::super::simd::{Body, Both, prefetch};
@@ -22,16 +22,16 @@ pub(super) struct Pack<'a, T> {
     pub by: PackBy,
     /// The box's first element.
     pub from: *const T,
-    /// Offsets of the rows (columns, for the columns' operand).
+    /// Offsets of the rows, or of the columns if this is the columns' operand.
     pub rows: &'a Table,
     pub depth: &'a Table,
     /// The index of this operand in the arrays of `depth`, which describe both operands.
     pub operand: usize,
-    /// Rows in a panel.
+    /// Number of rows in a panel.
     pub panel: usize,
     pub to: *mut T,
-    /// The number of boxes: one per index of the slab, a batch dimension whose indices are packed together. The next
-    /// two fields are the distances between these boxes, in the tensor and in the panels.
+    /// The number of boxes, one for each index of the slab. The slab is a batch dimension whose indices are packed
+    /// together. The next two fields are the distances between these boxes in the tensor and in the panels.
     pub slabs: usize,
     pub slab_stride: isize,
     pub slab_panels: usize,
@@ -67,17 +67,17 @@ impl<T: Element> Body for Pack<'_, T> {
 }
 
 impl<T: Element> Pack<'_, T> {
-    /// The offset in the panels of the element at a row and a step of the sum.
+    /// Returns the offset, in the panels, of the element at a row and a step of the sum.
     #[inline(always)]
     fn place(&self, row: usize, step: usize) -> usize {
         let (panel, lane) = self.rows.panel_of(row, self.panel);
         (panel.number * self.depth.len() + step) * self.panel + lane
     }
 
-    /// The number of rows from `row` on that are evenly spaced and in one panel, and their stride.
+    /// Returns the number of rows from `row` on that are evenly spaced and in the same panel, and their stride.
     ///
-    /// Callers loop over pieces themselves and pass no closure, because vector code inside a closure would be compiled
-    /// without the instruction set.
+    /// Callers loop over pieces themselves instead of passing a closure, because vector code inside a closure would be
+    /// compiled without the instruction set.
     #[inline(always)]
     fn piece(&self, row: usize) -> (usize, isize) {
         let (panel, lane) = self.rows.panel_of(row, self.panel);
@@ -85,7 +85,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for `run`, with one slab.
+    /// Same as for `run`, with one slab.
     #[inline(always)]
     unsafe fn runs<S: Both>(self) {
         let steps = &self.depth.offsets[self.operand];
@@ -109,17 +109,18 @@ impl<T: Element> Pack<'_, T> {
         }
     }
 
-    /// The number of complete panels from a row on whose rows are all contiguous.
+    /// Returns the number of complete panels that follow each other from `row` on and have contiguous rows.
     #[inline(always)]
     fn dense_panels(&self, row: usize) -> usize {
         let (len, stride) = self.rows.run(0, row, self.rows.run - row % self.rows.run);
         if stride == 1 { len / self.panel } else { 0 }
     }
 
-    /// Packs several panels together. For each step, the rows of all of them are one contiguous stretch.
+    /// Packs several panels together. At each step of the sum, the rows of all these panels are contiguous in the
+    /// operand.
     ///
     /// # Safety
-    /// As for `run`, with `panels` complete panels whose rows are contiguous.
+    /// Same as for `run`, with `panels` complete panels whose rows are contiguous.
     #[inline(always)]
     unsafe fn panels_of_rows<S: Both>(&self, steps: &[isize], from: *const T, to: *mut T, panels: usize) {
         let distance = steps.len() * self.panel;
@@ -158,7 +159,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for `run`, with `len` rows of one panel, `stride` apart.
+    /// Same as for `run`, with `len` rows of one panel, `stride` apart.
     #[inline(always)]
     unsafe fn run_of_rows<S: Both>(&self, steps: &[isize], from: *const T, to: *mut T, len: usize, stride: isize) {
         // SAFETY: guaranteed by the caller.
@@ -200,7 +201,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for `run`, with one slab.
+    /// Same as for `run`, with one slab.
     #[inline(always)]
     unsafe fn depth<S: Both>(self) {
         let Some((distance, neighbours)) = self.depth.unit[self.operand] else { return };
@@ -230,7 +231,8 @@ impl<T: Element> Pack<'_, T> {
                     for stretch in 0..stretches {
                         let start = soon.wrapping_offset(stretch as isize * stride);
                         (0..length - 1).step_by(line).for_each(|at| prefetch(start.wrapping_add(at)));
-                        // The last element is on an additional cache line if the stretch does not start at one.
+                        // If the stretch does not start at a cache line boundary, its last element may be on an
+                        // additional cache line.
                         prefetch(start.wrapping_add(length - 1));
                     }
                 }
@@ -244,14 +246,14 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for `run`, with one slab.
+    /// Same as for `run`, with one slab.
     #[inline(always)]
     unsafe fn across<S: Both>(self) {
         const SIDE: usize = 16;
         let Some((distance, neighbours)) = self.rows.unit[0] else { return };
         let steps = &self.depth.offsets[self.operand];
-        // Neighbours have the same lane in their panels if the distance between them is a multiple of the run, or if
-        // there is only one run and the distance is a multiple of a panel.
+        // Neighbours are rows that are adjacent in memory. They have the same lane in their panels if the distance
+        // between them is a multiple of the run, or if there is only one run and the distance is a multiple of a panel.
         let one_run = self.rows.run == self.rows.len();
         let whole_panels = distance.is_multiple_of(self.rows.run) || (one_run && distance.is_multiple_of(self.panel));
         let mut tile = [T::ZERO; SIDE * SIDE];
@@ -296,7 +298,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for `run`.
+    /// Same as for `run`.
     #[inline(always)]
     unsafe fn slab<S: Both>(self) {
         let steps = &self.depth.offsets[self.operand];
@@ -318,7 +320,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for `run`, with one slab.
+    /// Same as for `run`, with one slab.
     #[inline(always)]
     unsafe fn elements(self) {
         for (row, &row_offset) in self.rows.offsets[0].iter().enumerate() {
@@ -334,7 +336,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// As for `run`.
+    /// Same as for `run`.
     #[inline(always)]
     unsafe fn pad(self) {
         if self.rows.run.is_multiple_of(self.panel) {

@@ -24,13 +24,13 @@ unsafe fn merge_run<S: Simd<R>, R: Real>(from: *const R, to: *mut R, len: usize,
     }
 }
 
-/// `to = from`
+/// Computes `to = from`.
 ///
 /// # Safety
 /// The instruction set is available; `len` elements may be read and written.
 #[inline(always)]
 pub(super) unsafe fn copy_run<S: Both, T: Element>(from: *const T, to: *mut T, len: usize) {
-    // Elements of 4 bytes are moved as `f32`, all others as `f64`: moves preserve every bit.
+    // Elements of 4 bytes are moved as `f32`, and all others as `f64`. Moves preserve every bit.
     // SAFETY: guaranteed by the caller.
     unsafe {
         if size_of::<T>() == 4 {
@@ -41,11 +41,11 @@ pub(super) unsafe fn copy_run<S: Both, T: Element>(from: *const T, to: *mut T, l
     }
 }
 
-/// `to = from + beta to`; with beta 0, `to` is not read.
+/// Computes `to = from + beta to`. With `beta` = 0, `to` is not read.
 ///
 /// # Safety
-/// The instruction set is available; `len` elements of `from` may be read; those of `to` may be written, and read
-/// unless beta is 0.
+/// The instruction set is available; `len` elements of `from` may be read; `len` elements of `to` may be written, and
+/// are initialised unless `beta` is 0.
 #[inline(always)]
 pub(super) unsafe fn add_run<S: Both, T: Element>(from: *const T, beta: T, to: *mut T, len: usize) {
     let Complex { re, im } = beta.to_c64();

@@ -1,8 +1,8 @@
 //! Computes the boxes of one thread's share.
 //!
 //! The loops over batches, column boxes, depth boxes and row boxes are nested in this order, from outermost to
-//! innermost. A packed box is reused while successive iterations need the same box, but only within one run: the next
-//! run may have new data.
+//! innermost. A packed box is reused while successive iterations need the same box, but only within one run, because
+//! the next run may have new data.
 
 use std::ops::Range;
 
@@ -19,10 +19,11 @@ use crate::local_plan::{
     Access, BoxAt, CACHE_LINE, GemmPlan, Group, Isa, KernelFamily, MAX_COLUMNS, OutAccess, Panel, RowLayout, Table,
 };
 
-/// The prefetch distance, in steps, of an operand that is read in place. Its steps may be far apart in memory.
+/// The prefetch distance, in steps of the sum, for an operand that is read in place. Such an operand is prefetched
+/// because its steps may be far apart in memory.
 const PREFETCH_STEPS: isize = 8;
 
-/// The location of one operand of a box, and its strides in elements.
+/// The location of one operand of a box, and the operand's strides in elements.
 #[derive(Clone, Copy)]
 struct Panels<T> {
     start: *const T,
@@ -30,7 +31,7 @@ struct Panels<T> {
     panel: usize,
     /// The distance from one step of the sum to the next.
     step: isize,
-    /// The distance from one row (column) to the next, if the operand is read in place.
+    /// The distance from one row or column to the next, if the operand is read in place.
     across: isize,
     slab: isize,
 }
@@ -47,14 +48,14 @@ pub(super) struct GemmShare<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
     arguments: Arguments<T>,
-    /// Buffers in the workspace: packed rows, packed columns, copy of out, register tile.
+    /// Buffers in the workspace for the packed rows, the packed columns, a copy of `out`, and a register tile.
     buffers: [*mut T; 4],
-    /// The box whose rows are packed at the moment: batch, depth box, row box.
+    /// The box whose rows are currently packed, given by its batch, depth box and row box.
     packed_rows: Option<[usize; 3]>,
     multiply: Multiply<T>,
-    /// Whether stores to out bypass the caches.
+    /// Whether stores to `out` bypass the caches.
     streams: bool,
-    /// Offsets of the columns in the register tile, and in the copy of out.
+    /// Offsets of the columns in the register tile, and in the copy of `out`.
     columns: [[isize; MAX_COLUMNS]; 2],
 }
 
@@ -82,7 +83,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
     }
 
     /// # Safety
-    /// As for [`super::run`], with a range of depth boxes; no other share has this number or this workspace.
+    /// Same as for [`super::run`], with a range of depth boxes; no other share has this number or this workspace.
     pub unsafe fn run(&mut self, number: usize, depth: &Range<usize>) {
         let plan = self.plan;
         let counts = [plan.batches(), plan.rows.boxes(), plan.cols.boxes(), depth.len()];
@@ -97,7 +98,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             let mut batch = batches.start;
             while batch < batches.end {
                 let count = products.products_per_call.min(extent - batch % extent).min(batches.end - batch);
-                // SAFETY: these are the offsets of a batch; the other batches follow it in the innermost loop.
+                // SAFETY: these are the offsets of a batch; the other batches follow in the innermost loop.
                 unsafe { products.run(self.batch(batch).0, count) };
                 batch += count;
             }
@@ -137,7 +138,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// The offsets of a batch, and the number of slab indices in the batch.
+    /// Returns the offsets of a batch, and the number of slab indices in the batch.
     fn batch(&self, batch: usize) -> ([isize; 3], usize) {
         let (slab, mut start) = (self.plan.slab, [0; 3]);
         let mut rest = batch;
@@ -183,7 +184,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         Panels { start, panel: 0, step: depth.run(operand, 0, 2).1, across, slab }
     }
 
-    /// The panels of a packed operand whose boxes are `depth` deep.
+    /// Returns the panels of a packed operand whose boxes have `depth` steps of the sum.
     fn panels(&self, operand: usize, depth: usize) -> Panels<T> {
         let panel = if operand == 0 { self.plan.panel_rows() } else { self.plan.columns };
         let slab = self.plan.panels_elements(operand) as isize;
@@ -212,10 +213,10 @@ impl<'a, T: Element> GemmShare<'a, T> {
         panels
     }
 
-    /// Computes the product of one box in a dense buffer, and merges the buffer into out.
+    /// Computes the product of one box in a dense buffer, and merges the buffer into `out`.
     ///
     /// # Safety
-    /// As for [`GemmShare::product`], with all slabs of out.
+    /// Same as for [`GemmShare::product`], with all slabs of `out`.
     #[expect(clippy::too_many_arguments)]
     unsafe fn buffered(
         &mut self,
@@ -241,11 +242,11 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Computes the product of one box, into out or into a dense copy of the box.
+    /// Computes the product of one box in `out` or in a dense copy of the box.
     ///
     /// # Safety
     /// The panels contain the operands of the box, or point to them in place. The elements at the plan's offsets from
-    /// `out` may be written, and are initialised unless beta is 0.
+    /// `out` may be written, and are initialised unless `beta` is 0.
     unsafe fn product(
         &mut self,
         left: Panels<T>,
@@ -300,7 +301,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
     /// Computes the tiles of a group of row panels and one column panel.
     ///
     /// # Safety
-    /// As for [`GemmShare::product`]; the panels are panels of the product's boxes.
+    /// Same as for [`GemmShare::product`]; the panels are panels of the product's boxes.
     unsafe fn tiles(&mut self, product: &Product<'_, T>, group: Group, col: Panel) {
         let plan = self.plan;
         let buffered = plan.out == OutAccess::Buffered;
@@ -310,7 +311,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         call.rows = group.rows * T::PARTS;
         call.left = call.left.wrapping_offset(group.first as isize * call.left_next);
         call.right = product.right.at(col, cols).cast();
-        // The first tile of a panel of columns prefetches the next panel.
+        // The first tile of a column panel prefetches the next column panel.
         let panel = if right_panel > 0 { right_panel } else { across.unsigned_abs() * col.len };
         call.next = call.right.wrapping_add(if group.first == 0 { panel * T::PARTS } else { 0 });
         let columns = &cols.offsets[1][col.first..col.first + col.len];
@@ -325,7 +326,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             if group.layout != RowLayout::Scattered && self.multiply.compute_tiles(&call, col.len, tile_offsets) {
                 return;
             }
-            // The call is modified in place: copying it would stall on the preceding stores into it.
+            // The call is modified in place, because copying it would stall on the preceding stores to it.
             let (left, out, columns_of_out) = (call.left, call.out, call.columns);
             for (at, tile_offset) in tile_offsets.iter().enumerate() {
                 call.left = left.wrapping_offset(at as isize * call.left_next + tile_offset.left);
@@ -354,7 +355,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
 }
 
 impl<T> Panels<T> {
-    /// The first element of a panel.
+    /// Returns a pointer to the first element of a panel.
     fn at(&self, panel: Panel, table: &Table) -> *const T {
         if self.panel > 0 {
             self.start.wrapping_add(panel.number * self.panel)
@@ -364,7 +365,7 @@ impl<T> Panels<T> {
     }
 }
 
-/// The operand at one index of the slab.
+/// Returns the operand at one index of the slab.
 fn slab_at<T>(panels: Panels<T>, slab: isize) -> Panels<T> {
     Panels { start: panels.start.wrapping_offset(slab * panels.slab), ..panels }
 }

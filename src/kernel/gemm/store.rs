@@ -1,21 +1,21 @@
-//! Merges a register tile in memory into out, for rows that do not form vectors in out.
+//! Merges a register tile from a buffer into `out`. Used for tiles whose rows do not form vectors in `out`.
 
 use super::super::Element;
 use super::super::simd::{Body, Both};
 use super::run::add_run;
 use crate::local_plan::Table;
 
-/// A tile whose columns are `panel` elements apart, and its position in out.
+/// A tile whose columns are `panel` elements apart, and its position in `out`.
 pub(super) struct Store<'a, T> {
     pub tile: *const T,
     pub panel: usize,
-    /// The first element of the box in out.
+    /// The first element of the box in `out`.
     pub out: *mut T,
     pub rows: &'a Table,
-    /// The tile's first row in the table, and its number of rows.
+    /// The tile's first row in the table `rows`, and the number of rows in the tile.
     pub first: usize,
     pub count: usize,
-    /// Offsets of the columns in out.
+    /// Offsets of the columns in `out`.
     pub columns: &'a [isize],
     pub beta: T,
 }
@@ -24,7 +24,7 @@ impl<T: Element> Body for Store<'_, T> {
     type Output = ();
 
     /// # Safety
-    /// The tile may be read; its rows and columns in out may be written, and are initialised unless beta is 0.
+    /// The tile may be read; its rows and columns in `out` may be written, and are initialised unless `beta` is 0.
     #[inline(always)]
     unsafe fn run<S: Both>(self) {
         let mut row = 0;

@@ -4,8 +4,8 @@ use crate::dtype::Dtype;
 use crate::kernel::Element;
 use crate::kernel::simd::{Both, Size, transpose_squares};
 
-/// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`. Fastest if
-/// `rows` and `cols` are multiples of the number of elements in a vector. Strides are in elements.
+/// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`. This is fastest
+/// if `rows` and `cols` are multiples of the number of elements in a vector. Strides are in elements.
 ///
 /// # Safety
 /// The instructions are available. The elements of `from` may be read, and the elements of `to` may be written. Source

@@ -1,6 +1,7 @@
-//! Long sums: each block is summed into a buffer, and the sums of the blocks are added pairwise, in a binary tree.
+//! Computes long sums block by block. Each block is summed into a buffer, and the sums of the blocks are added pairwise
+//! in a binary tree.
 //!
-//! Invariants: the order of additions depends on the plan only; a buffer is written before it is read.
+//! The order of additions depends only on the plan. A buffer is written before it is read.
 
 use std::ops::Range;
 
@@ -12,20 +13,20 @@ use crate::local_plan::{Isa, Nest, SumBlocks};
 /// The sum of one thread's share.
 pub(super) struct Sum<'a, T> {
     pub blocks: &'a SumBlocks,
-    /// The nest of all blocks, except for shorter blocks at the end of the cut loop.
+    /// The loop nest for all blocks except shorter blocks at the end of the cut loop.
     pub nest: &'a Nest,
     pub isa: Isa,
     pub operands: [*const T; 2],
-    /// The workspace, which contains the buffers of the share.
+    /// The workspace, which contains the share's buffers.
     pub scratch: *mut T,
 }
 
 impl<T: Element> Sum<'_, T> {
     /// # Safety
-    /// As for [`super::run`], with the loops of one thread's share. No other code accesses the share's buffers.
+    /// Same as for [`super::run`], with the loops of one thread's share. No other code accesses the share's buffers.
     pub unsafe fn run(&self, factors: Factors<T>, out: *mut T) {
         let sums = &self.blocks.sums;
-        // SAFETY: guaranteed by the caller; the first buffer has a value for every element of out.
+        // SAFETY: guaranteed by the caller; the first buffer has a value for every element of `out`.
         unsafe {
             self.halves(0..self.blocks.count(), 0);
             let results = std::slice::from_raw_parts(self.buffer(0), sums.step);
@@ -37,11 +38,11 @@ impl<T: Element> Sum<'_, T> {
         self.scratch.wrapping_add(self.blocks.at + level * self.blocks.sums.step)
     }
 
-    /// Sums a range of blocks into the buffer of a level. Overwrites buffers of higher levels.
+    /// Sums a range of blocks into the buffer for `level`. Overwrites the buffers for higher levels.
     ///
     /// # Safety
-    /// As for [`Sum::run`]. The range contains blocks of the plan. There is a buffer for this level, and one more for
-    /// each further halving of the range.
+    /// Same as for [`Sum::run`]. The range contains blocks of the plan. There is a buffer for this level, and one more
+    /// for each further halving of the range.
     unsafe fn halves(&self, range: Range<usize>, level: usize) {
         let out = self.buffer(level);
         // SAFETY: guaranteed by the caller; buffers of two levels do not overlap, and all of the workspace is

@@ -1,10 +1,10 @@
-//! A buffer for unfinished sums of a few elements of out.
+//! Provides a buffer for unfinished sums of a few elements of `out`.
 //!
-//! A nest may add to an element of out once for every few terms. If out has old values, each addition would round a
-//! number that may be far larger than the terms. Such a nest therefore sums from zero in a buffer, and adds each
-//! finished sum to out once.
+//! A loop nest may add to an element of `out` several times, a few terms at a time. If `out` has old values, each
+//! addition would round a number that may be far larger than the terms. Such a nest therefore sums from zero in a
+//! buffer, and adds each finished sum to `out` once.
 //!
-//! Invariants: a buffer fits on the stack of any thread; an element is written before it is read.
+//! A buffer fits on the stack of any thread. Each element is written before it is read.
 
 use std::mem::MaybeUninit;
 
@@ -16,7 +16,8 @@ struct CacheLine(#[expect(dead_code, reason = "only for its size")] MaybeUninit<
 pub(super) struct Buffer([CacheLine; 1024]);
 
 impl Buffer {
-    /// The number of elements of type T in a buffer: at least 4,096, for a tile of 16 elements in three dimensions.
+    /// Returns the number of elements of type `T` in a buffer, which is at least 4,096. This suffices for a tile of 16
+    /// x 16 x 16 elements.
     pub const fn elements<T>() -> usize {
         size_of::<Buffer>() / size_of::<T>()
     }

@@ -1,7 +1,7 @@
-//! Tiles of dot products: the innermost loop is a loop of the sum with stride 1 in both operands.
+//! Computes tiles of dot products. The innermost loop is a loop of the sum with stride 1 in both operands.
 //!
 //! A tile keeps its sums in registers while it iterates over the terms. It starts new sums after every [`CHAIN`]
-//! vectors, so that chains of additions stay short, and adds up the lanes at the end. At the borders of out, a tile
+//! vectors, so that chains of additions stay short, and adds up the lanes at the end. At the borders of `out`, a tile
 //! computes the last row or column several times and discards the duplicates.
 
 use super::Task;
@@ -14,7 +14,7 @@ use crate::local_plan::Dots;
 const CHAIN: usize = 64;
 
 /// # Safety
-/// As for [`super::run`], with the loops of one thread's share.
+/// Same as for [`super::run`], with the loops of one thread's share.
 #[inline(always)]
 pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
     let dots = task.nest;
@@ -59,7 +59,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
                     };
                     // SAFETY: guaranteed by the caller for these rows, columns and lanes.
                     unsafe {
-                        // The condition is a constant, so only real or only complex tiles are compiled.
+                        // The condition is constant, so either only real or only complex tiles are compiled.
                         if const { T::DTYPE.is_complex() } {
                             match (height, width) {
                                 (1, _) => tile.run::<S, 1, 1, 4, false>(&mut sum),
@@ -89,7 +89,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
     }
 }
 
-/// Rows and columns of out whose dot products are computed together, over a range of lanes.
+/// Rows and columns of `out` whose dot products are computed together, over a range of lanes.
 struct Tile<'a, T> {
     task: &'a Task<'a, T, Dots>,
     visit: Visit<T>,
@@ -106,7 +106,7 @@ impl<T> Tile<'_, T> {
     /// each row has its own second operand, and there is one column.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// Same as for [`run`].
     #[expect(clippy::needless_range_loop, reason = "constant indices keep the sums in registers")]
     #[inline(always)]
     unsafe fn run<S, const R: usize, const C: usize, const U: usize, const PAIRED: bool>(&self, sum: &mut Walk<3>)
@@ -184,7 +184,8 @@ impl<T> Tile<'_, T> {
     }
 }
 
-/// Pointers to the first elements of `N` rows or columns. After the first `count`, the last pointer is repeated.
+/// Returns pointers to the first elements of `N` rows or columns. If `count` is less than `N`, the last pointer is
+/// repeated.
 #[inline(always)]
 fn starts<T, const N: usize>(start: *const T, count: usize, stride: isize) -> [*const T; N] {
     let mut starts = [start; N];
@@ -194,7 +195,7 @@ fn starts<T, const N: usize>(start: *const T, count: usize, stride: isize) -> [*
     starts
 }
 
-/// Adds the `U` vectors of sums of one element.
+/// Adds up the `U` vectors of sums for one element.
 ///
 /// # Safety
 /// The instructions are available.

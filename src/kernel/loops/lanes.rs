@@ -1,20 +1,21 @@
-//! SIMD vectors of elements of any type: complex elements have real and imaginary parts in alternate lanes.
+//! Provides SIMD vectors of elements of any type. Complex elements have real and imaginary parts in alternate lanes.
 //!
-//! A complex product needs two real products of a vector: with the real part of the factor, and with its imaginary
-//! part. The lanes of each pair are swapped in the second product, which is then subtracted from the first product in
-//! even lanes and added to it in odd lanes. Sums accumulate the two products separately and swap once, at the end.
+//! A complex product of a vector and a factor consists of two real products, one with the real part of the factor and
+//! one with the imaginary part. The lanes of each pair are swapped in the second product, which is then subtracted from
+//! the first product in even lanes and added to it in odd lanes. Sums accumulate the two products separately and swap
+//! once, at the end.
 //!
-//! Invariant: a vector of either kind fills one register.
+//! A vector of real or complex elements fills one register.
 
 use num_complex::Complex;
 
 use crate::kernel::Element;
 use crate::kernel::simd::{Real, Simd};
 
-/// An element type for one instruction set.
+/// An element type that has vectors for the instruction set `S`.
 ///
 /// # Safety
-/// As for [`Simd`]: the instructions are available, and pointers are valid for the number of elements that each
+/// Same as for [`Simd`]: the instructions are available, and pointers are valid for the number of elements that each
 /// function states.
 pub(super) trait Lanes<S>: Element {
     type Vector: Copy;
@@ -22,36 +23,36 @@ pub(super) trait Lanes<S>: Element {
     type Factor: Copy;
     /// A sum of products.
     type Sum: Copy;
-    /// Alpha or beta.
+    /// `alpha` or `beta`, prepared for scaling vectors.
     type Scale: Copy;
 
     const LANES: usize;
 
     /// # Safety
-    /// As stated for the trait. This applies to all functions of the trait.
+    /// The requirements of the trait hold. This section applies to all functions of the trait.
     unsafe fn load(from: *const Self) -> Self::Vector;
     unsafe fn load_first(from: *const Self, count: usize) -> Self::Vector;
     unsafe fn store(to: *mut Self, vector: Self::Vector);
     unsafe fn store_first(to: *mut Self, vector: Self::Vector, count: usize);
-    /// Stores a vector with a store that bypasses the caches. `to` is aligned to the vector's size.
+    /// Stores a vector and bypasses the caches. `to` is aligned to the vector's size.
     unsafe fn stream(to: *mut Self, vector: Self::Vector);
     /// A factor with the same element in all lanes.
     unsafe fn splat(value: Self) -> Self::Factor;
-    /// A factor with one element per lane.
+    /// Returns a factor that multiplies each lane by the corresponding element of `vector`.
     unsafe fn each(vector: Self::Vector) -> Self::Factor;
-    /// A factor for sums that are only passed to [`Lanes::total`].
+    /// Returns a factor for sums that are only passed to [`Lanes::total`].
     unsafe fn across(vector: Self::Vector) -> Self::Factor;
     unsafe fn plus(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn none() -> Self::Sum;
     unsafe fn times(factor: Self::Factor, vector: Self::Vector) -> Self::Sum;
-    /// sum + factor * vector
+    /// Returns `sum + factor * vector`.
     unsafe fn plus_times(factor: Self::Factor, vector: Self::Vector, sum: Self::Sum) -> Self::Sum;
     unsafe fn merge(a: Self::Sum, b: Self::Sum) -> Self::Sum;
-    /// The finished sum of each lane.
+    /// Returns the finished sum of each lane.
     unsafe fn finish(sum: Self::Sum) -> Self::Vector;
     /// Adds up all lanes of a sum of products with factors from [`Lanes::across`].
     unsafe fn total(sum: Self::Sum) -> Self;
-    /// Alpha or beta for all lanes.
+    /// Prepares `alpha` or `beta` for scaling vectors.
     unsafe fn scale(value: Self) -> Self::Scale;
     /// Scales each lane as [`Element::scaled`] does.
     unsafe fn scaled_by(scale: Self::Scale, vector: Self::Vector) -> Self::Vector;
@@ -171,7 +172,7 @@ where
 {
     type Vector = S::Vector;
     type Factor = (S::Vector, S::Vector);
-    /// The sum of products with the first vector of factors, and the sum of products with the second one.
+    /// The sum of products with the first vector of factors, and the sum of products with the second vector of factors.
     type Sum = (S::Vector, S::Vector);
     /// The real part, the imaginary part, and whether the imaginary part is 0.
     type Scale = (S::Vector, S::Vector, bool);
@@ -180,7 +181,7 @@ where
 
     #[inline(always)]
     unsafe fn load(from: *const Self) -> S::Vector {
-        // SAFETY: guaranteed by the caller; an element is two real numbers.
+        // SAFETY: guaranteed by the caller; an element consists of two real numbers.
         unsafe { S::load(from.cast()) }
     }
 
@@ -266,8 +267,9 @@ where
     unsafe fn total((x, y): Self::Sum) -> Self {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            // Even lanes contain products of two real parts, odd lanes contain products of two imaginary parts. The sum
-            // is the negative of the result's real part.
+            // Even lanes of `x` contain products of two real parts, and odd lanes contain products of two imaginary
+            // parts. `sub_add` negates the even lanes, so the sum of all lanes is the negative of the result's real
+            // part.
             let negated = S::sum(S::sub_add(S::zero(), x));
             Complex::new(R::ZERO - negated, S::sum(y))
         }

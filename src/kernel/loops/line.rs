@@ -1,10 +1,10 @@
-//! Sums of scaled vectors, or of vectors multiplied element by element: the innermost loop is a loop of out with stride
-//! 1.
+//! Computes sums of scaled vectors, or of vectors that are multiplied element by element. The innermost loop is a loop
+//! of `out` with stride 1.
 //!
-//! Up to 8 terms of the sum are added to out at a time, so that out is not accessed for every product. If rows share
-//! the vectors of the first operand, 4 rows are computed together, with up to 4 terms at a time (2 if complex). With
-//! more terms, out is accessed several times, in blocks that stay in the first-level cache. The plan determines the
-//! blocks.
+//! Up to 8 terms of the sum are added to `out` at a time, so that `out` is not accessed for every product. If rows
+//! share the vectors of the first operand, 4 rows are computed together, with up to 4 terms at a time (2 if complex).
+//! With more terms, `out` is accessed several times, in blocks that stay in the first-level cache. The plan sets the
+//! block sizes.
 
 use super::Task;
 use super::buffer::Buffer;
@@ -16,7 +16,7 @@ use crate::kernel::Element;
 use crate::kernel::simd::fence;
 use crate::local_plan::{Dim, Line};
 
-/// Maximum number of terms that are added to out at a time if rows are computed one by one.
+/// Maximum number of terms that are added to `out` at a time if rows are computed one by one.
 const TERMS: usize = 8;
 
 const fn tile_terms(dtype: Dtype) -> usize {
@@ -31,14 +31,14 @@ fn shares(line: &Line) -> bool {
     line.rows.strides[0] == 0 && line.terms.extent > 1
 }
 
-/// Whether the sum of an element of out is added in several parts.
+/// Whether the sum for an element of `out` is added in several parts.
 pub(super) fn revisits(line: &Line, dtype: Dtype) -> bool {
     let max_terms = if shares(line) { tile_terms(dtype) } else { TERMS };
     !(line.sum.is_empty() && line.terms.extent <= max_terms && line.terms.extent.is_power_of_two())
 }
 
 /// # Safety
-/// As for [`super::run`], with the loops of one thread's share.
+/// Same as for [`super::run`], with the loops of one thread's share.
 #[inline(always)]
 pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
     let line = task.nest;
@@ -90,7 +90,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
     }
 }
 
-/// Rows of elements, in out or in a buffer.
+/// Rows of elements, in `out` or in a buffer.
 #[derive(Debug, Clone, Copy)]
 struct Rows<T> {
     start: *mut T,
@@ -104,10 +104,10 @@ impl<T> Rows<T> {
     }
 }
 
-/// Adds finished sums to rows of out.
+/// Adds finished sums to rows of `out`.
 ///
 /// # Safety
-/// The sums may be read, and the elements of out may be read and written.
+/// The sums may be read, and the elements of `out` may be read and written.
 #[inline(always)]
 unsafe fn add<T: Element>(visit: Visit<T>, [rows, lanes]: [usize; 2], sums: Rows<T>, out: Rows<T>) {
     for row in 0..rows {
@@ -117,7 +117,7 @@ unsafe fn add<T: Element>(visit: Visit<T>, [rows, lanes]: [usize; 2], sums: Rows
     }
 }
 
-/// A block of out: some rows and lanes, with all terms.
+/// A block of `out`, which consists of some rows and lanes, with all terms of their sums.
 struct Block<'a, T> {
     line: &'a Line,
     factors: Factors<T>,
@@ -130,7 +130,7 @@ struct Block<'a, T> {
 
 impl<T> Block<'_, T> {
     /// # Safety
-    /// As for [`run`].
+    /// Same as for [`run`].
     #[inline(always)]
     unsafe fn run<S, const EACH: bool, const STREAMS: bool>(&self, sum: &mut Walk<3>)
     where
@@ -172,7 +172,7 @@ impl<T> Block<'_, T> {
     /// Adds `P` terms to all rows of the block.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// Same as for [`run`].
     #[inline(always)]
     unsafe fn terms<S, const P: usize, const EACH: bool, const STREAMS: bool>(
         &self,
@@ -190,7 +190,7 @@ impl<T> Block<'_, T> {
         let mut row = 0;
         // SAFETY: guaranteed by the caller for rows of the block.
         unsafe {
-            // The condition is a constant, so combinations that never occur are not compiled.
+            // The condition is constant, so combinations that never occur are not compiled.
             if const { P <= 4 && !EACH && !STREAMS } {
                 while tiled && row + 4 <= self.rows {
                     self.lines::<S, 4, P, EACH, STREAMS>(visit, row_at(row));
@@ -207,7 +207,7 @@ impl<T> Block<'_, T> {
     /// Adds `P` terms to `R` rows.
     ///
     /// # Safety
-    /// As for [`run`].
+    /// Same as for [`run`].
     #[inline(always)]
     unsafe fn lines<S, const R: usize, const P: usize, const EACH: bool, const STREAMS: bool>(
         &self,
@@ -229,8 +229,8 @@ impl<T> Block<'_, T> {
             let vectors = visit.vectors::<S>();
             let mut lane = 0;
             if const { STREAMS && R == 1 } {
-                // First writes the elements before an address that is aligned to the vector's size. Such an address
-                // exists only if elements are aligned to their own size.
+                // First writes the elements before the first address that is aligned to the vector's size. Such an
+                // address exists only if elements are aligned to their own size.
                 let bytes = T::LANES * size_of::<T>();
                 let ahead = (bytes - out as usize % bytes) % bytes / size_of::<T>();
                 if (out as usize).is_multiple_of(size_of::<T>()) && ahead < self.lanes {
@@ -272,7 +272,7 @@ struct Lines<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> {
 }
 
 /// # Safety
-/// As for [`run`].
+/// Same as for [`run`].
 #[inline(always)]
 unsafe fn factors<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool>(
     second: *const T,
@@ -299,7 +299,7 @@ impl<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> Lines<S, 
         self.out.at(row).wrapping_add(lane)
     }
 
-    /// The sums of a vector of lanes, or of its first `count` lanes.
+    /// Returns the sums for a vector of lanes, or for its first `count` lanes.
     ///
     /// # Safety
     /// The instructions are available; these lanes of all terms may be read.

@@ -1,18 +1,18 @@
-//! Executes a [`LoopPlan`]: a contraction that is not a matrix product, as loops.
+//! Executes a [`LoopPlan`], which computes a contraction with loops instead of matrix products.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `line`, `dots`, `strided` | the three forms of a nest; the first two are compiled for every instruction set |
-//! | `lanes` | vectors of elements, real and complex, on top of vectors of real numbers |
-//! | `update` | how a sum is written to out: alpha, beta, and whether this is the first visit |
-//! | `blocks` | long sums, block by block |
-//! | `buffer` | unfinished sums, if out has old values |
+//! | `line`, `dots`, `strided` | the three forms of a loop nest; the first two are compiled for every instruction set |
+//! | `lanes` | vectors of real or complex elements, built on vectors of real numbers |
+//! | `update` | writing a sum to `out`, with `alpha` and `beta` |
+//! | `blocks` | long sums, which are computed block by block |
+//! | `buffer` | memory for unfinished sums, if `out` has old values |
 //! | `walk` | iteration over the offsets of nested loops, without allocating |
 //!
-//! Invariants: an element of out is read and written once, or several times while it is in a cache; beta is applied on
-//! the first visit, and with beta 0, out is not read; sums are finished before they are added to old values of out,
-//! except that [`Dots`] add a sum in up to 16 parts; partial results are added in the order of the shares. Nothing here
-//! allocates.
+//! An element of `out` is read and written once, or several times while it is in a cache. `beta` is applied on the
+//! first visit; with `beta` = 0, `out` is not read. Sums are finished before they are added to old values of `out`,
+//! except that [`Dots`] may add a sum in up to 16 parts. Partial results are added in the order of the shares, so
+//! results are reproducible. Nothing here allocates.
 
 mod blocks;
 mod buffer;
@@ -36,7 +36,8 @@ use buffer::Buffer;
 use update::{Factors, Old, Visit};
 use walk::Walk;
 
-/// A nest, its factors, and the pointers at which its loops start: first operand, second operand, out.
+/// A loop nest, its factors, and the pointers at which its loops start in the first operand, the second operand and
+/// `out`.
 #[derive(Debug)]
 struct Task<'a, T, N> {
     nest: &'a N,
@@ -44,15 +45,16 @@ struct Task<'a, T, N> {
     first: *const T,
     second: *const T,
     out: *mut T,
-    /// Memory for [`Buffer::elements`] unfinished sums. `None` if sums may be added to out in parts.
+    /// Memory for [`Buffer::elements`] unfinished sums. `None` if sums may be added to `out` in parts.
     buffer: Option<*mut T>,
 }
 
-/// Computes out = alpha left right + beta out. With beta 0, out is not read.
+/// Computes `out = alpha left right + beta out`. With `beta` = 0, `out` is not read.
 ///
 /// # Safety
-/// The instruction set is available. The offsets of the plan's loops lead to elements of left and right that may be
-/// read. In out, they lead to distinct elements that no other code accesses, and that are initialised unless beta is 0.
+/// The instruction set is available. The offsets of the plan's loops lead to elements of `left` and `right` that may be
+/// read. In `out`, the offsets lead to distinct elements that no other code accesses, and that are initialised unless
+/// `beta` is 0.
 ///
 /// # Panics
 /// If the workspace has fewer elements than the plan requires.
@@ -71,7 +73,7 @@ pub(super) unsafe fn run<T: Element>(
     let scratch = Mut(workspace.as_mut_ptr());
     let Some(partials) = &plan.partials else {
         let factors = Factors { alpha, beta };
-        // SAFETY: guaranteed by the caller; shares visit disjoint elements of out.
+        // SAFETY: guaranteed by the caller; shares visit disjoint elements of `out`.
         return unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(out)), scratch) };
     };
     let factors = Factors::sum();
@@ -79,12 +81,12 @@ pub(super) unsafe fn run<T: Element>(
     // by the caller.
     unsafe { shares(&plan.shares, isa, factors, (first, second, scratch), scratch) };
     let results = &workspace[..plan.shares.len() * partials.step];
-    // SAFETY: the partial results were written above; access to out is guaranteed by the caller.
+    // SAFETY: the partial results were written above; the caller guarantees that the elements of `out` may be accessed.
     unsafe { add(partials, results, Factors { alpha, beta }, out) };
 }
 
 /// # Safety
-/// As for [`run`]; the shares' loops visit disjoint elements of out, and the shares' buffers are in `scratch`.
+/// Same as for [`run`]; the shares' loops visit disjoint elements of `out`, and the shares' buffers are in `scratch`.
 unsafe fn shares<T: Element>(
     list: &[ThreadShare],
     isa: Isa,
@@ -97,7 +99,7 @@ unsafe fn shares<T: Element>(
         [one] => unsafe { share(one, isa, factors, tensors, scratch) },
         list => {
             let (head, tail) = list.split_at(list.len() / 2);
-            // SAFETY: guaranteed by the caller; the halves are disjoint because all shares are.
+            // SAFETY: guaranteed by the caller; the halves are disjoint because all shares are disjoint.
             rayon::join(
                 || unsafe { shares(head, isa, factors, tensors, scratch) },
                 || unsafe {
@@ -109,7 +111,7 @@ unsafe fn shares<T: Element>(
 }
 
 /// # Safety
-/// As for [`run`], with the loops of one thread's share.
+/// Same as for [`run`], with the loops of one thread's share.
 unsafe fn share<T: Element>(
     share: &ThreadShare,
     isa: Isa,
@@ -133,7 +135,7 @@ unsafe fn share<T: Element>(
 }
 
 /// # Safety
-/// As for [`run`], with one nest.
+/// Same as for [`run`], with one nest.
 unsafe fn nest<T: Element>(nest: &Nest, isa: Isa, factors: Factors<T>, [first, second]: [*const T; 2], out: *mut T) {
     let task = Task { nest, factors, first, second, out, buffer: None };
     let adds = Visit::new(factors, true).old != Old::Dropped;
@@ -141,7 +143,7 @@ unsafe fn nest<T: Element>(nest: &Nest, isa: Isa, factors: Factors<T>, [first, s
     unsafe { if adds && revisits(nest, T::DTYPE) { buffered(task, isa) } else { task.run(isa) } }
 }
 
-/// Whether a nest without a buffer adds to an element of out several times, with a part of the sum each time.
+/// Whether a nest without a buffer adds to an element of `out` several times, each time a part of the sum.
 fn revisits(nest: &Nest, dtype: Dtype) -> bool {
     match nest {
         Nest::Line(line) => line::revisits(line, dtype),
@@ -150,10 +152,11 @@ fn revisits(nest: &Nest, dtype: Dtype) -> bool {
     }
 }
 
-/// Runs a task with a buffer. Never inlined, so that only nests that need a buffer have one on the stack.
+/// Runs a task with a buffer. This function is not inlined, so that only nests that need a buffer have one on the
+/// stack.
 ///
 /// # Safety
-/// As for [`run`], with one nest.
+/// Same as for [`run`], with one nest.
 #[inline(never)]
 unsafe fn buffered<T: Element>(task: Task<'_, T, Nest>, isa: Isa) {
     let mut buffer = Buffer::new();
@@ -163,9 +166,9 @@ unsafe fn buffered<T: Element>(task: Task<'_, T, Nest>, isa: Isa) {
 
 impl<T: Element> Task<'_, T, Nest> {
     /// # Safety
-    /// As for [`run`], with one nest.
+    /// Same as for [`run`], with one nest.
     unsafe fn run(&self, isa: Isa) {
-        // SAFETY: guaranteed by the caller; T is the type that `T::DTYPE` names, because Element is sealed.
+        // SAFETY: guaranteed by the caller; `T` is the type that `T::DTYPE` names, because `Element` is sealed.
         unsafe {
             match (self.nest, T::DTYPE) {
                 (Nest::Strided(nest), _) => strided::run(&self.of::<T, _>(nest)),
@@ -183,10 +186,10 @@ impl<T: Element> Task<'_, T, Nest> {
 }
 
 impl<T: Element, M> Task<'_, T, M> {
-    /// Returns the same task for one form of a nest. U is the same type as T.
+    /// Returns the same task for one form of a nest. `U` is the same type as `T`.
     fn of<'a, U: Element, N>(&self, nest: &'a N) -> Task<'a, U, N> {
         debug_assert_eq!(T::DTYPE, U::DTYPE);
-        // The conversion is exact: T and U are the same type, and `f64` represents all of its values.
+        // The conversion is exact, because `T` and `U` are the same type, and `f64` represents all values of its parts.
         let same = |value: T| {
             let value = value.to_c64();
             U::from_f64(value.re, value.im)
@@ -223,10 +226,10 @@ macro_rules! bodies {
 
 bodies!(f32, f64, Complex<f32>, Complex<f64>);
 
-/// Adds the partial results to out.
+/// Adds the partial results to `out`.
 ///
 /// # Safety
-/// The offsets of the loops are inside each partial result, and lead to elements of out as [`run`] requires.
+/// The offsets of the loops are inside each partial result, and lead to elements of `out` as [`run`] requires.
 unsafe fn add<T: Element>(partials: &Partials, results: &[T], factors: Factors<T>, out: *mut T) {
     let visit = Visit::new(factors, true);
     let mut walk = Walk::new();

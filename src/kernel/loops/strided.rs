@@ -1,5 +1,5 @@
-//! Loops with any strides, executed one element at a time and blocked so that cache lines are reused before they are
-//! evicted.
+//! Executes loops with any strides, one element at a time. Loops are blocked so that cache lines are reused before they
+//! are evicted.
 
 use super::Task;
 use super::buffer::Buffer;
@@ -8,7 +8,7 @@ use super::walk::Walk;
 use crate::kernel::Element;
 use crate::local_plan::{Dim, StridedNest};
 
-/// Whether the sum of an element of out is added in several parts.
+/// Whether the sum for an element of `out` is added in several parts.
 pub(super) fn revisits(nest: &StridedNest) -> bool {
     let [a, b, inner] = nest.blocked;
     let sums = |dim: Dim<4>| dim.extent > 1 && dim.strides[3] != 0;
@@ -20,7 +20,7 @@ fn is_number(nest: &StridedNest) -> bool {
 }
 
 /// # Safety
-/// As for [`super::run`], with the loops of one thread's share.
+/// Same as for [`super::run`], with the loops of one thread's share.
 pub(super) unsafe fn run<T: Element>(task: &Task<T, StridedNest>) {
     let nest = task.nest;
     if is_number(nest) {
@@ -42,10 +42,10 @@ pub(super) unsafe fn run<T: Element>(task: &Task<T, StridedNest>) {
     }
 }
 
-/// Computes out tile by tile: sums each tile in a buffer, and adds it to out.
+/// Computes `out` tile by tile. Each tile is summed in a buffer and then added to `out`.
 ///
 /// # Safety
-/// As for [`run`], with the offsets of one index of the outer loops.
+/// Same as for [`run`], with the offsets of one index of the outer loops.
 unsafe fn tiles<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, start: [isize; 4]) {
     let nest = task.nest;
     let size = |l: usize| if nest.blocked[l].strides[3] == 0 { nest.sizes[l] } else { nest.blocked[l].extent };
@@ -62,13 +62,13 @@ unsafe fn tiles<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, start: 
     }
 }
 
-/// Sums a tile of out from zero in a buffer, and adds it to out.
+/// Sums a tile of `out` from zero in a buffer, and adds the sums to `out`.
 ///
 /// # Safety
-/// As for [`tiles`], with ranges of the blocked loops.
+/// Same as for [`tiles`], with ranges of the blocked loops.
 unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: [[usize; 2]; 3], start: [isize; 4]) {
     let mut blocked = task.nest.blocked;
-    // The tile's loops over out, with strides in the buffer and in out.
+    // The tile's loops over `out`, with strides in the buffer and in `out`.
     let mut out_loops = [Dim { extent: 1, strides: [0; 2] }; 3];
     let (mut elements, mut at, mut to) = (1, 0, start[2]);
     for ((dim, [from, end]), out_loop) in blocked.iter_mut().zip(ranges).zip(&mut out_loops).rev() {
@@ -101,7 +101,7 @@ unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: 
 /// Adds all terms for ranges of the blocked loops, block by block.
 ///
 /// # Safety
-/// As for [`run`], with ranges of the blocked loops, and the offsets of one index of the outer loops.
+/// Same as for [`run`], with ranges of the blocked loops, and the offsets of one index of the outer loops.
 unsafe fn blocks<T: Element>(
     task: &Task<T, StridedNest>,
     [a, b, inner]: &[Dim<4>; 3],
@@ -136,7 +136,7 @@ unsafe fn blocks<T: Element>(
 /// their sums are added pairwise.
 ///
 /// # Safety
-/// As for [`run`].
+/// Same as for [`run`].
 unsafe fn number<T: Element>(task: &Task<T, StridedNest>) {
     let nest = task.nest;
     let [a, b, inner] = nest.blocked;
@@ -170,8 +170,8 @@ unsafe fn number<T: Element>(task: &Task<T, StridedNest>) {
     unsafe { Visit::new(task.factors, true).one(task.out, pairs.total()) }
 }
 
-/// Sums terms pairwise. Keeps at most one partial sum of each length 1, 2, 4 and so on: bit i of the number of terms is
-/// 1 if there is a sum of 2^i terms.
+/// Sums terms pairwise. Keeps at most one partial sum for each power of 2. A sum of 2^i terms exists if bit i of the
+/// number of terms is 1.
 struct Pairs<T> {
     sums: [T; usize::BITS as usize],
     terms: usize,
@@ -196,7 +196,7 @@ impl<T: Element> Pairs<T> {
     }
 }
 
-/// The dot product of two strided stretches of elements.
+/// Returns the dot product of two strided vectors of elements.
 ///
 /// # Safety
 /// The elements may be read.
@@ -223,7 +223,7 @@ fn along(at: [isize; 4], dim: &Dim<4>, index: usize) -> [isize; 4] {
 }
 
 /// # Safety
-/// As for [`run`], for one loop that starts at the given offsets.
+/// Same as for [`run`], for one loop that starts at the given offsets.
 #[inline(always)]
 unsafe fn innermost<T: Element>(task: &Task<T, StridedNest>, dim: Dim<4>, [x, y, o, terms]: [isize; 4]) {
     let (first, second) = (task.first.wrapping_offset(x), task.second.wrapping_offset(y));
@@ -235,7 +235,7 @@ unsafe fn innermost<T: Element>(task: &Task<T, StridedNest>, dim: Dim<4>, [x, y,
         unsafe { *first.wrapping_offset(i * x) * *second.wrapping_offset(i * y) }
     };
     let extent = dim.extent as isize;
-    // SAFETY: as above, for out; an element whose old value is dropped is only written.
+    // SAFETY: as above, for `out`; an element whose old value is dropped is only written.
     unsafe {
         if sum != 0 {
             visit.one(out, stretch(first, second, dim));

@@ -1,4 +1,4 @@
-//! Tests every nest on every instruction set against sums in double precision.
+//! Tests every form of loop nest on every instruction set against sums in double precision.
 
 use num_complex::Complex;
 
@@ -38,7 +38,8 @@ impl Rng {
     }
 }
 
-/// Dimensions by kind, and for each tensor, the position of its first element and the length of its memory.
+/// The dimensions of a contraction by kind (c, m, n and k). For each tensor, `first` is the position of its first
+/// element, and `length` is the number of elements in its memory.
 struct Case {
     dims: [Vec<Dim<3>>; 4],
     first: [usize; 3],
@@ -46,13 +47,13 @@ struct Case {
 }
 
 impl Case {
-    /// A random case with these extents by kind. Each tensor has its own order of dimensions. Unless `plain`, strides
-    /// may also be negative, leave gaps, or be 0 in left and right.
+    /// Returns a random case with these extents by kind. Each tensor has its own order of dimensions. Unless `plain` is
+    /// true, strides may be negative or leave gaps, and strides of `left` and `right` may be 0.
     fn new(rng: &mut Rng, extents: &[Vec<usize>; 4], plain: bool) -> Case {
         let none = |extents: &Vec<usize>| extents.iter().map(|&extent| Dim { extent, strides: [0; 3] }).collect();
         let mut case = Case { dims: extents.each_ref().map(none), first: [0; 3], length: [1; 3] };
         for t in 0..3 {
-            // Left has no n, right no m, out no k.
+            // `left` has no n, `right` has no m, and `out` has no k.
             let absent = [2, 1, 3][t];
             let mut order: Vec<(usize, usize)> = (0..4)
                 .filter(|&kind| kind != absent)
@@ -110,7 +111,7 @@ impl Case {
         self.dims[3].iter().map(|d| d.extent).product()
     }
 
-    /// Compares with the reference on every instruction set; returns the form of the nest.
+    /// Compares the results on every instruction set with sums in double precision. Returns the form of the nest.
     fn check<T: Element>(&self, rng: &mut Rng, threads: usize) -> &'static str {
         let (alpha, beta) = (rng.factor::<T>(), rng.factor::<T>());
         let left: Vec<T> = (0..self.length[0]).map(|_| rng.element()).collect();
@@ -135,7 +136,7 @@ impl Case {
             let mut workspace = vec![nan; plan.workspace_elements()];
             let operands = [left[self.first[0]..].as_ptr(), right[self.first[1]..].as_ptr()];
             let to = out[self.first[2]..].as_mut_ptr();
-            // SAFETY: the case's loops stay inside its tensors, and elements of out are distinct.
+            // SAFETY: the case's loops stay inside its tensors, and elements of `out` are distinct.
             unsafe { run(&plan, isa, alpha, operands, beta, to, &mut workspace) };
             for (at, (got, want)) in out.iter().zip(&want).enumerate() {
                 let fine = match want {
@@ -162,7 +163,7 @@ impl Case {
     }
 }
 
-/// A random extent at or near the sizes of vectors and tiles.
+/// Returns a random extent at or near the sizes of vectors and tiles.
 fn extent(rng: &mut Rng, max_extent: usize) -> usize {
     let near = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 33, 64, 65, 130];
     near[rng.below(near.len())].min(max_extent.max(1))
@@ -209,8 +210,8 @@ fn random_complex_f64() {
     random_nests::<Complex<f64>>(4);
 }
 
-/// Classes of contractions with code paths of their own, with extents around the sizes of vectors and tiles. The lists
-/// are the extents of c, m, n and k.
+/// Tests classes of contractions that have their own code paths, with extents around the sizes of vectors and tiles.
+/// The lists contain the extents of c, m, n and k.
 #[test]
 fn classes() {
     let mut rng = Rng(5);
@@ -238,8 +239,8 @@ fn classes() {
     }
 }
 
-/// Tests stores that bypass the caches, on several threads. Out is too large for any cache, and its rows start at all
-/// offsets relative to the alignment of a vector.
+/// Tests stores that bypass the caches, on several threads. `out` is too large for any cache, and its rows start at all
+/// offsets relative to the alignment of a vector. Also tests long dot products, whose sums are split among threads.
 #[test]
 fn large_outer_products_and_long_dots() {
     let mut rng = Rng(6);
@@ -297,7 +298,7 @@ fn large_outer_products_and_long_dots() {
 }
 
 /// Adds sums of up to 500 small terms to old values of 2^24, where single-precision numbers are 2 apart. If a sum is
-/// added once, the error is at most 1, half of that distance. Repeated additions would lose more.
+/// added once, the error is at most 1, which is half of that distance. Repeated additions would lose more.
 fn old_values_are_added_once<T: Element>(seed: u64) {
     let mut rng = Rng(seed);
     let mut seen = std::collections::HashSet::new();
@@ -318,7 +319,7 @@ fn old_values_are_added_once<T: Element>(seed: u64) {
             let mut workspace = vec![T::ZERO; plan.workspace_elements()];
             let operands = [left[case.first[0]..].as_ptr(), right[case.first[1]..].as_ptr()];
             let to = out[case.first[2]..].as_mut_ptr();
-            // SAFETY: the case's loops stay inside its tensors, and elements of out are distinct.
+            // SAFETY: the case's loops stay inside its tensors, and elements of `out` are distinct.
             unsafe { run(&plan, isa, T::ONE, operands, T::ONE, to, &mut workspace) };
             let want = f64::from(1 << 24) + 0.11 * case.terms() as f64;
             let off = |got: &T| (got.to_c64().re - want).abs();

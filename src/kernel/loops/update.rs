@@ -1,4 +1,4 @@
-//! Writes a sum of products to out: applies alpha and beta.
+//! Writes a sum of products to `out`, after applying `alpha` and `beta`.
 
 use super::lanes::Lanes;
 use crate::kernel::Element;
@@ -10,14 +10,14 @@ pub(super) struct Factors<T> {
 }
 
 impl<T: Element> Factors<T> {
-    /// The factors of a sum that starts from zero.
+    /// Returns the factors for a sum that starts from zero.
     #[inline(always)]
     pub fn sum() -> Self {
         Factors { alpha: T::ONE, beta: T::ZERO }
     }
 }
 
-/// The use of the old value of an element of out.
+/// How the old value of an element of `out` is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Old {
     /// The sum replaces the old value, which is not read.
@@ -26,7 +26,7 @@ pub(super) enum Old {
     Scaled,
 }
 
-/// One visit of elements of out. The first visit applies beta; later visits add.
+/// One of possibly several visits to elements of `out`. The first visit applies `beta`; later visits only add.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visit<T> {
     factors: Factors<T>,
@@ -47,7 +47,7 @@ impl<T: Element> Visit<T> {
     }
 
     /// # Safety
-    /// The element may be written, and read unless the old value is dropped.
+    /// The element may be written. It may be read unless the old value is dropped.
     #[inline(always)]
     pub unsafe fn one(&self, out: *mut T, sum: T) {
         let sum = if self.scaled { sum.scaled(self.factors.alpha) } else { sum };
@@ -76,7 +76,7 @@ impl<T: Element> Visit<T> {
     }
 }
 
-/// A visit of vectors of out.
+/// A visit to vectors of `out`.
 pub(super) struct Vectors<S, T: Lanes<S>> {
     alpha: T::Scale,
     beta: T::Scale,
@@ -85,7 +85,7 @@ pub(super) struct Vectors<S, T: Lanes<S>> {
 }
 
 impl<S, T: Lanes<S>> Vectors<S, T> {
-    /// The finished sum times alpha, before the old elements of out are added.
+    /// Returns the finished sum times `alpha`, to which old elements of `out` have not been added yet.
     ///
     /// # Safety
     /// The instructions are available.
@@ -99,7 +99,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     }
 
     /// # Safety
-    /// As above.
+    /// The instructions are available.
     #[inline(always)]
     unsafe fn joined(&self, old: T::Vector, sum: T::Vector) -> T::Vector {
         // SAFETY: guaranteed by the caller.
@@ -112,7 +112,8 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     }
 
     /// # Safety
-    /// As above, and a vector of elements may be written, and read unless old values are dropped.
+    /// The instructions are available. A vector of elements may be written. It may be read unless old values are
+    /// dropped.
     #[inline(always)]
     pub unsafe fn full(&self, out: *mut T, sum: T::Sum) {
         // SAFETY: guaranteed by the caller.
@@ -124,7 +125,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     }
 
     /// # Safety
-    /// As above, for the first `count` elements.
+    /// Same as for [`Vectors::full`], with the first `count` elements only.
     #[inline(always)]
     pub unsafe fn first(&self, out: *mut T, sum: T::Sum, count: usize) {
         // SAFETY: guaranteed by the caller.
@@ -135,7 +136,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
         }
     }
 
-    /// Writes with stores that bypass the caches, and drops old values.
+    /// Drops old values, and writes with stores that bypass the caches.
     ///
     /// # Safety
     /// The instructions are available. `out` is aligned to the size of a vector, and a vector of elements may be

@@ -6,7 +6,8 @@ use crate::local_plan::Dim;
 /// finish.
 const MAX_LOOPS: usize = 64;
 
-/// A position in nested loops, initially the first one. No loop has extent 0, and only a few have extent 1.
+/// A position in nested loops, initially the first position. No loop has extent 0, and only a few loops have extent 1,
+/// so [`MAX_LOOPS`] suffices.
 #[derive(Debug)]
 pub(super) struct Walk<const N: usize> {
     index: [usize; MAX_LOOPS],
@@ -24,8 +25,8 @@ impl<const N: usize> Walk<N> {
         self.at
     }
 
-    /// Advances to the next position; the last loop is the innermost. After the last position, wraps to the first one
-    /// and returns `false`.
+    /// Advances to the next position; the last loop is the innermost. After the last position, wraps to the first
+    /// position and returns `false`.
     #[inline(always)]
     pub fn next(&mut self, dims: &[Dim<N>]) -> bool {
         for (dim, index) in dims.iter().zip(&mut self.index).rev() {

@@ -1,24 +1,26 @@
-//! The micro-kernel of complex types, on interleaved real and imaginary parts.
+//! Implements the micro-kernel for complex types, on interleaved real and imaginary parts.
 //!
-//! A complex product consists of two real products: the elements of left times the real part of right, and the elements
-//! of left times the imaginary part of right. Their sums are combined once, at the end. The lanes of each pair are
-//! swapped in the second sum, which is then subtracted from the first in real parts and added to it in imaginary parts.
+//! A complex product consists of two real products. One multiplies the elements of `left` by the real part of `right`,
+//! and the other multiplies them by the imaginary part of `right`. The sums of these products are combined once, at the
+//! end. The lanes of each pair are swapped in the second sum, which is then subtracted from the first in real parts and
+//! added to it in imaginary parts.
 
 use super::super::simd::{Real, Simd};
 use super::{Call, advanced, columns};
 use crate::local_plan::TileOffsets;
 
-/// Real numbers in an element.
+/// Number of real numbers in an element.
 pub(super) const PARTS: usize = 2;
 
-/// For each column: the sums of each vector with the real parts of the column, then with its imaginary parts.
+/// For each column, the sums of products of each vector with the real parts of the column, followed by the sums of
+/// products with its imaginary parts.
 pub(super) type Sums<Vector, const V: usize, const N: usize> = [[[Vector; V]; 2]; N];
 
-/// Computes a tile of `V` vectors by `N` columns. A complex element takes two lanes of a vector. `PACKED`: whether the
-/// `N` elements of right are contiguous at each step of the sum.
+/// Computes a tile of `V` vectors by `N` columns. A complex element fills two lanes of a vector. `PACKED` states
+/// whether the `N` elements of `right` are contiguous at each step of the sum.
 ///
 /// # Safety
-/// As for [`Call`]; the instructions of `S` are available.
+/// Same as for [`Call`]; the instructions of `S` are available.
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
@@ -55,10 +57,10 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
     }
 }
 
-/// Combines the sums with the real and the imaginary parts of right, and writes the results to out.
+/// Combines the sums of products with the real and the imaginary parts of `right`, and writes the results to `out`.
 ///
 /// # Safety
-/// As for [`tile`].
+/// Same as for [`tile`].
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
@@ -74,8 +76,8 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
         let (alpha, beta) = (Scale::<S::Vector>::new::<S, R>(call.alpha), Scale::<S::Vector>::new::<S, R>(call.beta));
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
-        // Treats the usual case, without scaling and without adding to out, separately: for short sums, the stores cost
-        // as much time as the sums.
+        // The usual case, without scaling and without adding to `out`, has separate code, because the stores for short
+        // sums cost as much time as the sums.
         if !scales && !reads {
             for n in 0..N {
                 let to = out.offset(2 * *call.columns.add(n));
@@ -112,13 +114,13 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     }
 }
 
-/// Alpha or beta in all lanes.
+/// `alpha` or `beta` in all lanes.
 #[derive(Clone, Copy)]
 struct Scale<Vector> {
     re: Vector,
     im: Vector,
-    /// Whether the imaginary part is 0. Both parts are then scaled separately, so that an infinite part does not turn
-    /// the other part into NaN.
+    /// Whether the imaginary part is 0. If so, both parts of an element are scaled separately, so that an infinite part
+    /// does not turn the other part into NaN.
     real: bool,
 }
 

@@ -1,7 +1,7 @@
-//! Micro-kernels: products of a few rows and a few columns, accumulated in registers.
+//! Implements micro-kernels, which multiply a few rows by a few columns and accumulate the products in registers.
 //!
-//! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile of vectors by columns. The sizes are
-//! those of [`crate::local_plan::register_tiles`], with the same number of columns or fewer. There is one function per
+//! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile size, given in vectors and columns.
+//! Tiles have a size that [`crate::local_plan::register_tiles`] returns, or fewer columns. There is one function per
 //! size, so that all sums stay in registers and inner loops have constant lengths.
 
 mod complex;
@@ -25,39 +25,39 @@ use super::simd::{Generic, Real, Simd, prefetch};
 use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 
 /// The arguments of a micro-kernel that all tiles of a call have in common. The offsets of each tile are in its
-/// [`TileOffsets`]. Counts and strides are in real numbers: a complex element counts as two.
+/// [`TileOffsets`]. Counts and strides are in real numbers; a complex element counts as two.
 ///
-/// The caller guarantees the following for every tile, with the offsets of the tile added. At each of `depth` steps,
-/// `rows` numbers from `left` on (full vectors, with `left_padded`) and one element of `right` per column may be read.
-/// `rows` numbers of each column of out may be written, and are initialised unless beta is 0. `rows` numbers need
-/// exactly the number of vectors that the kernel has.
+/// The caller guarantees the following for every tile, after the tile's offsets are added. At each of `depth` steps,
+/// `rows` numbers from `left` on may be read, or full vectors with `left_padded`. At each step, one element of `right`
+/// per column may be read. `rows` numbers in each column of `out` may be written, and are initialised unless `beta` is
+/// 0. The number of vectors needed for `rows` numbers is that of the kernel.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<R> {
-    /// Terms of the sum.
+    /// Number of terms in the sum.
     pub depth: usize,
-    /// The first row of left. Rows are contiguous.
+    /// The first row of `left`. Rows are contiguous.
     pub left: *const R,
     pub left_step: isize,
-    /// The distance from the rows of one tile to the rows of the next, in addition to the offsets of the tiles.
+    /// The distance from the rows of one tile to the rows of the next, in addition to the tiles' offsets.
     pub left_next: isize,
     pub right: *const R,
     pub right_step: isize,
-    /// The distance from one column of right to the next. Kernels for packed columns ignore it.
+    /// The distance from one column of `right` to the next. Kernels for packed columns ignore this field.
     pub right_column: isize,
     pub out: *mut R,
-    /// Offset of each column of out, in elements.
+    /// Offset of each column of `out`, in elements.
     pub columns: *const isize,
     pub rows: usize,
     pub left_padded: bool,
-    /// Whether stores to out bypass the caches. Requires full vectors that are aligned to their size, beta 0, and a
-    /// fence after the call.
+    /// Whether stores to `out` bypass the caches. This requires full vectors that are aligned to their size, `beta` =
+    /// 0, and a fence after the call.
     pub streams: bool,
-    /// Whether to prefetch out before the sum; for the products of a batch, this costs more than it saves.
+    /// Whether to prefetch `out` before the sum. For batches of small products, prefetching costs more than it saves.
     pub prefetches_out: bool,
-    /// The address from which about one cache line per step is prefetched: the part of right that the next call reads,
-    /// or the next product in a batch.
+    /// The address from which about one cache line per step is prefetched. It points to the part of `right` that the
+    /// next call reads, or to the next product in a batch.
     pub next: *const R,
-    /// The prefetch distance for left; 0 for panels, which are in the cache.
+    /// The prefetch distance for `left`; 0 for panels, which are in the cache.
     pub ahead: isize,
     /// Real and imaginary part. The imaginary part is 0 for real types.
     pub alpha: [R; 2],
@@ -65,7 +65,8 @@ pub struct Call<R> {
 }
 
 impl<R: Real> Call<R> {
-    /// How full vectors of sums are written to out. `None` if out = alpha sum + beta out needs a multiplication.
+    /// Returns how full vectors of sums are written to `out`, or `None` if `out = alpha sum + beta out` needs a
+    /// multiplication.
     fn store(&self) -> Option<Store> {
         let [alpha, beta] = [self.alpha[0], self.beta[0]];
         match (alpha == R::ONE, beta == R::ZERO) {
@@ -78,7 +79,7 @@ impl<R: Real> Call<R> {
 }
 
 impl<R> Call<R> {
-    /// The first row of left for tile number `at` of the call.
+    /// Returns a pointer to the first row of `left` for tile number `at` of the call.
     #[inline(always)]
     fn left_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
         self.left.wrapping_offset(at as isize * self.left_next + tile_offset.left)
@@ -89,9 +90,9 @@ impl<R> Call<R> {
         self.right.wrapping_offset(tile_offset.right)
     }
 
-    /// The address from which the tile prefetches. If tiles share a panel of right, the first tile prefetches from
-    /// `next`, and the other tiles from the shared panel, which is already in the cache. In a batch, each product has
-    /// its own panel of right, and each tile prefetches the panel of the next product.
+    /// Returns the address from which the tile prefetches. If tiles share a panel of `right`, the first tile prefetches
+    /// from `next`, and the other tiles from the shared panel, which is already in the cache. In a batch, each product
+    /// has its own panel of `right`, and each tile prefetches the panel of the next product.
     #[inline(always)]
     fn next_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
         if at == 0 || tile_offset.right != 0 { self.next.wrapping_offset(tile_offset.right) } else { self.right }
@@ -99,29 +100,30 @@ impl<R> Call<R> {
 }
 
 /// # Safety
-/// As for [`Call`]; the kernel's instructions are available.
+/// Same as for [`Call`]; the kernel's instructions are available.
 pub type Kernel<R> = unsafe fn(&Call<R>, &[TileOffsets]);
 
 /// Element types that micro-kernels process as vectors of real numbers.
 ///
-/// Invariant: only the four element types implement this trait. They have no padding, and every bit pattern is a value.
+/// Invariant: only the four element types implement this trait. They have no padding, and every bit pattern is a valid
+/// value.
 pub trait Vectorized: Copy {
     type Real: Real;
 
-    /// Real numbers per element.
+    /// Number of real numbers per element.
     const PARTS: usize;
 
     fn parts(self) -> [Self::Real; 2];
 
-    /// The kernel for a tile of `vectors` by `columns`. `packed`: whether the columns of right are contiguous at each
-    /// step of the sum.
+    /// Returns the kernel for a tile of `vectors` vectors by `columns` columns. `packed` states whether the columns of
+    /// `right` are contiguous at each step of the sum.
     ///
     /// # Panics
     /// If no kernel has this size.
     fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<Self::Real>;
 }
 
-/// Pointers to every third column of right. The two columns after a pointer need no pointers of their own, because
+/// Pointers to every third column of `right`. The two columns after a pointer need no pointers of their own, because
 /// processors add one or two times a stride to an address at no cost.
 type Columns<R> = [*const R; 6];
 
@@ -130,8 +132,8 @@ fn columns<R>(right: *const R, column: isize) -> Columns<R> {
     std::array::from_fn(|group| right.wrapping_offset(3 * group as isize * column))
 }
 
-/// Returns the same columns at the next step of the sum. Straight-line code compiles faster than a closure for every
-/// tile.
+/// Returns the same columns at the next step of the sum. The code is straight-line, because a closure for every tile
+/// size would take longer to compile.
 #[inline(always)]
 fn advanced<R>([c0, c3, c6, c9, c12, c15]: Columns<R>, step: isize) -> Columns<R> {
     let at = |column: *const R| column.wrapping_offset(step);
@@ -146,15 +148,15 @@ enum RemainingWork {
     All,
 }
 
-/// If the instruction set has special code for a tile of `V` vectors by `N` columns of `PARTS` real numbers, computes
-/// the tile or only its sums. Prefetches the tile of out in any case. Returns the remaining work.
+/// If the instruction set has specialised code for a tile of `V` vectors by `N` columns of `PARTS` real numbers,
+/// computes the tile or only its sums. Prefetches the tile of `out` in any case. Returns the remaining work.
 ///
-/// `PACKED`: whether the columns of right are contiguous at each step of the sum. `store`: as returned by
-/// [`Call::store`]. `sums`: memory for the sums of each vector with each column; a complex column has separate sums for
-/// its real parts and its imaginary parts.
+/// `PACKED` states whether the columns of `right` are contiguous at each step of the sum. `store` is the result of
+/// [`Call::store`], or `None` for complex types. `sums` is memory for the sums of products of each vector with each
+/// column; a complex column has separate sums for its real parts and its imaginary parts.
 ///
 /// # Safety
-/// As for [`Call`]; the instructions of `S` are available; sums may be written to `sums`.
+/// Same as for [`Call`]; the instructions of `S` are available; sums may be written to `sums`.
 #[inline(always)]
 unsafe fn compute_specialised<
     S: TileSums<R>,
@@ -198,7 +200,8 @@ unsafe fn compute_specialised<
     }
 }
 
-/// The sum that a call computes for one of its tiles. `column`: the distance from one column of right to the next.
+/// Returns the sum that a call computes for one of its tiles. `column` is the distance from one column of `right` to
+/// the next.
 #[inline(always)]
 fn sum<R>(call: &Call<R>, tile_offset: &TileOffsets, at: usize, column: isize) -> Sum<R> {
     let bytes = |reals: isize| reals * size_of::<R>() as isize;
@@ -217,7 +220,7 @@ fn sum<R>(call: &Call<R>, tile_offset: &TileOffsets, at: usize, column: isize) -
 /// Maximum number of columns of sums; a complex column counts as two.
 const MAX_SUMS: usize = 24;
 
-/// The offsets of contiguous columns of `reals` real numbers each.
+/// Returns the offsets of contiguous columns of `reals` real numbers each.
 const fn columns_of(reals: usize) -> [isize; MAX_SUMS] {
     let mut columns = [0; MAX_SUMS];
     let mut n = 1;
@@ -228,7 +231,7 @@ const fn columns_of(reals: usize) -> [isize; MAX_SUMS] {
     columns
 }
 
-/// Prefetches the tile of out, which is needed after the sum.
+/// Prefetches the tile of `out`, which is needed after the sum.
 #[inline(always)]
 fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: &TileOffsets, parts: isize) {
     if call.streams || !call.prefetches_out {
@@ -242,8 +245,8 @@ fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: 
     }
 }
 
-/// Defines the function that looks up a kernel of one instruction set. The widest tiles are compiled a second time for
-/// packed columns.
+/// Defines the function that looks up a kernel for one instruction set. The tiles with the most columns are compiled a
+/// second time, for packed columns.
 ///
 /// A separate function does the remaining work on a tile. If it were inlined into the loop over tiles, the compiler
 /// would keep sums in memory.
@@ -269,14 +272,14 @@ macro_rules! kernels {
     };
     ($kernel:ident, $parts:ident, $isa:ident, $(#[$feature:meta])?) => {
         /// # Safety
-        /// As for [`Call`]; the instructions are available.
+        /// Same as for [`Call`]; the instructions are available.
         $(#[$feature])?
         unsafe fn $kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>, tile_offsets: &[TileOffsets])
         where
             $isa: TileSums<R>,
         {
             /// # Safety
-            /// As for [`Call`]; the instructions are available; sums are passed if they were computed.
+            /// Same as for [`Call`]; the instructions are available; sums are passed if they were computed.
             $(#[$feature])?
             #[inline(never)]
             unsafe fn finish<R: Real, const V: usize, const N: usize, const P: bool>(

@@ -1,12 +1,12 @@
-//! The micro-kernel of real types. A tile of out, a few vectors high and a few columns wide, stays in registers. Outer
-//! products, each of a column of left and a row of right, are added to the tile one after the other.
+//! Implements the micro-kernel for real types. A tile of `out`, a few vectors high and a few columns wide, stays in
+//! registers. Outer products of a column of `left` and a row of `right` are added to the tile one after the other.
 
 use super::super::simd::{Real, Simd};
 use super::{CACHE_LINE, Call, Columns, advanced, columns, prefetch};
 use crate::local_plan::TileOffsets;
 
-/// Repeats a block for every column as straight-line code: the compiler does not unroll a loop of 16 iterations, and an
-/// index that is not a constant would keep the sums in memory.
+/// Unrolls a block for every column. The compiler does not unroll a loop of 16 iterations, and an index that is not
+/// constant would keep the sums in memory.
 macro_rules! each_column {
     ($n:ident in $count:ident, $body:block) => {
         each_column!($n $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
@@ -19,17 +19,17 @@ macro_rules! each_column {
     };
 }
 
-/// Real numbers in an element.
+/// Number of real numbers in an element.
 pub(super) const PARTS: usize = 1;
 
-/// The sums of each column with each vector.
+/// The sums of products of each column with each vector.
 pub(super) type Sums<Vector, const V: usize, const N: usize> = [[Vector; V]; N];
 
-/// Computes a tile of `V` vectors by `N` columns. `PACKED`: whether the `N` elements of right are contiguous at each
-/// step of the sum.
+/// Computes a tile of `V` vectors by `N` columns. `PACKED` states whether the `N` elements of `right` are contiguous at
+/// each step of the sum.
 ///
 /// # Safety
-/// As for [`Call`]; the instructions of `S` are available.
+/// Same as for [`Call`]; the instructions of `S` are available.
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
     call: &Call<R>,
@@ -77,10 +77,10 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
     }
 }
 
-/// Writes the sums to out.
+/// Scales the sums and writes or adds them to `out`.
 ///
 /// # Safety
-/// As for [`tile`].
+/// Same as for [`tile`].
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
@@ -114,10 +114,10 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
     }
 }
 
-/// Adds one term to every sum. `last`: the number of rows to read into the last vector.
+/// Adds one term to every sum. `last` is the number of rows to read into the last vector.
 ///
 /// # Safety
-/// As for [`tile`].
+/// Same as for [`tile`].
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 unsafe fn step<S: Simd<R>, R: Real, const V: usize, const N: usize>(

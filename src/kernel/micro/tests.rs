@@ -1,5 +1,5 @@
-//! Tests every micro-kernel on its own, with every layout of its operands. Results must be exact: numbers are small
-//! integers.
+//! Tests every micro-kernel on its own, with every layout of its operands. Results must be exact, because all numbers
+//! are small integers.
 
 use num_complex::Complex;
 
@@ -7,7 +7,7 @@ use super::super::{Element, available};
 use super::Call;
 use crate::local_plan::{Isa, KernelFamily, TileOffsets, register_tiles};
 
-/// The layout of the columns' operand: strides of the terms and of the columns, in elements.
+/// The layout of the columns' operand. Strides are in elements, from one term and from one column to the next.
 #[derive(Debug, Clone, Copy)]
 struct Right {
     step: isize,
@@ -27,17 +27,16 @@ struct Case {
     factors: Factors,
 }
 
-/// The cases that kernels distinguish.
+/// The combinations of `alpha`, `beta` and stores that kernels distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Factors {
     Any,
-    /// Out is the product.
+    /// `out` is the product.
     One,
-    /// Out is the product, written with stores that bypass the caches. With `StreamsAny`, it is a multiple of the
-    /// product.
+    /// `out` is the product (`Streams`) or a multiple of it (`StreamsAny`), written with stores that bypass the caches.
     Streams,
     StreamsAny,
-    /// The product is added to out.
+    /// The product is added to `out`.
     Adds,
 }
 
@@ -56,13 +55,14 @@ impl Factors {
     }
 }
 
-/// Elements that reveal mistakes, and are small enough for sums to be exact.
+/// Returns elements that differ from their neighbours, so that wrong accesses are detected. They are small enough for
+/// sums to be exact.
 fn numbers<T: Element>(count: usize) -> Vec<T> {
     (0..count).map(|i| T::from_f64((i * 7 % 11) as f64 - 5.0, (i * 5 % 7) as f64 - 3.0)).collect()
 }
 
-/// The index of the first element in a slice, so that strides of both signs stay inside the slice, and the length of
-/// the slice.
+/// Returns the index of the first element in a slice and the length of the slice, such that strides of both signs stay
+/// inside the slice.
 fn start(steps: &[(isize, usize)]) -> (usize, usize) {
     let reach = |&(step, count): &(isize, usize)| step.unsigned_abs() * count.saturating_sub(1);
     let before = steps.iter().filter(|(step, _)| *step < 0).map(reach).sum();

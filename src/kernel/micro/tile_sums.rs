@@ -1,23 +1,22 @@
-//! The interface of special code for the sums of a tile: inputs, destination, and the instruction sets that have such
-//! code.
+//! Defines the interface to code that computes the sums of a tile and is specialised for an instruction set.
 //!
-//! Invariant: inputs may be read, and the destination may be read and written, in full vectors. Deliberately absent:
-//! the code itself (`x86_asm`), and the Rust code for all other sums (`real`, `complex`).
+//! Inputs may be read, and the destination may be read and written, in full vectors. `x86_asm` contains the specialised
+//! code. `real` and `complex` contain the Rust code for all other sums.
 
 #[cfg(target_arch = "aarch64")]
 use super::super::simd::Neon;
 use super::super::simd::{Generic, Real, Simd};
 
-/// Instruction sets that may have special code for the sums of a tile.
+/// Instruction sets that may have specialised code for the sums of a tile.
 ///
 /// # Safety
-/// As for [`Simd`].
+/// Same as for [`Simd`].
 pub trait TileSums<R: Real>: Simd<R> {
     /// Computes and writes a tile of `V` vectors by `N` columns of `PARTS` real numbers. Returns false if there is no
     /// code for the tile.
     ///
     /// # Safety
-    /// As for [`Sum`]. Full vectors may be written to the destination. The instructions are available.
+    /// Same as for [`Sum`]. Full vectors may be written to the destination. The instructions are available.
     #[inline(always)]
     unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(_: &Sum<R>, _: &TileDestination<R>) -> bool {
         false
@@ -29,16 +28,16 @@ impl<R: Real> TileSums<R> for Generic where Generic: Simd<R> {}
 #[cfg(target_arch = "aarch64")]
 impl<R: Real> TileSums<R> for Neon where Neon: Simd<R> {}
 
-/// The sum over `depth` steps of the rows of left times the columns of right. Strides are in bytes.
+/// The sum, over `depth` steps, of products of the rows of `left` and the columns of `right`. Strides are in bytes.
 ///
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that all elements of the sum may be read, in full vectors.
 pub struct Sum<R> {
     pub depth: usize,
-    /// The first row of left. Rows are contiguous.
+    /// The first row of `left`. Rows are contiguous.
     pub left: *const R,
     pub left_step: isize,
-    /// The prefetch distance for left, or 0.
+    /// The prefetch distance for `left`, or 0.
     pub ahead: isize,
     pub right: *const R,
     pub right_step: isize,
@@ -48,8 +47,8 @@ pub struct Sum<R> {
     pub next: *const R,
 }
 
-/// The destination of sums, column by column. A complex column counts as two: the sums with its real parts, and the
-/// sums with its imaginary parts. Offsets are in real numbers.
+/// The destination of sums, column by column. A complex column counts as two columns, one for the products with its
+/// real parts and one for the products with its imaginary parts. Offsets are in real numbers.
 ///
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that there is an offset for every column, and that every vector of the
@@ -67,8 +66,8 @@ pub struct TileDestination<R> {
 #[repr(u8)]
 pub enum Store {
     Overwrite = 0,
-    /// With stores that bypass the caches; vectors are aligned to their size.
+    /// Sums are written with stores that bypass the caches; vectors are aligned to their size.
     Stream = 1,
-    /// Added to the old values of out.
+    /// Sums are added to the old values of `out`.
     Add = 2,
 }

@@ -1,16 +1,15 @@
-//! The sums of a tile on x86-64, in assembly. Instructions other than multiply-adds limit their speed: compilers
-//! compute column addresses between the multiply-adds, and store the sums to memory before they write them to out.
+//! Computes the sums of a tile on x86-64 in assembly. The Rust code for these sums is slower, because the compiler
+//! computes column addresses between the multiply-adds, and stores the sums to memory before it writes them to `out`.
 //!
 //! Columns are listed as `{ number "number" "address" ["address" "part"] ("sum" "row" vector) .. }`. The first address
-//! is that of the column, for real terms. The second address is that of the complex column, followed by the part of its
-//! terms (0 real, 1 imaginary). For each vector of rows, the list has the register of the sum, the register of the
-//! rows, and the number of the vector.
+//! is used for real terms. The second address is used for complex terms, and is followed by the part of the terms (0 is
+//! real, 1 is imaginary). For each vector of rows, the list contains the register of the sum, the register of the rows,
+//! and the number of the vector.
 //!
-//! Invariants: the sums, the vectors of rows and one column fit into the registers (12 sums with AVX2, 24 with
-//! AVX-512); operands need at most 13 general-purpose registers, which is the number available; the loop is unrolled by
-//! four steps, so that strides are added once per four steps. Deliberately absent, and left to the compiler: operands
-//! in place in which neither terms nor columns are contiguous, vectors that must not be read in full, and more than 16
-//! columns of one vector.
+//! The sums, the vectors of rows and one column fit into the vector registers (12 sums with AVX2, 24 with AVX-512). The
+//! assembly needs at most 13 general-purpose registers, which is the number available. The loop is unrolled by four
+//! steps, so that strides are added once per four steps. Rust code computes tiles in which neither terms nor columns
+//! are contiguous, vectors must not be read in full, or one vector has more than 16 columns.
 
 use std::arch::x86_64::_mm256_zeroupper;
 use std::mem::offset_of;
@@ -18,7 +17,7 @@ use std::mem::offset_of;
 use super::super::simd::{Avx2, Avx512};
 use super::tile_sums::{Store, Sum, TileDestination, TileSums};
 
-/// The contiguous dimension of right.
+/// The contiguous dimension of `right`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Columns,
@@ -28,7 +27,8 @@ enum Order {
 }
 
 impl<R> Sum<R> {
-    /// The layout of right, for columns of `parts` real numbers; `None` if neither dimension is contiguous.
+    /// Returns the contiguous dimension of `right`, for columns of `parts` real numbers, or `None` if neither dimension
+    /// is contiguous.
     #[inline(always)]
     fn order(&self, parts: usize) -> Option<Order> {
         let one = (parts * size_of::<R>()) as isize;
@@ -42,9 +42,9 @@ impl<R> Sum<R> {
     }
 }
 
-/// One step of the sum: for each column, broadcasts the column's element of right to all lanes, and adds its products
-/// with the vectors of rows to the sums. `$ls` and `$rs` are the suffixes of the addresses of left and right, `$u` is
-/// the number of the step.
+/// Emits one step of the sum. For each column, broadcasts the column's element of `right` to all lanes, and adds the
+/// products of this element and the vectors of rows to the sums. `$ls` and `$rs` are the suffixes of the addresses of
+/// `left` and `right`, and `$u` is the number of the step.
 #[rustfmt::skip]
 macro_rules! step {
     ($order:tt $t:tt $w:tt $ls:tt $rs:tt $u:tt [$($row:tt $at:tt)*] $($column:tt)*) => {
@@ -94,7 +94,7 @@ macro_rules! put {
     };
 }
 
-/// Adds the old values of out to the sums of one column.
+/// Adds the old values of `out` to the sums of one column.
 #[rustfmt::skip]
 macro_rules! add {
     ($t:tt { $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* }) => {
@@ -110,8 +110,8 @@ macro_rules! at {
     ($t:tt 2) => { concat!("[{b0}+", size!($t), "*{l}]") };
 }
 
-/// Completes the arguments of `steps!` for one layout of right: the address suffixes of four steps, the instructions
-/// that advance right by four steps and by one step, and the operands.
+/// Calls `steps!` for one layout of `right`. Adds the address suffixes of four steps, the instructions that advance
+/// `right` by four steps and by one step, and the operands.
 #[rustfmt::skip]
 macro_rules! sum {
     (columns $from:ident $place:ident $t:tt $($rest:tt)*) => {
@@ -130,7 +130,7 @@ macro_rules! sum {
             concat!("add {b0}, ", $($four)*), concat!("add {b1}, ", $($four)*), concat!("add {b2}, ", $($four)*), concat!("add {b3}, ", $($four)*),
         ] [
             concat!("add {b0}, ", $($one)*), concat!("add {b1}, ", $($one)*), concat!("add {b2}, ", $($one)*), concat!("add {b3}, ", $($one)*),
-            // Not every list of columns uses all operands, but `asm!` requires their use.
+            // Not every list of columns uses all operands, but `asm!` requires that each is used.
             "/* {s} {s3} */",
         ] [
             b1 = inout(reg) $from.right.wrapping_byte_offset(4 * $from.column) => _,
@@ -141,7 +141,7 @@ macro_rules! sum {
     };
 }
 
-/// The complete sum of a tile, and its stores.
+/// Emits the complete sum of a tile and its stores.
 #[rustfmt::skip]
 macro_rules! steps {
     ($order:tt $from:ident $place:ident $t:tt [$r0:tt $r1:tt $r2:tt $r3:tt] [$($four:expr,)*] [$($one:expr,)*] [$($operand:tt)*]
@@ -227,8 +227,9 @@ macro_rules! steps {
     };
 }
 
-/// The sums of the first columns of a list, with a branch for each number of columns. The conditions are constants, so
-/// the compiler's back end never processes the other branches. They would be a fifth of its work on this crate.
+/// Emits the sums of the first columns of a list, with a branch for each number of columns. The conditions are
+/// constant, so the compiler's back end processes one branch only. The other branches would be a fifth of its work on
+/// this crate.
 #[rustfmt::skip]
 macro_rules! columns {
     ($shape:tt [$($set:tt)*] [$($done:tt)*]) => {};
@@ -240,8 +241,8 @@ macro_rules! columns {
                 Order::Terms => sum!(terms $from $place $t $real $($set)* $($done)* { $c $($column)* }),
                 Order::Pairs => sum!(pairs $from $place $t $real $($set)* $($done)* { $c $($column)* }),
             }
-            // Clears the upper halves of the registers, which would slow down later non-AVX code. The compiler does not
-            // know that the assembly uses them.
+            // Clears the upper halves of the vector registers, which would slow down later SSE instructions. The
+            // compiler does not do so, because it cannot see that the assembly uses them.
             _mm256_zeroupper();
             return true;
         }
@@ -249,15 +250,16 @@ macro_rules! columns {
     };
 }
 
-/// Defines the sums of one type with AVX2 and with AVX-512.
+/// Defines the functions that compute the sums for one real type with AVX2 and with AVX-512.
 #[rustfmt::skip]
 macro_rules! sums {
     ($real:ident, $t:tt, $avx2:ident, $avx512:ident) => {
-        /// Computes and writes the sums of each column with each vector. Returns false if there is no code for them.
+        /// Computes and writes the sums of products of each column with each vector. Returns false if there is no code
+        /// for them.
         ///
         /// # Safety
-        /// As for [`Sum`]. Full vectors may be written to the destination. The instructions are available. A column has
-        /// `PARTS` real numbers per term.
+        /// Same as for [`Sum`]. Full vectors may be written to the destination. The instructions are available. A
+        /// column has `PARTS` real numbers per term.
         #[target_feature(enable = "avx2,fma")]
         #[inline]
         unsafe fn $avx2<const V: usize, const N: usize, const PARTS: usize>(
@@ -299,11 +301,12 @@ macro_rules! sums {
             false
         }
 
-        /// Computes and writes the sums of each column with each vector. Returns false if there is no code for them.
+        /// Computes and writes the sums of products of each column with each vector. Returns false if there is no code
+        /// for them.
         ///
         /// # Safety
-        /// As for [`Sum`]. Full vectors may be written to the destination. The instructions are available. A column has
-        /// `PARTS` real numbers per term.
+        /// Same as for [`Sum`]. Full vectors may be written to the destination. The instructions are available. A
+        /// column has `PARTS` real numbers per term.
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
         #[inline]
         unsafe fn $avx512<const V: usize, const N: usize, const PARTS: usize>(

@@ -1,4 +1,4 @@
-//! Blocks without contiguous lines, which are moved one element at a time.
+//! Moves blocks without contiguous lines, one element at a time.
 //!
 //! The blocks are small squares, so that a cache line of either tensor is still cached when its next element is needed.
 
@@ -6,9 +6,9 @@ use super::super::Element;
 use super::{Factors, PermuteShare, walk};
 
 /// # Safety
-/// As for [`super::permute`], with one thread's share.
+/// Same as for [`super::permute`], with one thread's share.
 pub(super) unsafe fn share<T: Element>(share: PermuteShare<T>, Factors { alpha, beta }: Factors<T>) {
-    // SAFETY: guaranteed by the caller; the destination is read only if beta is not 0.
+    // SAFETY: guaranteed by the caller; the destination is read only if `beta` is not 0.
     unsafe {
         if beta == T::ZERO {
             if alpha == T::ONE {
@@ -25,7 +25,7 @@ pub(super) unsafe fn share<T: Element>(share: PermuteShare<T>, Factors { alpha, 
 }
 
 /// # Safety
-/// As for [`share`]; `merge` may be called with every element of the destination.
+/// Same as for [`share`]; `merge` may be called with every element of the destination.
 #[inline(always)]
 unsafe fn each<T: Element>(PermuteShare { plan, share, tensors, .. }: PermuteShare<T>, merge: impl Fn(*mut T, T)) {
     let wide = plan.widened();

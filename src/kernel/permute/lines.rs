@@ -1,14 +1,14 @@
-//! Blocks of lines. Each line is contiguous in both tensors, or filled with one value.
+//! Moves blocks of lines. Each line is contiguous in both tensors, or is filled with one value.
 //!
-//! Invariant: stores that bypass the caches write complete cache lines only. Ordinary stores write the incomplete cache
-//! lines at the start and the end of a line.
+//! Stores that bypass the caches write only complete cache lines. Ordinary stores write the incomplete cache lines at
+//! the start and the end of a line.
 
 use super::super::simd::{Merge, Real, RealBody, Simd, fence};
 use super::{PermuteShare, Tensors, walk};
 use crate::local_plan::{CACHE_LINE, CopyKind};
 
 /// # Safety
-/// As for [`super::permute`], with one thread's share.
+/// Same as for [`super::permute`], with one thread's share.
 pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
     let reals_per_unit = share.reals_per_unit();
     let (streams, spread) = match share.plan.kind() {
@@ -33,14 +33,14 @@ pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: 
     }
 }
 
-/// The offset of each line in the destination: a multiple of a stride, or an entry of a table.
+/// The offset of each line in the destination, which is a multiple of a stride or an entry of a table.
 #[derive(Clone, Copy)]
 pub(super) enum Starts<'a> {
     Every(isize),
     At(&'a [isize]),
 }
 
-/// `rows` lines of `count` reals.
+/// A block of `rows` lines with `count` reals each.
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'a, R, M> {
     pub tensors: Tensors<R>,
@@ -48,8 +48,8 @@ pub(super) struct Lines<'a, R, M> {
     pub to: Starts<'a>,
     pub count: usize,
     pub rows: usize,
-    /// Whether stores bypass the caches. Has an effect only if the merge never reads the destination (`PUTS`). A fence
-    /// must follow.
+    /// Whether stores bypass the caches. This has an effect only if the merge never reads the destination (`PUTS`). A
+    /// fence must follow.
     pub streams: bool,
     pub merge: M,
 }
@@ -97,7 +97,7 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
     type Output = ();
 
     /// # Safety
-    /// As for [`Lines`].
+    /// Same as for [`Lines`].
     #[inline(always)]
     unsafe fn run<S: Simd<R>>(self) {
         let Lines { count, merge, .. } = self.lines;
@@ -123,7 +123,7 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
     }
 }
 
-/// Merges `count` reals that are contiguous in both tensors. With `STREAM`, stores bypass the caches: this requires a
+/// Merges `count` reals that are contiguous in both tensors. With `STREAM`, stores bypass the caches. This requires a
 /// merge with `PUTS`, and a fence must follow.
 ///
 /// # Safety

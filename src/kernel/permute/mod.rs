@@ -1,4 +1,4 @@
-//! Executes a [`Permute`] plan: copies one strided tensor to another, `to = alpha from + beta to`.
+//! Executes a [`Permute`] plan, which copies or adds one strided tensor to another: `to = alpha from + beta to`.
 //!
 //! | file | contents |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | `tiles` | blocks that are transposed |
 //! | `elements` | blocks without contiguous lines |
 //!
-//! Invariants: with beta 0, the destination is never read; no memory outside the tensors is accessed; nothing is
-//! allocated. Deliberately absent: labels, which `unary` resolves to strides.
+//! With `beta` = 0, the destination is never read. No memory outside the tensors is accessed, and nothing is allocated.
+//! This module uses strides only; `unary` translates labels to strides.
 
 mod elements;
 mod lines;
@@ -24,7 +24,7 @@ use super::simd::{Blend, Factor, Merge, Plus, Put, Real};
 use crate::dtype::Dtype;
 use crate::local_plan::{CopyKind, Isa, Permute};
 
-/// The factors of a copy: `to = alpha from + beta to`.
+/// The factors of a copy that computes `to = alpha from + beta to`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Factors<T> {
     pub alpha: T,
@@ -32,9 +32,9 @@ pub(super) struct Factors<T> {
 }
 
 impl<T: Element> Factors<T> {
-    /// to = from
+    /// `to = from`
     pub const PUT: Self = Factors { alpha: T::ONE, beta: T::ZERO };
-    /// to = from + to
+    /// `to = from + to`
     pub const PLUS: Self = Factors { alpha: T::ONE, beta: T::ONE };
 }
 
@@ -43,8 +43,8 @@ impl<T: Element> Factors<T> {
 /// # Safety
 /// The instruction set is available. The plan is for elements of the size of `T`. Every source offset of the planned
 /// loops, added to `from`, points to an element that may be read. Every destination offset, added to `to`, points to an
-/// element that may be written, that no other thread accesses, and that is initialised unless beta is 0. No two indices
-/// refer to the same element of the destination, and the tensors do not overlap.
+/// element that may be written, that no other thread accesses, and that is initialised unless `beta` is 0. No two
+/// indices refer to the same element of the destination, and the tensors do not overlap.
 pub(super) unsafe fn permute<T: Element>(plan: &Permute, isa: Isa, from: *const T, to: *mut T, factors: Factors<T>) {
     assert_eq!(plan.element_bytes(), size_of::<T>(), "a plan for elements of another size");
     let [source, target] = plan.start();
@@ -92,12 +92,12 @@ impl<'a, T: Element> PermuteShare<'a, T> {
     }
 
     /// # Safety
-    /// As for [`permute`], with one thread's share.
+    /// Same as for [`permute`], with one thread's share.
     unsafe fn run(self, factors: Factors<T>) {
         let Factors { alpha, beta } = factors;
         let [first, second] = [alpha, beta].map(T::to_c64);
         // SAFETY: guaranteed by the caller. Elements are cast to the real type that they consist of. A plain copy moves
-        // words of 4 bytes instead, to which every element type is aligned.
+        // words of 4 bytes instead; every element type is aligned to 4 bytes.
         unsafe {
             if alpha == T::ONE && beta == T::ZERO {
                 return self.cast::<f32>().merge(Put);
@@ -119,7 +119,7 @@ impl<'a, T: Element> PermuteShare<'a, T> {
 
 impl<R: Real> PermuteShare<'_, R> {
     /// # Safety
-    /// As for [`permute`], with one thread's share.
+    /// Same as for [`permute`], with one thread's share.
     unsafe fn blend<F: Factor<R> + Element>(self, [alpha, beta]: [F; 2]) {
         let beta = (beta != F::ZERO).then_some(beta);
         // SAFETY: guaranteed by the caller.
@@ -127,7 +127,7 @@ impl<R: Real> PermuteShare<'_, R> {
     }
 
     /// # Safety
-    /// As for [`permute`], with one thread's share.
+    /// Same as for [`permute`], with one thread's share.
     unsafe fn merge<M: Merge<R>>(self, merge: M) {
         // SAFETY: guaranteed by the caller.
         unsafe {
@@ -138,7 +138,7 @@ impl<R: Real> PermuteShare<'_, R> {
         }
     }
 
-    /// The number of reals that the plan moves as one unit: the reals of one element, or of several adjacent elements.
+    /// Returns the number of reals that the plan moves as one unit, which is one element or several adjacent elements.
     fn reals_per_unit(&self) -> usize {
         self.plan.element_bytes() * self.plan.widened() / size_of::<R>()
     }

@@ -1,11 +1,11 @@
-//! Blocks that are transposed: the column index has stride 1 in the source, the row index has stride 1 in the
+//! Transposes blocks in which the column index has stride 1 in the source and the row index has stride 1 in the
 //! destination.
 //!
 //! A block is transposed directly into the destination, or into a buffer that is then merged into the destination line
 //! by line.
 //!
-//! Invariants: the buffer is written before it is read; a block of a plan has at most [`MAX_BLOCK_SIDE`] columns and
-//! rows, and fits into [`BUFFER_BYTES`].
+//! Invariant: a block of a plan has at most [`MAX_BLOCK_SIDE`] columns and rows, and fits into [`BUFFER_BYTES`]. The
+//! buffer is written before it is read.
 
 use std::mem::MaybeUninit;
 
@@ -14,14 +14,15 @@ use super::lines::{Lines, Starts};
 use super::{PermuteShare, Tensors, walk};
 use crate::local_plan::{BUFFER_BYTES, CopyKind, MAX_BLOCK_SIDE};
 
-/// Bytes of padding between columns in the buffer: one cache line, so that the columns map to different cache sets.
+/// Number of bytes of padding between columns in the buffer. With one cache line of padding, the columns map to
+/// different cache sets.
 const COLUMN_PADDING_BYTES: usize = 64;
 
 #[repr(align(64))]
 struct Buffer(MaybeUninit<[u8; BUFFER_BYTES]>);
 
 /// # Safety
-/// As for [`super::permute`], with one thread's share.
+/// Same as for [`super::permute`], with one thread's share.
 pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M) {
     let buffered = share.plan.kind() == CopyKind::Tiles { buffered: true };
     // SAFETY: guaranteed by the caller.
@@ -29,7 +30,7 @@ pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: 
 }
 
 /// # Safety
-/// As for [`share`], with a merge that only copies.
+/// Same as for [`share`], with a merge that only copies.
 unsafe fn direct<R: Real>(share: PermuteShare<R>) {
     let words = Words::new(&share);
     let cols_to: [isize; MAX_BLOCK_SIDE] = walk::offsets(&share.plan.blocks().cols, 1, words.words_per_unit);
@@ -41,7 +42,7 @@ unsafe fn direct<R: Real>(share: PermuteShare<R>) {
 }
 
 /// # Safety
-/// As for [`share`].
+/// Same as for [`share`].
 unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M, streams: bool) {
     let reals_per_unit = share.reals_per_unit();
     let (cols, rows) = (&share.plan.blocks().cols, &share.plan.blocks().rows);
@@ -75,11 +76,11 @@ unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M,
     }
 }
 
-/// Values that all blocks of a share have in common. Elements are moved as words of 4 bytes, to which every element
-/// type is aligned.
+/// Values that all blocks of a share have in common. Elements are moved as words of 4 bytes; every element type is
+/// aligned to 4 bytes.
 struct Words {
     isa: crate::local_plan::Isa,
-    /// The number of words per element.
+    /// The number of words per unit, which is one element or several adjacent elements.
     words_per_unit: usize,
     rows_from: [isize; MAX_BLOCK_SIDE],
     /// Whether to prefetch the next rows of the source.
@@ -127,7 +128,7 @@ impl<const P: usize> RealBody<f32> for Block<'_, P> {
     unsafe fn run<S: Simd<f32>>(self) {
         let Block { from, rows_from, to, cols_to, size: Size { rows, cols }, ahead } = self;
         let side = S::LANES / P;
-        // The last tile is shifted back to a full tile that overlaps the previous tile, because full tiles are faster.
+        // The last tile is moved back so that it is full and overlaps the previous tile, because full tiles are faster.
         let back = rows >= side && cols >= side;
         let row = |i: usize| from.wrapping_offset(rows_from[i]);
         let column = |j: usize| match cols_to {

@@ -2,12 +2,12 @@
 
 use crate::local_plan::{Permute, Side};
 
-/// The maximum number of loops in a plan: 64 loops of extent 2 or more fill a 64-bit address space, and 2 loops step
-/// through blocks.
+/// Maximum number of loops in a plan. At most 64 loops of extent 2 or more fit into a 64-bit address space, and 2
+/// further loops step through blocks.
 const MAX_LOOPS: usize = 66;
 
 /// Visits the blocks of a share. `visit` receives the offsets of a block's first element, and the numbers of columns
-/// and rows of the block. All of them count widened elements ([`Permute::widened`]).
+/// and rows of the block. All of these numbers count widened elements ([`Permute::widened`]).
 #[inline(always)]
 pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize; 2], [usize; 2])) {
     let blocks = plan.blocks();
@@ -35,8 +35,8 @@ pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize;
     }
 }
 
-/// Returns the offsets in one tensor of the columns or rows of a block, times `scale`, with the innermost loop first. A
-/// block has at most `LEN` columns or rows.
+/// Returns the offsets of the columns or rows of a block in one tensor, multiplied by `scale`. The innermost loop
+/// varies fastest. A block has at most `LEN` columns or rows.
 #[inline(always)]
 pub(super) fn offsets<const LEN: usize>(side: &Side, tensor: usize, scale: usize) -> [isize; LEN] {
     let mut table = [0; LEN];

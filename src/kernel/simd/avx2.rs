@@ -1,4 +1,4 @@
-//! AVX2 with FMA: 8 lanes of f32, 4 of f64.
+//! Implements vectors with AVX2 and FMA. A vector has 8 lanes of `f32` or 4 lanes of `f64`.
 
 use std::arch::x86_64::*;
 
@@ -7,9 +7,9 @@ use super::Simd;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx2;
 
-/// A load of 8 elements from index 8 - n on is a mask of the first n of 8 lanes.
+/// Loading 8 elements from index 8 - n on yields a mask for the first n of 8 lanes.
 static MASKS_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
-/// A load of 4 elements from index 4 - n on is a mask of the first n of 4 lanes.
+/// Loading 4 elements from index 4 - n on yields a mask for the first n of 4 lanes.
 static MASKS_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 
 #[inline(always)]
@@ -33,8 +33,8 @@ unsafe fn high_8_ps(a: __m256, b: __m256) -> __m256 {
     unsafe { _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))) }
 }
 
-/// Stores the first `count` elements in pieces of 8, 4, 2 and 1. On processors that emulate masked stores, such as AMD
-/// Zen, a masked store would cost as much as tens of instructions.
+/// Stores the first `count` elements in pieces of 8, 4, 2 and 1 elements. On processors that emulate masked stores,
+/// such as AMD Zen, a masked store would cost as much as tens of instructions.
 ///
 /// # Safety
 /// The instructions are available; `count` elements, at most 8, may be written.
@@ -51,7 +51,7 @@ unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
             (to, rest) = (to.add(4), _mm256_extractf128_ps::<1>(vector));
         }
         if count & 2 != 0 {
-            // This is the only store of 8 bytes that needs no alignment.
+            // This is the only 8-byte store that needs no alignment.
             _mm_storel_epi64(to.cast(), _mm_castps_si128(rest));
             (to, rest) = (to.add(2), _mm_movehl_ps(rest, rest));
         }

@@ -1,4 +1,5 @@
-//! AVX-512: 16 lanes of f32, 8 of f64, and a mask for every load and store.
+//! Implements vectors with AVX-512. A vector has 16 lanes of `f32` or 8 lanes of `f64`, and every load and store can be
+//! masked.
 
 use std::arch::x86_64::*;
 

@@ -1,11 +1,12 @@
-//! Plain arrays of 16 bytes, which the compiler turns into vectors if the target has vector instructions.
+//! Implements vectors as plain arrays of 16 bytes. The compiler keeps them in vector registers if the target has such
+//! registers.
 
 use super::Simd;
 
 #[derive(Clone, Copy)]
 pub(in super::super) struct Generic;
 
-/// Selects words of two vectors of 16 bytes. `order` counts the words of the second vector after those of the first.
+/// Selects words from two vectors of 16 bytes. In `order`, the words of `b` are numbered after those of `a`.
 #[inline(always)]
 fn words<V: Copy, W: Copy, const N: usize>(a: V, b: V, order: [usize; N]) -> V {
     const { assert!(size_of::<V>() == 16 && size_of::<W>() * N == 16) };

@@ -1,8 +1,7 @@
 //! Merges vectors into their destination in memory.
 //!
-//! Invariant: a merge that does not depend on the old value never reads it, so NaN in fresh memory cannot propagate.
-//! Deliberately absent: the choice of the source element for each destination element, which is in `tile` and
-//! `permute`.
+//! A merge that does not depend on the old value never reads it, so NaN in fresh memory cannot propagate. This module
+//! does not choose the source element for a destination element; `tile` and `permute` do.
 
 use num_complex::Complex;
 
@@ -36,7 +35,7 @@ pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
     }
 
     /// # Safety
-    /// As for [`Merge::all`], with the first `count` reals.
+    /// Same as for [`Merge::all`], with the first `count` reals.
     #[inline(always)]
     unsafe fn first<S: Simd<R>>(self, to: *mut R, value: S::Vector, count: usize) {
         // SAFETY: guaranteed by the caller.
@@ -47,7 +46,7 @@ pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
     }
 }
 
-/// to = value
+/// `to = value`
 #[derive(Clone, Copy)]
 pub(in super::super) struct Put;
 
@@ -60,7 +59,7 @@ impl<R: Real> Merge<R> for Put {
     }
 }
 
-/// to = to + value
+/// `to = to + value`
 #[derive(Clone, Copy)]
 pub(in super::super) struct Plus;
 
@@ -72,7 +71,7 @@ impl<R: Real> Merge<R> for Plus {
     }
 }
 
-/// to = alpha value + beta to, or to = alpha value without beta
+/// `to = alpha value + beta to`, or `to = alpha value` if `beta` is `None`
 #[derive(Clone, Copy)]
 pub(in super::super) struct Blend<F> {
     pub alpha: F,

@@ -1,10 +1,10 @@
-//! SIMD vectors of real numbers for every instruction set, and code that is compiled once for each instruction set.
+//! Provides SIMD vectors of real numbers for every instruction set, and compiles code once for each instruction set.
 //!
 //! One marker type per instruction set implements [`Simd`]. Code that is generic over [`Simd`] is written as a
 //! [`Body`]; [`dispatch`] runs the body's version for one [`Isa`]. All functions that a body calls are
 //! `#[inline(always)]`, so that they are inlined into the one function that is compiled for the instruction set.
 //!
-//! Invariants: an [`Isa`] reaches [`dispatch`] only if it is [`available`]. Deliberately absent: complex vectors. A
+//! An [`Isa`] is passed to [`dispatch`] only if it is [`available`]. This module has no complex vectors, because a
 //! vector of complex numbers is a real vector of twice the length.
 
 #[cfg(target_arch = "x86_64")]
@@ -70,7 +70,7 @@ pub trait Real:
 pub trait RealBody<R: Real> {
     type Output;
 
-    /// Implementations are `#[inline(always)]`.
+    /// Runs the code. Implementations are `#[inline(always)]`.
     ///
     /// # Safety
     /// The instructions of `S` are available, and the body's own requirements hold.
@@ -117,7 +117,7 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     const LANES: usize;
 
-    /// A vector with 0 in every lane.
+    /// Returns a vector with 0 in every lane.
     unsafe fn zero() -> Self::Vector;
 
     unsafe fn splat(value: R) -> Self::Vector;
@@ -139,26 +139,26 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     unsafe fn mul(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// a b + c
+    /// Returns `a b + c`.
     unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
 
-    /// Swaps lanes 2 i and 2 i + 1: real and imaginary parts.
+    /// Swaps lanes 2 i and 2 i + 1, which are the real and the imaginary part of a complex number.
     unsafe fn swap_pairs(a: Self::Vector) -> Self::Vector;
 
-    /// Duplicates each even lane: real parts.
+    /// Copies each even lane to the next lane, which duplicates the real parts of complex numbers.
     unsafe fn dup_even(a: Self::Vector) -> Self::Vector;
 
-    /// Duplicates each odd lane: imaginary parts.
+    /// Copies each odd lane to the previous lane, which duplicates the imaginary parts of complex numbers.
     unsafe fn dup_odd(a: Self::Vector) -> Self::Vector;
 
-    /// a - b in even lanes, a + b in odd lanes.
+    /// Returns `a - b` in even lanes and `a + b` in odd lanes.
     unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Loads a vector in pieces of 16 bytes: piece i is loaded from address i. Shorter vectors ignore the last
+    /// Loads a vector in pieces of 16 bytes. Piece i is loaded from address i. Shorter vectors ignore the last
     /// addresses.
     unsafe fn load_pieces(from: [*const R; 4]) -> Self::Vector;
 
-    /// Stores a vector in pieces of 16 bytes: piece i is stored at address i. Shorter vectors ignore the last
+    /// Stores a vector in pieces of 16 bytes. Piece i is stored at address i. Shorter vectors ignore the last
     /// addresses.
     unsafe fn store_pieces(to: [*mut R; 4], vector: Self::Vector);
 
@@ -168,21 +168,21 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Interleaves the second half of each piece of `a` and `b`, in words of 4 bytes.
     unsafe fn high_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// For each piece: the first 8 bytes of `a`, then the first 8 bytes of `b`.
+    /// Returns, for each piece, the first 8 bytes of `a` followed by the first 8 bytes of `b`.
     unsafe fn low_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// For each piece: the last 8 bytes of `a`, then the last 8 bytes of `b`.
+    /// Returns, for each piece, the last 8 bytes of `a` followed by the last 8 bytes of `b`.
     unsafe fn high_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Transposes the pieces of 16 bytes: piece i of vector j becomes piece j of vector i. Vectors beyond the number of
-    /// pieces are unchanged.
+    /// Transposes the pieces of 16 bytes, so that piece i of vector j becomes piece j of vector i. Vectors beyond the
+    /// number of pieces are unchanged.
     unsafe fn exchange(vectors: [Self::Vector; 4]) -> [Self::Vector; 4];
 
     /// Like [`Simd::store`], but bypasses the caches if the instruction set has such a store. `to` is aligned to the
-    /// vector's size, and [`fence`] is called before another thread reads the data.
+    /// vector's size, and the caller calls [`fence`] before another thread reads the data.
     unsafe fn stream(to: *mut R, vector: Self::Vector);
 
-    /// The sum of all lanes, in a fixed order.
+    /// Returns the sum of all lanes, which are added in a fixed order.
     #[inline(always)]
     unsafe fn sum(a: Self::Vector) -> R {
         let mut lanes = [R::ZERO; 16];
@@ -208,7 +208,7 @@ impl<S: Simd<f32> + Simd<f64>> Both for S {}
 pub(super) trait Body {
     type Output;
 
-    /// Implementations are `#[inline(always)]`.
+    /// Runs the code. Implementations are `#[inline(always)]`.
     ///
     /// # Safety
     /// The instructions of `S` are available, and the body's own requirements hold.
@@ -236,7 +236,7 @@ pub(super) unsafe fn dispatch<B: Body>(isa: Isa, body: B) -> B::Output {
 }
 
 /// # Safety
-/// As for [`dispatch`].
+/// Same as for [`dispatch`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn on_avx2<B: Body>(body: B) -> B::Output {
@@ -245,7 +245,7 @@ unsafe fn on_avx2<B: Body>(body: B) -> B::Output {
 }
 
 /// # Safety
-/// As for [`dispatch`].
+/// Same as for [`dispatch`].
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
 unsafe fn on_avx512<B: Body>(body: B) -> B::Output {
@@ -275,7 +275,7 @@ pub(super) fn fence() {
     };
 }
 
-/// Whether this machine has an instruction set.
+/// Whether this machine supports an instruction set.
 pub fn available(isa: Isa) -> bool {
     match isa {
         Isa::Generic => true,
@@ -296,7 +296,7 @@ pub fn available(isa: Isa) -> bool {
     }
 }
 
-/// The widest instruction set of this machine.
+/// Returns the widest instruction set that this machine supports.
 pub fn widest() -> Isa {
     *[Isa::Avx512, Isa::Avx2, Isa::Neon].iter().find(|&&isa| available(isa)).unwrap_or(&Isa::Generic)
 }

@@ -1,11 +1,12 @@
 //! Transposes tiles of elements in registers.
 //!
-//! An element consists of `P` reals, which have 4, 8 or 16 bytes together. A square tile has as many rows and columns
+//! An element consists of `P` reals, which together have 4, 8 or 16 bytes. A square tile has as many rows and columns
 //! as a vector has elements. It is loaded in pieces of 16 bytes, so that loads replace half of the shuffles. A flat
-//! tile has as many rows as a piece has elements. It is loaded in full vectors and stored in pieces.
+//! tile has as many rows as a piece has elements, and as many columns as a vector has elements. It is loaded in full
+//! vectors and stored in pieces.
 //!
-//! Invariants: only the `rows` x `cols` elements of source and destination are accessed; the destination is never read.
-//! Deliberately absent: cache blocking and loops over more dimensions, which are in `permute`.
+//! Only the `rows` x `cols` elements of source and destination are accessed, and the destination is never read. This
+//! module does not block for the caches or loop over further dimensions; `permute` does.
 
 use super::{Real, Simd};
 
@@ -53,7 +54,7 @@ unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(
     }
 }
 
-/// Transposes, within each piece of 16 bytes, the 4 x 4 words of the four vectors.
+/// For each piece of 16 bytes, transposes the 4 x 4 words that the four vectors have in this piece.
 ///
 /// # Safety
 /// The instructions are available.
@@ -110,15 +111,15 @@ unsafe fn transpose<S: Simd<R>, R: Real, const P: usize>(
     }
 }
 
-/// Rows and columns of the source, in elements.
+/// The number of rows and columns of the source, in elements.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Size {
     pub rows: usize,
     pub cols: usize,
 }
 
-/// Transposes a tile: element `j` of row `i` of the source becomes element `i` of row `j` of the destination. `from`
-/// and `to` return the addresses of rows. There are at most as many rows and columns as a vector has elements.
+/// Transposes a tile, so that element `j` of row `i` in the source becomes element `i` of row `j` in the destination.
+/// `from` and `to` return the addresses of rows. There are at most as many rows and columns as a vector has elements.
 ///
 /// # Safety
 /// The instructions are available. The `P` reals of every element may be read in the source and written in the
@@ -154,11 +155,11 @@ pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: us
     }
 }
 
-/// Like [`transpose_square`], for a flat tile: as many rows as a piece of 16 bytes has elements, and as many columns as
-/// a vector has elements.
+/// Like [`transpose_square`], but for a flat tile, which has as many rows as a piece of 16 bytes has elements, and as
+/// many columns as a vector has elements.
 ///
 /// # Safety
-/// As for [`transpose_square`], with exactly this number of rows and columns.
+/// Same as for [`transpose_square`], with exactly this number of rows and columns.
 #[inline(always)]
 unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
     from: impl Fn(usize) -> *const R,
@@ -184,8 +185,8 @@ unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
     }
 }
 
-/// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`. Fastest if
-/// `rows` and `cols` are multiples of the number of elements in a vector. Strides are in elements.
+/// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`. This is fastest
+/// if `rows` and `cols` are multiples of the number of elements in a vector. Strides are in elements.
 ///
 /// # Safety
 /// The instructions are available. The elements of `from` may be read, and the elements of `to` may be written. Source
@@ -200,8 +201,8 @@ pub(in super::super) unsafe fn transpose_squares<S: Simd<R>, R: Real, const P: u
 ) {
     let side = S::LANES / P;
     let (from_stride, to_stride) = (from_stride * P as isize, to_stride * P as isize);
-    // If there are too few rows but enough columns for a square tile, tiles are flat. The last tile is shifted back to
-    // a full tile that overlaps the previous tile, because full tiles are faster.
+    // If there are too few rows but enough columns for a square tile, tiles are flat. The last tile is moved back so
+    // that it is full and overlaps the previous tile, because full tiles are faster.
     let words = 16 / (size_of::<R>() * P);
     let high = if rows >= side || cols < side { side } else { words };
     let back = rows >= high && cols >= side;
@@ -218,8 +219,7 @@ pub(in super::super) unsafe fn transpose_squares<S: Simd<R>, R: Real, const P: u
             let size = Size { rows: high.min(rows - i), cols: side.min(cols - j) };
             let from = |r: usize| from.wrapping_offset((i + r) as isize * from_stride).wrapping_add(j * P);
             let to = |c: usize| to.wrapping_offset((j + c) as isize * to_stride).wrapping_add(i * P);
-            // SAFETY: the tile is inside the caller's rows and columns. A flat tile is full, because it was shifted
-            // back.
+            // SAFETY: the tile is inside the caller's rows and columns. A flat tile is full, because it was moved back.
             unsafe {
                 if back && high < side {
                     transpose_flat::<S, R, P>(from, to);

@@ -1,17 +1,17 @@
-//! An axis of a matrix product (rows, columns or depth): all dimensions of one kind as one long index, divided into
-//! boxes.
+//! Divides an axis of a matrix product (rows, columns or depth) into boxes. An axis combines all dimensions of one kind
+//! into one long index.
 //!
-//! A tensor of many dimensions can be read as a matrix if tables contain the offsets of its rows and columns (Matthews,
-//! High-Performance Tensor Contraction without Transposition, 2018, section 4). A box is a range of every dimension. It
-//! can therefore contain contiguous runs of both tensors that have these dimensions, which a range of the one long
-//! index cannot.
+//! A tensor with many dimensions can be read as a matrix if tables contain the offsets of its rows and columns
+//! (Matthews, High-Performance Tensor Contraction without Transposition, 2018, section 4). The dimensions of an axis
+//! belong to two tensors. A box is a range of every dimension, so it can contain contiguous runs of both tensors,
+//! whereas a range of the one long index cannot.
 //!
-//! A panel of a box consists of consecutive indices that a micro-kernel computes together. Panels at the end of a run
+//! A panel of a box consists of consecutive indices that a micro-kernel computes together. A panel at the end of a run
 //! may be shorter.
 //!
-//! Invariants: boxes are disjoint and cover every index once; boxes of equal shape have the same table, so there is at
-//! most one table per combination of dimensions that end in a shorter piece; the lists of a table never change, so
-//! tables share equal lists.
+//! Invariants: boxes are disjoint and cover every index once. Boxes of equal shape have the same table, so there is at
+//! most one table for each combination of dimensions that end in a shorter piece. The lists of a table never change, so
+//! tables can share equal lists.
 
 use std::sync::Arc;
 
@@ -19,33 +19,33 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AxisDim {
     pub extent: usize,
-    /// The number of indices of the dimension in a box.
+    /// The maximum number of the dimension's indices in a box.
     pub tile: usize,
-    /// Strides in the two tensors that have the dimension.
+    /// The strides of the dimension in the two tensors that have it.
     pub strides: [isize; 2],
 }
 
 /// The indices of one box, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Offset of each index from the first index of the box, in both tensors.
+    /// The offset of each index from the first index of the box, in each of the two tensors.
     pub offsets: [Arc<[isize]>; 2],
-    /// For each index, the number of evenly spaced offsets from this index on, including this one.
+    /// For each index, the number of evenly spaced offsets that start at this index, including its own.
     pub even: [Arc<[u32]>; 2],
-    /// For each tensor, two numbers for the dimension of stride 1, if there is one: the distance between its neighbours
-    /// in the index of the box, and its extent in the box.
+    /// For each tensor, two numbers for its dimension of stride 1, if it has one: the distance between neighbours along
+    /// this dimension in the box's index, and the extent of this dimension in the box.
     pub unit: [Option<(usize, usize)>; 2],
     /// The extent of the box in each dimension.
     pub lens: Vec<usize>,
-    /// The length of a run: indices that are evenly spaced in the tensors that are read or written in place. Panels
-    /// must not cross the end of a run. All runs have the same length.
+    /// The length of a run. The indices of a run are evenly spaced in the tensors that are read or written in place.
+    /// Panels must not cross the end of a run. All runs have the same length.
     pub run: usize,
 }
 
-/// Indices that a micro-kernel computes together.
+/// Consecutive indices that a micro-kernel computes together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Panel {
-    /// The number of the panel in its box.
+    /// The number of the panel within its box.
     pub number: usize,
     pub first: usize,
     pub len: usize,
@@ -55,29 +55,30 @@ pub struct Panel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
     dims: Vec<AxisDim>,
-    /// Dimensions that end in a shorter piece.
+    /// The dimensions that end in a shorter piece.
     edges: Vec<usize>,
-    /// Indexed by the set of dimensions in which a box has the shorter piece. Bit i of the index stands for dimension
-    /// `edges[i]`.
+    /// The tables, indexed by the set of dimensions in which a box has the shorter piece. Bit i of the index represents
+    /// dimension `edges[i]`.
     tables: Vec<Table>,
     boxes: usize,
 }
 
-/// The shape of a box and its position.
+/// The shape and the position of a box.
 #[derive(Debug, Clone, Copy)]
 pub struct BoxAt<'a> {
     pub table: &'a Table,
     /// The index of the table in [`Axis::tables`].
     pub shape: usize,
-    /// Offset of the first index of the box in both tensors.
+    /// The offset of the first index of the box in each of the two tensors.
     pub start: [isize; 2],
 }
 
 impl Axis {
-    /// Divides dimensions into boxes. `runs`: for each of the two tensors, whether panels must be evenly spaced in it.
+    /// Divides dimensions into boxes. `runs` states, for each of the two tensors, whether panels must be evenly spaced
+    /// in it.
     ///
     /// # Panics
-    /// If a tile is 0 or more than its extent.
+    /// If a tile is 0 or larger than its extent.
     pub(super) fn new(dims: Vec<AxisDim>, runs: [bool; 2]) -> Axis {
         assert!(dims.iter().all(|d| d.tile > 0 && d.tile <= d.extent), "boxes of {dims:?}");
         let edges: Vec<usize> = (0..dims.len()).filter(|&i| !dims[i].extent.is_multiple_of(dims[i].tile)).collect();
@@ -93,7 +94,7 @@ impl Axis {
         Axis { dims, edges, tables, boxes }
     }
 
-    /// Replaces lists with the equal lists of another axis, so that each list is stored once.
+    /// Replaces lists with equal lists from another axis, so that each list is stored only once.
     pub(super) fn share(&mut self, other: &Axis) {
         for table in &mut self.tables {
             for like in &other.tables {
@@ -115,17 +116,17 @@ impl Axis {
         &self.tables
     }
 
-    /// The number of indices of the largest box.
+    /// Returns the number of indices in the largest box.
     pub fn longest(&self) -> usize {
         self.tables[0].len()
     }
 
-    /// The maximum number of panels in a box, with at most `size` indices per panel.
+    /// Returns the maximum number of panels in a box, with at most `size` indices per panel.
     pub fn most_panels(&self, size: usize) -> usize {
         self.tables.iter().map(|table| table.len() / table.run * table.run.div_ceil(size)).max().unwrap_or(0)
     }
 
-    /// The box with the given number, which must be below [`Axis::boxes`].
+    /// Returns the box with the given number, which must be less than [`Axis::boxes`].
     pub fn at(&self, number: usize) -> BoxAt<'_> {
         let (mut rest, mut shape, mut start) = (number, 0, [0; 2]);
         for (i, dim) in self.dims.iter().enumerate() {
@@ -186,7 +187,7 @@ impl Table {
         panels
     }
 
-    /// The panel of an index, and the position of the index in it.
+    /// Returns the panel that contains an index, and the position of the index within the panel.
     #[inline]
     pub fn panel_of(&self, index: usize, size: usize) -> (Panel, usize) {
         let (run, inside) = (index / self.run, index % self.run);
@@ -204,7 +205,8 @@ impl Table {
         self.len() == 0
     }
 
-    /// The number of indices from `at` on (at most `most`) that are evenly spaced in a tensor, and their stride.
+    /// Returns the number of indices, starting at `at`, that are evenly spaced in a tensor (at most `most`), and their
+    /// stride.
     #[inline]
     pub fn run(&self, tensor: usize, at: usize, most: usize) -> (usize, isize) {
         let len = (self.even[tensor][at] as usize).min(most);
@@ -212,16 +214,17 @@ impl Table {
         (len, if len > 1 { offsets[at + 1] - offsets[at] } else { 1 })
     }
 
-    /// Whether `count` indices from `at` on are contiguous in a tensor.
+    /// Whether `count` indices, starting at `at`, are contiguous in a tensor.
     #[inline]
     pub fn is_dense(&self, tensor: usize, at: usize, count: usize) -> bool {
         self.run(tensor, at, count) == (count, 1)
     }
 }
 
-/// The length of a run of a box: indices that are evenly spaced in the chosen tensors, or all indices if no tensor is
-/// chosen. A run starts along the first dimension, even if the box has one index of it, because indices that are evenly
-/// spaced along later dimensions do not form a vector. `len`: the extent of the box in each dimension.
+/// Returns the length of a run in a box. The indices of a run are evenly spaced in the chosen tensors; if no tensor is
+/// chosen, a run contains all indices. A run starts along the first dimension, even if the box has a single index of
+/// it, because indices that are evenly spaced along later dimensions do not form a vector. `len` returns the extent of
+/// the box in each dimension.
 pub(super) fn run_of_box(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors: [bool; 2]) -> usize {
     let goes_on = |&i: &usize| {
         let even = |t: usize| dims[i].strides[t] == dims[i - 1].strides[t] * len(i - 1) as isize;

@@ -1,48 +1,48 @@
-//! Divides rows, columns and depth into boxes that stay in the caches, for one choice of how operands are read and how
-//! out is written.
+//! Divides rows, columns and depth into boxes that fit into the caches, given how the operands are read and how `out`
+//! is written.
 //!
 //! A panel of columns stays in the first-level cache, the packed rows of a box in the second-level cache, and the
-//! packed columns of a box in the last-level cache, as in K. Goto and R. van de Geijn, Anatomy of High-Performance
-//! Matrix Multiplication, 2008, section 4. The fractions of the caches below were measured on processors with AVX2 and
-//! AVX-512 (`make bench`). Each leaves space for data that is streamed.
+//! packed columns of a box in the last-level cache (K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix
+//! Multiplication, 2008, section 4). The fractions of the caches below were measured on processors with AVX2 and
+//! AVX-512 (`make bench`). Each fraction leaves space for data that is streamed.
 //!
-//! Invariant: a box has at least one register tile of rows and of columns, for any sizes of the caches.
+//! Invariant: a box has at least one register tile of rows and one of columns, whatever the sizes of the caches.
 
 use super::axis::run_of_box;
 use super::candidate::{Candidate, View};
 use super::{Access, AxisDim, OutAccess, PackBy, Slab};
 use crate::local_plan::CACHE_LINE;
 
-/// The fraction of the first-level cache for a panel of columns, as numerator and denominator.
+/// Fraction of the first-level cache for a panel of columns, as numerator and denominator.
 const L1_COLUMNS: (usize, usize) = (3, 5);
-/// The fraction of the first-level cache for the rows of a box if sums are short.
+/// Fraction of the first-level cache for the rows of a box, used if sums are short.
 const L1_ROWS: (usize, usize) = (1, 3);
-/// The fraction of the first-level cache for a panel of rows if the inner loop is over panels of columns.
+/// Fraction of the first-level cache for a panel of rows, used if the inner loop is over panels of columns.
 const L1_ROW_PANEL: (usize, usize) = (1, 2);
-/// The fraction of the second-level cache for the rows of a box and the box's copy of out.
+/// Fraction of the second-level cache for the rows of a box, and for the box's copy of `out`.
 const L2_ROWS: (usize, usize) = (2, 5);
 
-/// Maximum depth of a box: sums stay in registers for at most this many terms.
+/// Maximum depth of a box. Sums stay in registers for at most this many terms.
 const MAX_DEPTH: usize = 512;
-/// Maximum depth of a box if the operands have stride 1 along different dimensions of the depth. Deeper boxes then have
-/// complete cache lines of both operands, which reduces traffic.
+/// Maximum depth of a box if the operands have stride 1 along different dimensions of the depth. These deeper boxes
+/// contain complete cache lines of both operands, which reduces traffic.
 const MAX_CROSSED_DEPTH: usize = 896;
-/// Minimum depth of a box, even if the caches are too small for it: below, writing out costs more than the cache
-/// misses. `MIN_SLAB_DEPTH` is the minimum with a slab.
+/// Minimum depth of a box, even if the caches are too small for it, because writing `out` more often would cost more
+/// than the cache misses. `MIN_SLAB_DEPTH` is the minimum with a slab.
 const MIN_DEPTH: usize = 64;
 const MIN_SLAB_DEPTH: usize = 32;
-/// The depth of a box is divided by the number of indices of the slab, but at most by this number.
+/// The depth of a box is divided by the number of indices in the slab, but by no more than this number.
 const MAX_SLAB_SHARE: usize = 4;
-/// Maximum number of columns that is assumed when the rows of a buffered box are chosen.
+/// The rows of a buffered box are chosen as if it had at most this many columns.
 const MAX_BUFFERED_COLUMNS: usize = 256;
-/// Maximum bytes of packed columns: exceeding one core's share of the last-level cache gains nothing.
+/// Maximum number of bytes of packed columns. Exceeding one core's share of the last-level cache gains nothing.
 pub(super) const COLUMN_BYTES: usize = 4 << 20;
 
 fn part(cache: usize, (numerator, denominator): (usize, usize)) -> usize {
     cache * numerator / denominator
 }
 
-/// One choice of which operands are read in place and how out is written.
+/// One choice of which operands are read in place and how `out` is written.
 pub(super) struct Blocking<'a> {
     view: &'a View,
     rows: &'a [AxisDim],
@@ -50,18 +50,18 @@ pub(super) struct Blocking<'a> {
     depth: &'a [AxisDim],
     in_place: [bool; 2],
     out: OutAccess,
-    /// The tensors in which panels of rows, and panels of columns, must be evenly spaced.
+    /// For panels of rows and for panels of columns, the tensors in which the panel must be evenly spaced.
     runs: [[bool; 2]; 2],
-    /// The number of successive rows that are evenly spaced.
+    /// The number of consecutive rows that are evenly spaced.
     row_run: usize,
-    /// The size of the register tile.
+    /// The size of the register tile, in vectors by columns.
     vectors: usize,
     columns: usize,
     slab: Slab,
 }
 
 impl<'a> Blocking<'a> {
-    /// `even`: whether panels of rows end where runs of out end.
+    /// `even` states whether panels of rows end where runs of `out` end.
     pub fn new(
         view: &'a View,
         [rows, cols, depth]: [&'a [AxisDim]; 3],
@@ -89,7 +89,7 @@ impl<'a> Blocking<'a> {
         let cols = self.cut_cols(kc, mc);
         let batches = self.view.batch.iter().map(|d| d.extent as f64).product::<f64>() * self.slab.dim.extent as f64;
         // If the inner loop is over panels of columns, the panel of rows stays in the first-level cache, and successive
-        // tiles are close together in out.
+        // tiles are close together in `out`.
         let closest = |dims: &[AxisDim]| {
             let steps = dims.iter().map(|d| d.strides[1].unsigned_abs()).filter(|&s| s > 1);
             steps.min().unwrap_or(usize::MAX)
@@ -118,7 +118,7 @@ impl<'a> Blocking<'a> {
         self.vectors * self.view.lanes
     }
 
-    /// Chooses the depth of a box so that a panel of columns fits into its fraction of the first-level cache.
+    /// Chooses the depth of a box such that a panel of columns fits into its fraction of the first-level cache.
     fn cut_depth(&self) -> Vec<AxisDim> {
         let mut depth = self.depth.to_vec();
         (0..2).filter(|&t| self.in_place[t]).for_each(|t| fix_after_first(&mut depth, t));
@@ -136,27 +136,27 @@ impl<'a> Blocking<'a> {
         depth
     }
 
-    /// Chooses the rows of a box so that they fit into their fraction of the second-level cache, together with the copy
-    /// of out if there is one.
+    /// Chooses the rows of a box such that they fit into their fraction of the second-level cache, together with the
+    /// copy of `out`, if any.
     fn cut_rows(&self, kc: usize) -> Vec<AxisDim> {
         let (mr, buffered) = (self.panel_rows(), self.out == OutAccess::Buffered);
         let all_cols = self.cols.iter().map(|d| d.extent).product::<usize>();
         let of_rows = if buffered { kc + self.columns.max(all_cols.min(MAX_BUFFERED_COLUMNS)) } else { kc };
         let most = (self.row_budget() / (of_rows * self.view.element)).max(mr) / mr * mr;
-        // Sums of few terms are limited by the loads of a tile. Rows then stay in the first-level cache, and columns
+        // With short sums, the loads of a tile are the bottleneck. Rows then stay in the first-level cache, and columns
         // are streamed.
         let near = part(self.view.l1, L1_ROWS) / (kc * self.view.element) / mr * mr;
         let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
         let mut rows = self.rows.to_vec();
         let need = self.needs(&rows, [true, buffered], most);
-        // If panels cross the ends of runs, only the last panel is shorter.
+        // If panels may cross the ends of runs, only the last panel of a box is shorter.
         let in_run = if self.runs[0] == [false; 2] { 1 } else { run_dims(&rows, self.runs[0]) };
         grow(&mut rows, &need, most, (mr, in_run));
         rows
     }
 
-    /// Chooses the columns of a box so that they fit into their part of the last-level cache or, in a buffered box,
-    /// into the copy of out.
+    /// Chooses the columns of a box such that they fit into their part of the last-level cache or, in a buffered box,
+    /// such that the copy of `out` fits into its part of the second-level cache.
     fn cut_cols(&self, kc: usize, mc: usize) -> Vec<AxisDim> {
         let (columns, buffered) = (self.columns, self.out == OutAccess::Buffered);
         let most = if buffered {
@@ -171,13 +171,13 @@ impl<'a> Blocking<'a> {
         cols
     }
 
-    /// Maximum bytes of the rows of a box, for one index of the slab.
+    /// Maximum number of bytes in the rows of a box, for one index of the slab.
     fn row_budget(&self) -> usize {
         part(self.view.l2, L2_ROWS) / self.slab.size
     }
 
-    /// The minimum tile of each dimension, which keeps elements that share a cache line of a packed or buffered tensor
-    /// in one box. The dimensions that `fix_after_first` marks are exempt.
+    /// Returns the minimum tile of each dimension. It keeps elements that share a cache line of a packed or buffered
+    /// tensor in one box. The dimensions that `fix_after_first` marks are exempt.
     fn needs(&self, dims: &[AxisDim], tensors: [bool; 2], most: usize) -> Vec<usize> {
         let line = CACHE_LINE / self.view.element;
         let contiguous = |d: &AxisDim| (0..2).any(|t| tensors[t] && d.strides[t] == 1);
@@ -185,7 +185,7 @@ impl<'a> Blocking<'a> {
             let lines = |d: &AxisDim| if d.extent < whole { d.extent } else { line.min(d.extent) };
             dims.iter().map(|d| if contiguous(d) { lines(d) } else { 1 }).collect()
         };
-        // Dimensions shorter than two cache lines are not cut if all dimensions fit.
+        // Dimensions shorter than two cache lines are not cut, provided that all of these minimum tiles fit into a box.
         let need_whole = need(2 * line);
         if need_whole.iter().product::<usize>() <= most { need_whole } else { need(0) }
     }
@@ -209,15 +209,15 @@ impl<'a> Blocking<'a> {
     }
 }
 
-/// Marks, by a tile of 0, the dimensions that do not continue the first one. They get a tile of 1, because a tensor
-/// that is read in place has a single stride in a box.
+/// Marks the dimensions that do not continue the first one, by setting their tile to 0. These dimensions later get a
+/// tile of 1, because a tensor that is read in place must have a single stride in a box.
 fn fix_after_first(dims: &mut [AxisDim], t: usize) {
     let goes_on = |pair: &[AxisDim]| pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize;
     let run = dims.windows(2).take_while(|pair| goes_on(pair)).count();
     dims.iter_mut().skip(1 + run).for_each(|dim| dim.tile = 0);
 }
 
-/// The number of leading dimensions over which indices are evenly spaced in the chosen tensors.
+/// Returns the number of leading dimensions over which indices are evenly spaced in the chosen tensors.
 fn run_dims(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
     let goes_on = |pair: &[AxisDim]| {
         (0..2).all(|t| !tensors[t] || pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize)
@@ -226,11 +226,11 @@ fn run_dims(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
     dims.len().min(1 + more)
 }
 
-/// Enlarges the tiles of the dimensions, the fastest dimension first, as long as a box has at most `most` indices.
-/// Dimensions with tile 0 get tile 1.
+/// Enlarges the tiles, starting with the fastest dimension, as long as a box has at most `most` indices. Dimensions
+/// with a tile of 0 get a tile of 1.
 ///
-/// `need`: the minimum tile of each dimension. `unit`: boxes are multiples of this number of indices over the first
-/// `in_run` dimensions, if there is enough space.
+/// `need` is the minimum tile of each dimension. If there is enough space, the number of indices of a box over the
+/// first `in_run` dimensions is a multiple of `unit`.
 pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, (unit, in_run): (usize, usize)) {
     let fixed: Vec<bool> = dims.iter().map(|d| d.tile == 0).collect();
     for (dim, &need) in dims.iter_mut().zip(need) {
@@ -251,7 +251,7 @@ pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, (unit, in_
         if available > dim.tile {
             let even = dim.extent.div_ceil(dim.extent.div_ceil(available));
             let rounded = if i < in_run { even.next_multiple_of(unit / gcd(unit, before)) } else { even };
-            // Complete register tiles may exceed the limit by a tenth.
+            // Rounding up to complete register tiles may exceed the limit by a tenth.
             let most = (available + available / 10).max(if i == 0 { unit } else { 0 });
             dim.tile = if rounded <= most { rounded.min(dim.extent) } else { even };
         }
@@ -304,7 +304,7 @@ mod tests {
         assert_eq!(of([true, true]), (1, 4));
         assert_eq!(of([false, false]), (3, 24));
         assert_eq!(run_of_box(&[], |_| 0, [true, true]), 1);
-        // In a box that cuts the first dimension, runs end where the cut dimension ends.
+        // In a box that cuts the first dimension, runs end where this dimension ends.
         assert_eq!(run_of_box(&dims, |i| [2, 2, 3][i], [true, false]), 2);
     }
 }

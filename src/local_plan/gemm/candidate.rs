@@ -1,17 +1,16 @@
-//! A candidate for a plan, and the view of a contraction from which candidates are made.
+//! Defines a candidate for a plan, and the view of a contraction from which candidates are derived.
 //!
-//! Invariants: a [`View`] has each dimension once, as a batch loop (kind c), as the slab, or in the rows, the columns
-//! or the depth; a [`Candidate`] contains everything that its price depends on. Deliberately absent: the list of
-//! candidates, and their prices.
+//! Invariants: a [`View`] contains each dimension once, as a batch loop (kind c), as the slab, or in the rows, the
+//! columns or the depth. A [`Candidate`] contains everything on which its price depends.
 
 use super::{Access, AxisDim, OutAccess, Slab, cycles_of_step, register_tiles};
 use crate::dtype::Dtype;
 use crate::local_plan::{CACHE_LINE, Dim, Target};
 
-/// The index of out in every array of strides of a [`Dim`], after left and right.
+/// The index of `out` in every array of strides of a [`Dim`], after `left` and `right`.
 pub(super) const OUT: usize = 2;
 
-/// A plan without tables and threads: everything that its price depends on.
+/// A plan without tables and threads. It contains everything on which its price depends.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub swapped: bool,
@@ -20,7 +19,7 @@ pub(super) struct Candidate {
     pub rows: Vec<AxisDim>,
     pub cols: Vec<AxisDim>,
     pub depth: Vec<AxisDim>,
-    /// The tensors in which panels of rows, and panels of columns, must be evenly spaced.
+    /// For panels of rows and for panels of columns, the tensors in which the panel must be evenly spaced.
     pub runs: [[bool; 2]; 2],
     pub vectors: usize,
     pub columns: usize,
@@ -30,7 +29,7 @@ pub(super) struct Candidate {
     pub columns_inside: bool,
 }
 
-/// The dimensions of a contraction, with one of the operands as the rows' operand.
+/// The dimensions of a contraction, after choosing which operand contains the rows.
 pub(super) struct View {
     pub swapped: bool,
     pub batch: Vec<Dim<3>>,
@@ -38,10 +37,10 @@ pub(super) struct View {
     pub rows: Vec<AxisDim>,
     pub cols: Vec<AxisDim>,
     pub depth: Vec<AxisDim>,
-    /// Elements of a vector.
+    /// Number of elements in a vector.
     pub lanes: usize,
     pub element: usize,
-    /// Real numbers per element.
+    /// Number of real numbers per element.
     parts: usize,
     tiles: &'static [(usize, usize)],
     pub l1: usize,
@@ -60,7 +59,7 @@ impl View {
         };
         let mut batch: Vec<Dim<3>> =
             c.iter().map(|d| Dim { extent: d.extent, strides: [d.strides[a], d.strides[b], d.strides[OUT]] }).collect();
-        // A batch dimension (kind c) with stride 1 in some tensor is the slab: several of its indices are packed
+        // A batch dimension (kind c) with stride 1 in some tensor becomes the slab, of which several indices are packed
         // together.
         let adjacent = |d: &Dim<3>| d.strides.iter().filter(|&&s| s == 1).count();
         let slab = (0..batch.len()).filter(|&i| adjacent(&batch[i]) > 0).max_by_key(|&i| adjacent(&batch[i]));
@@ -84,8 +83,8 @@ impl View {
         }
     }
 
-    /// The register tile with the fewest cycles for these rows and columns. Rows and columns are each given as the
-    /// length of a run and the number of runs.
+    /// Returns the register tile that needs the fewest cycles for these rows and columns. Rows and columns are each
+    /// given as the length of a run and the number of runs.
     pub fn tile(&self, [rows, row_runs]: [usize; 2], [cols, col_runs]: [usize; 2]) -> (usize, usize) {
         let waste = |&(vectors, columns): &(usize, usize)| {
             let columns = balanced(cols, columns);
@@ -102,7 +101,8 @@ impl View {
     }
 }
 
-/// Columns of a panel, at most `most`. If there are few panels, all have about the same width.
+/// Returns the number of columns in a panel, at most `most`. If there are only a few panels, they all get about the
+/// same width.
 fn balanced(cols: usize, most: usize) -> usize {
     let panels = cols.div_ceil(most);
     if panels <= 4 { cols.div_ceil(panels) } else { most }

@@ -1,4 +1,4 @@
-//! Chooses rows, columns, boxes and packing: the cheapest of a few candidates by [`super::cost`].
+//! Chooses rows, columns, boxes and packing, by comparing the prices of a few candidates ([`super::cost`]).
 
 use super::boxes::Blocking;
 use super::candidate::{Candidate, OUT, View};
@@ -8,7 +8,8 @@ use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, cost};
 use crate::dtype::Dtype;
 use crate::local_plan::{Dim, Price, Target};
 
-/// The price of the cheapest plan, without the plan itself. Dimensions are folded, and no extent is 0.
+/// Returns the price of the cheapest plan, without building the plan. The dimensions have been folded, and no extent is
+/// 0.
 pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Price {
     let (nanoseconds, candidate, _) = cheapest(dims, dtype, target);
     let in_runs = |access: &Access| matches!(access, Access::InPlace | Access::Packed(PackBy::Runs | PackBy::Depth));
@@ -16,8 +17,8 @@ pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, t
     Price { nanoseconds, reliable }
 }
 
-/// Returns the cheapest candidate: its price on all threads, the candidate with enough boxes for the threads, and its
-/// grid.
+/// Returns the cheapest candidate's price on all threads, the candidate after it was divided into enough boxes for the
+/// threads, and its grid.
 fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Candidate, Grid) {
     let mut best: Option<(f64, Candidate)> = None;
     for swapped in [false, true] {
@@ -35,7 +36,7 @@ fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Can
     (price * cost::PARALLEL_LOSS.powi(i32::from(grid.shares() > 1)) / grid.shares() as f64, candidate, grid)
 }
 
-/// The cheapest plan and its price in nanoseconds. Dimensions are folded, and no extent is 0.
+/// Returns the cheapest plan and its price in nanoseconds. The dimensions have been folded, and no extent is 0.
 pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, GemmPlan) {
     let (price, candidate, grid) = cheapest(dims, dtype, target);
     let view = View::new(dims, candidate.swapped, dtype, target);
@@ -73,7 +74,7 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
     (price, plan)
 }
 
-/// Elements of both operands.
+/// Returns the number of elements in both operands together.
 fn operand_elements(dims: &[Vec<Dim<3>>; 4]) -> usize {
     let elements = |t: usize| {
         let moving = dims.iter().flatten().filter(|dim| dim.strides[t] != 0);
@@ -93,10 +94,10 @@ impl View {
         }
     }
 
-    /// Orders of the row dimensions. The first dimension, along which vectors are formed, has the smallest stride in
-    /// the operand or in out. The other dimensions follow in the order of their strides in the operand or in out.
-    /// Orders that combine both tensors come first: among boxes of equal price, those that start with contiguous
-    /// elements of both tensors are packed and written fastest.
+    /// Returns orders of the row dimensions. The first dimension, along which vectors are formed, has the smallest
+    /// stride in the operand or in `out`. The other dimensions are sorted by their strides in the operand or in `out`.
+    /// Orders that combine both tensors come first, because among boxes of equal price, those that start with
+    /// contiguous elements of both tensors are packed and written fastest.
     fn row_orders(&self) -> Vec<Vec<usize>> {
         let plain = orders(&self.rows, [1, 0]);
         if self.rows.len() < 3 || plain.len() < 2 {
@@ -117,8 +118,8 @@ impl View {
         lists
     }
 
-    /// Passes all candidates for one order of the dimensions to `take`: every combination of reading the operands and
-    /// writing out.
+    /// Passes to `take` all candidates for one order of the dimensions. They are all combinations of ways to read the
+    /// operands and ways to write `out`.
     fn candidate(&self, rows: &[usize], depth: &[usize], cols: &[usize], take: &mut dyn FnMut(Candidate)) {
         let rows: Vec<AxisDim> = rows.iter().map(|&i| self.rows[i]).collect();
         let cols: Vec<AxisDim> = cols.iter().map(|&i| self.cols[i]).collect();
@@ -139,7 +140,8 @@ impl View {
                         continue;
                     }
                     let out = if buffered { OutAccess::Buffered } else { OutAccess::Direct };
-                    // Panels end with the runs of out, or cross the ends of runs and are written piece by piece.
+                    // Panels either end with the runs of `out`, or cross the ends of runs and are written piece by
+                    // piece.
                     for even in [true, false] {
                         if even && (buffered || !vectors_in(1)) {
                             continue;
@@ -152,7 +154,7 @@ impl View {
     }
 }
 
-/// The orders of the dimensions by ascending stride in either tensor, without duplicates.
+/// Returns the orders of the dimensions by ascending stride in each of the two tensors, without duplicates.
 fn orders(dims: &[AxisDim], tensors: [usize; 2]) -> Vec<Vec<usize>> {
     let mut lists: Vec<Vec<usize>> = Vec::with_capacity(2);
     for t in tensors {

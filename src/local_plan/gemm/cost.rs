@@ -1,5 +1,5 @@
-//! Estimates the cost of a candidate, in nanoseconds of one thread on a current core. The estimate only ranks
-//! candidates, and decides whether plain loops are better.
+//! Estimates the cost of a candidate, in nanoseconds on one thread of a current core. The estimate is only used to rank
+//! candidates, and to decide whether plain loops are better.
 
 use std::fmt;
 
@@ -13,54 +13,54 @@ use crate::local_plan::{CACHE_LINE, Target};
 /// The factor by which threads slow each other down.
 pub(super) const PARALLEL_LOSS: f64 = 1.05;
 const CYCLE: f64 = 0.36;
-/// Nanoseconds per byte from memory, and from the cache.
+/// Time to move one byte from memory and from the cache, in nanoseconds.
 const MEMORY: f64 = 0.08;
 const CACHE: f64 = 0.02;
-/// Starting a box, and one call of a micro-kernel, in cycles.
+/// Time to start a box, and to call a micro-kernel, in cycles.
 const BOX: f64 = 60.0;
 const CALL: f64 = 14.0;
-/// Packing one element, in nanoseconds: copied in vectors, transposed in registers, or copied individually.
+/// Time to pack one element that is copied in vectors, transposed in registers, or copied individually, in nanoseconds.
 const COPIED: f64 = 0.04;
 const TRANSPOSED: f64 = 0.14;
 const GATHERED: f64 = 0.9;
-/// Transposing an uncached element, in nanoseconds, if each row is on a different page.
+/// Time to transpose an uncached element if each row is on a different page, in nanoseconds.
 const UNCACHED_TRANSPOSED: f64 = 0.5;
-/// Maximum number of lines that columns may occupy in a cache set: half of the minimum associativity of first-level
-/// caches.
+/// Maximum number of lines that columns may occupy in a cache set. It is half of the minimum associativity of
+/// first-level caches.
 const MAX_LINES_PER_SET: usize = 4;
-/// Writing an element from a register tile in memory to its position in a run, in nanoseconds.
+/// Time to write an element from a register tile in memory to its position in a run, in nanoseconds.
 const SCATTERED: f64 = 0.15;
-/// Writing to a different page than before, in nanoseconds.
+/// Time to write to a different page than before, in nanoseconds.
 const NEW_PAGE: f64 = 3.0;
-/// Reading uncached data from a different page than before, in nanoseconds: the page has not been prefetched.
+/// Time to read uncached data from a different page than before, in nanoseconds. The page has not been prefetched.
 const UNCACHED_PAGE: f64 = 30.0;
-/// The fraction of `UNCACHED_PAGE` that applies to a packed operand, because packing prefetches some of the data.
+/// Fraction of `UNCACHED_PAGE` that applies to a packed operand, because packing prefetches some of the data.
 const PACKED_AHEAD: f64 = 0.6;
-/// Writing from a copy to a new, uncached stretch of out, in nanoseconds.
+/// Time to write from a copy to a new, uncached stretch of `out`, in nanoseconds.
 const UNCACHED_WRITE: f64 = 10.0;
-/// The overhead of each run of a copy, in nanoseconds.
+/// Overhead of each run of a copy, in nanoseconds.
 const RUN: f64 = 1.2;
 
 /// The estimated cost of a candidate in nanoseconds, by activity.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Cost {
-    /// Multiply-adds in registers, calls of micro-kernels and starts of boxes.
+    /// Multiply-adds in registers, calls to micro-kernels, and starts of boxes.
     pub computing: f64,
     /// Reading each operand from pages that have not been prefetched.
     pub pages: [f64; 2],
     /// Packing each operand, or reading it in place with strides.
     pub packing: [f64; 2],
-    /// Writing elements from register tiles to their positions in out.
+    /// Writing elements from register tiles to their positions in `out`.
     pub storing: f64,
-    /// Moving from one piece of out to the next.
+    /// Moving from one piece of `out` to the next.
     pub pieces: f64,
     /// Moving bytes between the core and the cache or memory that contains the tensors.
     pub traffic: f64,
 }
 
 impl Cost {
-    /// The sum of all parts. The order of additions is fixed, because rounding may decide between candidates of equal
-    /// price.
+    /// Returns the sum of all parts. The order of additions is fixed, because rounding may decide between candidates of
+    /// equal price.
     pub fn total(&self) -> f64 {
         let operands = self.pages.iter().zip(&self.packing);
         let read = operands.fold(self.computing, |sum, (pages, packing)| sum + pages + packing);
@@ -84,7 +84,7 @@ impl fmt::Display for Cost {
     }
 }
 
-/// The cost of a candidate on one thread.
+/// Returns the cost of a candidate on one thread.
 pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target) -> Cost {
     let estimate = Estimate::new(candidate, dtype, target);
     let [left, right] = [0, 1].map(|operand| estimate.operand(operand));
@@ -105,22 +105,22 @@ struct Estimate<'a> {
     candidate: &'a Candidate,
     dtype: Dtype,
     lanes: usize,
-    /// Bytes of an element, and the same in units of 4 bytes, at least 1.
+    /// The size of an element in bytes and in words of 4 bytes. The number of words is at least 1.
     element: f64,
     word: f64,
-    /// Rows of a panel.
+    /// Number of rows in a panel.
     mr: usize,
     /// Extents of rows, columns and depth.
     extents: [f64; 3],
-    /// Boxes of rows, columns and depth.
+    /// Numbers of boxes along rows, columns and depth.
     boxes: [f64; 3],
     /// Extents of a box.
     tiles: [usize; 3],
-    /// Whether all tensors fit into the second-level cache.
+    /// Whether all tensors together fit into the second-level cache.
     cached: bool,
 }
 
-/// The cost of reading one operand, in nanoseconds; its traffic in bytes.
+/// The cost of reading one operand in nanoseconds, and its traffic in bytes.
 struct OperandCost {
     pages: f64,
     packing: f64,
@@ -148,7 +148,8 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Multiply-adds of all boxes, including the vectors and columns that panels waste at the ends of runs.
+    /// Returns the time for the multiply-adds of all boxes, including the vectors and columns that panels waste at the
+    /// ends of runs.
     fn computing(&self) -> f64 {
         let Candidate { vectors, columns, batches, .. } = *self.candidate;
         let parts = if self.dtype.is_complex() { 2 } else { 1 };
@@ -166,7 +167,7 @@ impl<'a> Estimate<'a> {
         let (whole, rest) = ((col_run / columns) as f64, col_run % columns);
         let wide = whole * tall(columns) + if rest > 0 { tall(rest) } else { 0.0 };
         let product = (nc / col_run) as f64 * wide;
-        // The number of boxes, in units of full-sized boxes.
+        // The number of boxes, where a smaller box at the end of an axis counts as a fraction.
         let [rows, cols, depth] = self.extents;
         let fractions = rows / mc as f64 * (cols / nc as f64) * (depth / kc as f64);
         let [row_boxes, col_boxes, depth_boxes] = self.boxes;
@@ -174,7 +175,7 @@ impl<'a> Estimate<'a> {
         batches * CYCLE * (product * fractions + BOX * count / self.candidate.slab.size as f64)
     }
 
-    /// Reading and packing an operand.
+    /// Returns the cost of reading and packing an operand.
     fn operand(&self, operand: usize) -> OperandCost {
         let Candidate { access, depth, slab, columns, batches, .. } = self.candidate;
         let axis = if operand == 0 { &self.candidate.rows } else { &self.candidate.cols };
@@ -206,7 +207,7 @@ impl<'a> Estimate<'a> {
         OperandCost { pages, packing, traffic }
     }
 
-    /// Packing one element of an operand once.
+    /// Returns the time to pack one element of an operand once.
     fn packing(&self, operand: usize, by: PackBy) -> f64 {
         let Candidate { depth, slab, .. } = self.candidate;
         let axis = if operand == 0 { &self.candidate.rows } else { &self.candidate.cols };
@@ -228,7 +229,8 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Writing out: the costs of storing and of moving from piece to piece, and the bytes of traffic.
+    /// Returns the cost of writing `out`: the time for storing elements, the time for moving from piece to piece, and
+    /// the number of bytes of traffic.
     fn out(&self) -> (f64, f64, f64) {
         let Candidate { rows, cols, runs, out: access, slab, .. } = self.candidate;
         let depth_boxes = self.boxes[2];
@@ -263,13 +265,13 @@ impl<'a> Estimate<'a> {
     }
 }
 
-/// The footprint of a panel of columns that is read in place.
+/// Returns the footprint of a panel of columns that is read in place.
 fn panel_of_columns(candidate: &Candidate) -> Footprint {
     let panel = candidate.cols.first().map(|dim| AxisDim { tile: dim.tile.min(candidate.columns), ..*dim });
     Footprint::new([panel.as_slice(), &candidate.depth], [0, 1])
 }
 
-/// The extra cost of reading an element in place instead of from a panel, for each panel of the other operand.
+/// Returns the extra time for reading an element in place instead of from a panel, for each panel of the other operand.
 fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
     let step = candidate.depth.first().map_or(0, |d| d.strides[operand].unsigned_abs());
     let across = candidate.cols.first().map_or(0, |d| d.strides[0].unsigned_abs());
@@ -279,15 +281,15 @@ fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
     match if operand == 0 { step } else { step.min(across * 64) } {
         0..=256 => 0.002,
         257..1024 => 0.006,
-        // Each page has only a few contiguous elements, which have not been prefetched.
+        // Each page contains only a few contiguous elements, which have not been prefetched.
         _ if operand == 1 => 0.06,
         _ => 0.02,
     }
 }
 
 /// Whether cache lines that are `stride` bytes apart map to so few sets of the first-level cache that they evict each
-/// other. The offset of a line in its page determines its set on machines with pages of 4 KB and a typical first-level
-/// cache.
+/// other. With pages of 4 KB and a typical first-level cache, the offset of a line in its page determines the line's
+/// set.
 fn crowded(stride: usize, lines: usize) -> bool {
     let sets = (0..lines).fold(0u64, |sets, i| sets | 1 << (i * stride % PAGE / CACHE_LINE));
     stride > 0 && lines.div_ceil(sets.count_ones().max(1) as usize) > MAX_LINES_PER_SET
@@ -302,14 +304,15 @@ mod tests {
     #[test]
     fn lines_a_page_apart_crowd_a_set() {
         assert!(crowded(4096, 12) && crowded(8192, 8) && crowded(2048, 12));
-        // Just over a page: too many successive lines map to the same set.
+        // A stride of just over a page maps too many successive lines to the same set.
         assert!(crowded(4100, 12));
-        // The same line every time, few lines, or many sets.
+        // These cases access the same line every time, few lines, or many sets.
         assert!(!crowded(0, 12) && !crowded(4096, 4) && !crowded(1000 * 8, 8) && !crowded(512, 12));
     }
 
-    /// Rows of 8 x 32 are contiguous in out, but a box has only 8 x 5 of them. Its panels of 48 rows have 40 rows each,
-    /// whereas runs of 256 rows would fill most panels.
+    /// Tests the cost of panels that end early because a box cuts a run. Rows of 8 x 32 are contiguous in `out`, but a
+    /// box contains only 8 x 5 of them. Its panels of 48 rows then have only 40 rows each, whereas runs of 256 rows
+    /// would fill most panels.
     #[test]
     fn panels_that_end_with_the_runs_of_a_box_are_paid_for() {
         let dim = |extent, tile, strides| AxisDim { extent, tile, strides };

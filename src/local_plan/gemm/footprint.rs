@@ -1,13 +1,13 @@
-//! The footprint of a box in one tensor: the cache lines and pages that the box covers, and the extent to which it
-//! shares them with other boxes.
+//! Computes the footprint of a box in one tensor: the cache lines and pages that the box covers, and the extent to
+//! which it shares them with other boxes.
 //!
-//! Invariant: dimensions of extent 1 are left out, because their strides are meaningless. Deliberately absent: the
-//! order in which boxes that share a cache line are visited, and whether the line is still in a cache at the next
+//! Invariant: dimensions of extent 1 are left out, because their strides are meaningless. The footprint does not model
+//! the order in which boxes that share a cache line are visited, or whether the line is still in a cache at the next
 //! visit.
 
 use super::{AxisDim, Slab};
 
-/// Bytes of a page.
+/// Size of a page in bytes.
 pub(super) const PAGE: usize = 4096;
 
 /// One dimension of a tensor, and the number of its indices in a box.
@@ -18,13 +18,13 @@ struct Side {
     stride: usize,
 }
 
-/// A box in a tensor. Strides are absolute values in elements.
+/// The footprint of a box in a tensor. Strides are absolute values in elements.
 #[derive(Debug, Clone)]
 pub(super) struct Footprint(Vec<Side>);
 
 impl Footprint {
-    /// The footprint of boxes of two axes. `tensor`: for each axis, the index of the tensor among the axis's two
-    /// tensors.
+    /// Creates the footprint of the boxes of two axes. `tensor` contains, for each axis, the index of the tensor among
+    /// the axis's two tensors.
     pub fn new(axes: [&[AxisDim]; 2], tensor: [usize; 2]) -> Footprint {
         let side = |dim: &AxisDim, t: usize| Side {
             tile: dim.tile,
@@ -35,14 +35,15 @@ impl Footprint {
         Footprint(first.chain(second).filter(|side| side.extent > 1).collect())
     }
 
-    /// Adds the slab, whose indices are packed or unpacked together. `tensor`: 0 or 1 for an operand, 2 for out.
+    /// Adds the slab, whose indices are packed or unpacked together. `tensor` is 0 or 1 for an operand, and 2 for
+    /// `out`.
     pub fn and(mut self, slab: &Slab, tensor: usize) -> Footprint {
         let stride = slab.dim.strides[tensor].unsigned_abs();
         self.0.extend((slab.size > 1).then_some(Side { tile: slab.size, extent: slab.dim.extent, stride }));
         self
     }
 
-    /// The number of contiguous elements of the box.
+    /// Returns the number of contiguous elements in the box.
     pub fn contiguous(&self) -> usize {
         let (mut contiguous, mut whole) = (1, true);
         while whole && let Some(side) = self.0.iter().find(|side| side.stride == contiguous) {
@@ -52,9 +53,10 @@ impl Footprint {
         contiguous
     }
 
-    /// The data volume that is moved for all boxes, relative to the volume of the elements. The first and last cache
-    /// line of each contiguous stretch are moved for other boxes as well, unless all boxes consist of complete cache
-    /// lines. In a tensor with gaps, the gaps are moved as well. `line`: elements of a cache line.
+    /// Returns the number of bytes moved for all boxes, relative to the number of bytes in the elements. The first and
+    /// last cache line of each contiguous stretch are also moved for other boxes, unless all boxes consist of complete
+    /// cache lines. In a tensor with gaps, the gaps are moved as well. `line` is the number of elements in a cache
+    /// line.
     pub fn moved(&self, line: usize) -> f64 {
         let contiguous = self.contiguous();
         let mut outer_strides = self.0.iter().map(|side| side.stride).filter(|&stride| stride >= contiguous);
@@ -69,7 +71,7 @@ impl Footprint {
         }
     }
 
-    /// The number of elements of the box on one page, for pages that contain elements of the box.
+    /// Returns how many of the box's elements are on one page, for a page that contains any of them.
     pub fn on_one_page(&self, element_bytes: usize) -> f64 {
         let page = PAGE / element_bytes;
         let on_page = self.0.iter().map(|side| side.tile.min((page / side.stride.max(1)).max(1)));

@@ -1,8 +1,8 @@
-//! How threads share the boxes: a grid over batches, row boxes, column boxes and depth boxes.
+//! Divides the boxes among threads with a grid over batches, row boxes, column boxes and depth boxes.
 //!
 //! Each share packs its own operands and never waits for another share. Invariants: shares are disjoint and cover all
-//! boxes; shares of one part of the depth write disjoint elements; each part of the depth except the first writes to a
-//! partial sum of its own.
+//! boxes. Shares with the same part of the depth write disjoint elements. Each part of the depth except the first
+//! writes to its own partial sum.
 
 use std::ops::Range;
 
@@ -21,12 +21,12 @@ impl Grid {
         self.parts.iter().product()
     }
 
-    /// The part of the depth that a share computes.
+    /// Returns the part of the depth that a share computes.
     pub fn depth_part(&self, number: usize) -> usize {
         number % self.parts[3]
     }
 
-    /// The ranges of batches, row boxes, column boxes and depth boxes of one share, given their total numbers.
+    /// Returns one share's ranges of batches, row boxes, column boxes and depth boxes, given their total numbers.
     pub fn share(&self, number: usize, counts: [usize; 4]) -> [Range<usize>; 4] {
         let [_, rows, cols, depth] = self.parts;
         let at =
@@ -36,7 +36,7 @@ impl Grid {
 }
 
 /// Chooses the grid with the least idle time and repeated packing. Returns the grid, and the candidate with boxes that
-/// are small enough for the grid. `most_parts`: maximum number of parts of the depth.
+/// are small enough for the grid. `most_parts` is the maximum number of parts of the depth.
 pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_parts: usize) -> (Grid, Candidate) {
     let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent as f64).product::<f64>();
     let (rows, cols, depth) = (size(&candidate.rows), size(&candidate.cols), size(&candidate.depth));
@@ -61,7 +61,7 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_
             * idle(rows, mr as f64, by_rows)
             * idle(cols, candidate.columns as f64, by_cols)
             * idle(depth_boxes as f64, 1.0, by_depth);
-        // A column is packed by `by_rows` shares, each of which uses it for its own rows only.
+        // A column is packed by `by_rows` shares, each of which only uses it for its own rows.
         let packed = PACK_STEPS * (by_rows as f64 / rows + by_cols as f64 / cols);
         let merged = MERGE_STEPS * (by_depth - 1) as f64 / depth;
         let price = waste * (1.0 + packed + merged);
@@ -86,9 +86,10 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_
     (Grid { parts }, candidate)
 }
 
-/// The cost of packing one element, in multiply-adds.
+/// The cost of packing one element, in units of multiply-adds.
 const PACK_STEPS: f64 = 24.0;
-/// The cost of one element of a partial sum, in multiply-adds: it is written, read and added to an element of out.
+/// The cost of one element of a partial sum, in units of multiply-adds. The element is written, read and added to an
+/// element of `out`.
 const MERGE_STEPS: f64 = 128.0;
 
 /// Reduces tiles until there are enough boxes for every part, and all parts have about the same number of boxes.
@@ -98,7 +99,7 @@ fn split(dims: &mut [AxisDim], parts: usize, unit: usize) {
     if parts == 1 || idle(boxes(dims)) < 1.03 {
         return;
     }
-    // Cuts the slowest dimension that can be cut finely enough; if there is none, as many dimensions as needed.
+    // Cuts the slowest dimension that can be cut finely enough. If there is none, cuts as many dimensions as needed.
     for i in (0..dims.len()).rev() {
         let unit = if i == 0 { unit } else { 1 };
         let others = boxes(dims) / dims[i].extent.div_ceil(dims[i].tile);

@@ -1,11 +1,11 @@
-//! Plans a contraction as matrix products: which dimensions are rows, columns and depth (the sum), how they are blocked
-//! into boxes, which operands are packed, and how threads share the boxes.
+//! Plans a contraction as matrix products. Chooses which dimensions are rows, columns and depth (the sum), how they are
+//! divided into boxes, which operands are packed, and how threads share the boxes.
 //!
 //! The loops are those of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), except that
-//! a box is a range of several dimensions. The operand that is read as vectors, left or right, contains the rows; the
-//! other operand contains the columns.
+//! a box is a range of several dimensions. The operand that is read as vectors, `left` or `right`, contains the rows;
+//! the other operand contains the columns.
 //!
-//! Invariants: shares write disjoint boxes of out; shares that differ in their part of the depth write separate partial
+//! Invariants: shares write disjoint boxes of `out`. Shares with different parts of the depth write separate partial
 //! sums, which are added in a fixed order. Results are therefore bitwise identical no matter which thread runs which
 //! share. A plan depends on layouts, element type and target only.
 
@@ -35,15 +35,15 @@ use tile::cycles_of_step;
 /// The index that has stride 1 in an operand. Packing reads complete cache lines along this index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackBy {
-    /// Rows (columns, for the second operand): contiguous runs are copied unchanged.
+    /// The rows (for the second operand, the columns). Contiguous runs are copied unchanged.
     Runs,
-    /// The depth: rows are transposed into panels.
+    /// The depth. Rows are transposed into panels.
     Depth,
-    /// Rows (columns), along a dimension other than the fastest one: transposed.
+    /// The rows (columns), but along a dimension other than the fastest one. Elements are transposed.
     Across,
-    /// The slab: transposed into one set of panels for each index of the slab.
+    /// The slab. Elements are transposed into one set of panels for each index of the slab.
     Slab,
-    /// No index: elements are copied one by one.
+    /// No index. Elements are copied one by one.
     Elements,
 }
 
@@ -51,28 +51,28 @@ pub enum PackBy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     InPlace,
-    /// From packed panels, each with as many rows (columns) as a micro-kernel computes.
+    /// From packed panels. Each panel has as many rows (columns) as a micro-kernel computes.
     Packed(PackBy),
 }
 
-/// How a product writes out.
+/// How a product writes `out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutAccess {
-    /// In place, or from a register tile in memory if rows do not form vectors in out.
+    /// In place, or from a register tile in memory if rows do not form vectors in `out`.
     Direct,
     /// From a dense copy of the box.
     Buffered,
 }
 
-/// A batch dimension (kind c) of which `size` indices are packed and unpacked together.
+/// A batch dimension (kind c). `size` of its indices are packed and unpacked together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slab {
     pub dim: Dim<3>,
     pub size: usize,
 }
 
-/// Loops around packing and micro-kernels. Strides of the three tensors are in the order rows' operand, columns'
-/// operand, out.
+/// The loops around packing and micro-kernels. Strides of the three tensors are in the order rows' operand, columns'
+/// operand, `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GemmPlan {
     /// Whether the rows' operand is the right operand of the contraction.
@@ -80,87 +80,87 @@ pub struct GemmPlan {
     /// Batch loops (kind c), outermost first, without the slab.
     pub batch: Vec<Dim<3>>,
     pub slab: Slab,
-    /// Offsets in the rows' operand and in out.
+    /// Offsets in the rows' operand and in `out`.
     pub rows: Axis,
-    /// Offsets in the columns' operand and in out.
+    /// Offsets in the columns' operand and in `out`.
     pub cols: Axis,
     /// Offsets in both operands.
     pub depth: Axis,
-    /// Elements of a vector. A panel has `lanes` x `vectors` rows.
+    /// Number of elements in a vector. A panel has `lanes` x `vectors` rows.
     pub lanes: usize,
     pub vectors: usize,
-    /// Columns of a panel.
+    /// Number of columns in a panel.
     pub columns: usize,
     pub access: [Access; 2],
     pub out: OutAccess,
-    /// Whether the inner loop is over panels of columns, and not over panels of rows.
+    /// Whether the inner loop is over panels of columns instead of panels of rows.
     pub columns_inside: bool,
     pub grid: Grid,
-    /// The memory of a partial sum, which has the layout of out.
+    /// The memory range of a partial sum, which has the layout of `out`.
     pub partial: Partial,
-    /// Maximum number of depth boxes that are added to out one after the other. A longer list of boxes is halved
-    /// recursively, `levels` times, and the second half of each level has a partial sum of its own.
+    /// Maximum number of depth boxes that are added to `out` one after another. A longer list of boxes is halved
+    /// recursively, `levels` times, and the second half at each level has its own partial sum.
     pub leaf_boxes: usize,
     pub levels: usize,
-    /// The operation that adds a partial sum to out. Present if threads share the depth or the depth is halved.
+    /// The operation that adds a partial sum to `out`. Set if threads share the depth, or if the depth is halved.
     pub merge: Option<Permute>,
-    /// The operations that write the dense copy of a box to out. The index consists of the shape of the columns
-    /// (fastest), the shape of the rows, and whether the slab is shortened. Entries for a shortened slab exist only if
-    /// one occurs.
+    /// The operations that write the dense copy of a box to `out`, indexed by the shape of the columns (fastest), the
+    /// shape of the rows, and whether the slab is shortened. Entries for a shortened slab exist only if a shortened
+    /// slab occurs.
     unpack: Vec<Permute>,
-    /// Tiles of a box of rows, indexed by the shape of the rows.
+    /// The tiles of a box of rows, indexed by the shape of the rows.
     row_tiles: Vec<RowTiles>,
-    /// Panels of a box of columns, indexed by the shape of the columns.
+    /// The panels of a box of columns, indexed by the shape of the columns.
     col_panels: Vec<Vec<Panel>>,
-    /// Whether stores to out bypass the caches, provided that out starts at a cache line and beta is 0.
+    /// Whether stores to `out` bypass the caches, provided that `out` starts at a cache line and `beta` is 0.
     pub streams: bool,
 }
 
-/// Packed buffers are rounded up to a multiple of this many elements, so that each starts on a cache line for every
-/// element type.
+/// Packed buffers are rounded up to a multiple of this many elements, so that each buffer starts on a cache line for
+/// every element type.
 const ALIGN: usize = 16;
 
 impl GemmPlan {
-    /// Rows of a panel.
+    /// Returns the number of rows in a panel.
     pub fn panel_rows(&self) -> usize {
         self.lanes * self.vectors
     }
 
-    /// The number of batches: slabs times the other batch loops.
+    /// Returns the number of batches, which is the number of slabs times the extents of the other batch loops.
     pub fn batches(&self) -> usize {
         self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent.div_ceil(self.slab.size)
     }
 
-    /// Elements of the packed panels of a box, for one index of the slab, in the rows' operand (0) or the columns'
-    /// operand (1).
+    /// Returns the number of elements in the packed panels of a box, for one index of the slab, in the rows' operand
+    /// (0) or the columns' operand (1).
     pub fn panels_elements(&self, operand: usize) -> usize {
         let (axis, panel) = if operand == 0 { (&self.rows, self.panel_rows()) } else { (&self.cols, self.columns) };
         (axis.most_panels(panel) * panel * self.depth.longest()).next_multiple_of(ALIGN)
     }
 
-    /// Rows of the dense copy of a box of out, rounded up to full vectors.
+    /// Returns the number of rows in the dense copy of a box of `out`, rounded up to full vectors.
     pub fn buffer_rows(&self) -> usize {
         self.rows.longest().next_multiple_of(self.lanes)
     }
 
-    /// Elements of the dense copy of a box of out, for one index of the slab.
+    /// Returns the number of elements in the dense copy of a box of `out`, for one index of the slab.
     pub fn buffer_elements(&self) -> usize {
         (self.buffer_rows() * self.cols.longest()).next_multiple_of(ALIGN)
     }
 
-    /// The panels of a box of rows whose table has this number.
+    /// Returns the panels for a box of rows whose table has this number.
     #[inline]
     pub fn row_tiles(&self, shape: usize) -> &RowTiles {
         &self.row_tiles[shape]
     }
 
-    /// The panels of a box of columns whose table has this number.
+    /// Returns the panels for a box of columns whose table has this number.
     #[inline]
     pub fn col_panels(&self, shape: usize) -> &[Panel] {
         &self.col_panels[shape]
     }
 
-    /// Computes panels and the offsets of their tiles, and whether stores to out may bypass the caches.
+    /// Computes panels and the offsets of their tiles. Also determines whether stores to `out` may bypass the caches.
     fn plan_tiles(&mut self, dtype: Dtype) {
         let parts = if dtype.is_complex() { 2 } else { 1 };
         let (in_place, buffered) = (self.access[0] == Access::InPlace, self.out == OutAccess::Buffered);
@@ -171,7 +171,7 @@ impl GemmPlan {
         self.streams = self.far(dtype.size()) && self.whole_lines(CACHE_LINE / dtype.size());
     }
 
-    /// Whether out is written once and in place, and is too large to be in a cache when it is read.
+    /// Whether `out` is written once and in place, and is too large to be in a cache when it is read.
     fn far(&self, element_bytes: usize) -> bool {
         let all = |axis: &Axis| axis.dims().iter().map(|d| d.extent).product::<usize>();
         let batches = self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent;
@@ -181,7 +181,7 @@ impl GemmPlan {
             && elements.saturating_mul(element_bytes) >= MIN_STREAMED_OUT_BYTES
     }
 
-    /// Whether every tile consists of complete cache lines of `line` elements, provided that out starts at a cache
+    /// Whether every tile consists of complete cache lines of `line` elements, provided that `out` starts at a cache
     /// line.
     fn whole_lines(&self, line: usize) -> bool {
         let aligned = |offset: isize| offset.unsigned_abs().is_multiple_of(line);
@@ -202,14 +202,14 @@ impl GemmPlan {
             })
     }
 
-    /// The operation that writes the dense copy of a box to out, for the numbers of the box's tables.
+    /// Returns the operation that writes the dense copy of a box to `out`, given the numbers of the box's tables.
     pub fn unpack(&self, [rows, cols]: [usize; 2], slabs: usize) -> &Permute {
         let shapes = [self.rows.tables().len(), self.cols.tables().len()];
         let part = usize::from(slabs < self.slab.size);
         &self.unpack[(part * shapes[0] + rows) * shapes[1] + cols]
     }
 
-    /// Replaces lists of offsets with the equal lists of another plan, so that each list is stored once.
+    /// Replaces lists of offsets with equal lists from another plan, so that each list is stored only once.
     pub(super) fn share(&mut self, other: &GemmPlan) {
         self.rows.share(&other.rows);
         self.cols.share(&other.cols);
@@ -242,7 +242,7 @@ impl GemmPlan {
         }
     }
 
-    /// Elements of the packed operands, the copy of out, and the register tile of one share.
+    /// Returns one share's numbers of elements in the packed operands, the copy of `out`, and the register tile.
     pub fn share_elements(&self) -> [usize; 4] {
         let panels = |operand: usize| match self.access[operand] {
             Access::InPlace => 0,
@@ -252,19 +252,20 @@ impl GemmPlan {
         [panels(0), panels(1), buffer, (self.panel_rows() * self.columns).next_multiple_of(ALIGN)]
     }
 
-    /// Elements of a partial sum, rounded up so that the next one starts on a cache line.
+    /// Returns the number of elements in a partial sum, rounded up so that the next partial sum starts on a cache line.
     pub fn partial_elements(&self) -> usize {
         self.partial.len.next_multiple_of(ALIGN)
     }
 
-    /// Elements of the workspace: the parts of all shares, followed by the partial sums.
+    /// Returns the number of elements in the workspace, which contains the parts of all shares, followed by the partial
+    /// sums.
     pub fn workspace_elements(&self) -> usize {
         let partials = (self.grid.parts[3] - 1 + self.levels) * self.partial_elements();
         self.grid.shares() * self.share_elements().iter().sum::<usize>() + partials
     }
 
-    /// Plans the operation that adds a partial sum to out. `dims`: the dimensions of kinds c, m, n and k, with their
-    /// strides in left, right and out.
+    /// Plans the operation that adds a partial sum to `out`. `dims` contains the dimensions of kinds c, m, n and k,
+    /// with their strides in `left`, `right` and `out`.
     fn plan_merge(&mut self, dims: &[Vec<Dim<3>>; 4], element_bytes: usize, threads: usize) {
         if self.grid.parts[3] > 1 || self.levels > 0 {
             let same = |dim: &Dim<3>| Dim { extent: dim.extent, strides: [dim.strides[2]; 2] };

@@ -1,33 +1,34 @@
-//! The memory of a partial sum, which has the layout of out. Partial sums belong to threads that share the depth, or to
-//! halves of a deep sum; they are added to out or to each other when they are finished.
+//! Determines the memory of partial sums, which have the layout of `out`. A partial sum belongs to a thread that shares
+//! the depth with others, or to one half of a deep sum. Finished partial sums are added to `out` or to each other.
 //!
-//! Invariants: a partial sum contains every offset of out. Partial sums of threads take at most [`COLUMN_BYTES`] per
-//! thread, the limit for packed columns. Partial sums of halves take at most the larger of this memory and a sixteenth
-//! of the operands' memory, unless chains of additions would become longer than [`crate::local_plan::longest_chain`]
-//! allows. Deliberately absent: layouts other than that of out, which would need their own tables.
+//! Invariants: a partial sum contains every offset of `out`. Partial sums of threads occupy at most [`COLUMN_BYTES`]
+//! per thread, the limit for packed columns. Partial sums of halves occupy at most the larger of this memory and a
+//! sixteenth of the operands' memory, unless chains of additions would then be longer than
+//! [`crate::local_plan::longest_chain`] allows. Layouts other than that of `out` are not used, because they would need
+//! their own tables.
 
 use super::boxes::COLUMN_BYTES;
 use crate::dtype::Dtype;
 use crate::local_plan::{Dim, Target};
 
-/// Maximum number of depth boxes that a part of the depth adds to out one after the other. `MAX_BOXES` applies if there
+/// Maximum number of depth boxes that a part of the depth adds to `out` one after another. `MAX_BOXES` applies if there
 /// is not enough memory for more partial sums.
 const BOXES: usize = 32;
 const MAX_BOXES: usize = 128;
-/// Partial sums of halves may take the operands' memory divided by this number.
+/// Partial sums of halves may occupy the operands' memory divided by this number.
 const OPERANDS_PER_PARTIAL: usize = 16;
 
-/// The range of memory that out spans, in elements.
+/// The memory range that `out` spans, in elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Partial {
-    /// The distance from the lowest address of out to its first element.
+    /// The distance from the lowest address of `out` to its first element.
     pub first: usize,
-    /// The number of elements from the lowest address of out to the highest one, inclusive.
+    /// The number of elements from the lowest address of `out` to the highest one, inclusive.
     pub len: usize,
 }
 
 impl Partial {
-    /// Computes the range for dimensions of kinds c, m, n and k with their strides in left, right and out.
+    /// Computes the range, given the dimensions of kinds c, m, n and k with their strides in `left`, `right` and `out`.
     pub(super) fn new(dims: &[Vec<Dim<3>>; 4]) -> Partial {
         let mut partial = Partial { first: 0, len: 1 };
         for dim in dims[..3].iter().flatten() {
@@ -38,8 +39,8 @@ impl Partial {
         partial
     }
 
-    /// The maximum number of depth boxes that are added one after the other, out of `boxes` in total, and the number of
-    /// halvings that lead to it.
+    /// Returns the maximum number of depth boxes, out of `boxes`, that are added one after another, and the number of
+    /// halvings that this requires.
     pub(super) fn halves(
         &self,
         boxes: usize,
@@ -61,7 +62,7 @@ impl Partial {
         (boxes.div_ceil(1 << levels), levels)
     }
 
-    /// The maximum number of parts into which the depth may be divided. The first part needs no partial sum.
+    /// Returns the maximum number of parts into which the depth may be divided. The first part needs no partial sum.
     pub(super) fn most_parts(&self, element_bytes: usize, threads: usize) -> usize {
         1 + threads.saturating_mul(COLUMN_BYTES) / self.len.saturating_mul(element_bytes)
     }

@@ -1,12 +1,12 @@
-//! The sizes of register tiles, which are the tiles of out that micro-kernels compute.
+//! Lists the sizes of register tiles. A register tile is the tile of `out` that a micro-kernel computes.
 
 use crate::local_plan::{Isa, KernelFamily};
 
 /// Maximum number of columns of a tile.
 pub const MAX_COLUMNS: usize = 48;
 
-/// Tiles of out that fit into the registers, as vectors (along rows) by columns. Kernels with fewer columns exist as
-/// well.
+/// Returns the tiles of `out` that fit into the registers, as vectors (along rows) by columns. For each tile, there are
+/// also kernels with fewer columns.
 ///
 /// LIBXSMM divides its products into register tiles itself, and is fastest for products with extents of up to about 64.
 pub const fn register_tiles(isa: Isa, family: KernelFamily, complex: bool) -> &'static [(usize, usize)] {
@@ -25,9 +25,9 @@ pub const fn register_tiles(isa: Isa, family: KernelFamily, complex: bool) -> &'
     }
 }
 
-/// Cycles of one step of the sum in a tile of `vectors` vectors by `columns` columns of real numbers. A core executes
-/// two multiply-adds and two loads per cycle. A step takes at least the latency of a multiply-add. Loads have a small
-/// extra cost even if they are not the bottleneck.
+/// Returns the number of cycles for one step of the sum in a tile of `vectors` vectors by `columns` columns of real
+/// numbers. A core executes two multiply-adds and two loads per cycle. A step takes at least the latency of a
+/// multiply-add. Loads have a small extra cost even if they are not the bottleneck.
 pub(super) fn cycles_of_step(vectors: usize, columns: usize) -> f64 {
     let (multiply_adds, loads) = ((vectors * columns) as f64, (vectors + columns) as f64);
     (multiply_adds / 2.0).max(loads / 2.0).max(4.0) + loads / 10.0

@@ -1,38 +1,38 @@
-//! The offsets of the register tiles of a box: one tile for each panel of rows. One call of a micro-kernel computes
-//! many tiles.
+//! Computes the offsets of the register tiles in a box, with one tile for each panel of rows. One call to a
+//! micro-kernel computes many tiles.
 //!
 //! Invariant: the tiles of a group differ only in their offsets.
 
 use super::{Panel, Table};
 
-/// The offsets of one tile, in real numbers: a complex element counts as two.
+/// The offsets of one tile, counted in real numbers, of which a complex element has two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TileOffsets {
-    /// In the rows' operand, if that operand is read in place; otherwise 0.
+    /// Offset in the rows' operand if that operand is read in place; otherwise 0.
     pub left: isize,
-    /// In the columns' operand.
+    /// Offset in the columns' operand.
     pub right: isize,
-    /// In out, or in the dense copy of a box of out.
+    /// Offset in `out`, or in the dense copy of a box of `out`.
     pub out: isize,
-    /// In out, from the tile's first row to the first row of each vector. The rows of a vector are contiguous.
+    /// Offsets in `out` from the tile's first row to the first row of each vector. The rows of a vector are contiguous.
     pub vectors: [isize; 3],
 }
 
 impl TileOffsets {
-    /// A tile at offset 0, with contiguous vectors of `lanes` real numbers.
+    /// Returns a tile at offset 0, with contiguous vectors of `lanes` real numbers.
     pub fn dense(lanes: usize) -> TileOffsets {
         TileOffsets { vectors: [0, 1, 2].map(|vector| vector * lanes as isize), ..TileOffsets::default() }
     }
 }
 
-/// The layout of a tile's rows in out.
+/// The layout of a tile's rows in `out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowLayout {
     /// All rows are contiguous.
     Dense,
     /// The rows of each vector are contiguous.
     Vectors,
-    /// Any other layout: the tile is computed in memory and then written to out.
+    /// Any other layout. The tile is computed in memory and then written to `out`.
     Scattered,
 }
 
@@ -42,7 +42,7 @@ pub struct Group {
     /// Number of the first panel.
     pub first: usize,
     pub count: usize,
-    /// Rows of each panel, in elements.
+    /// Number of rows in each panel.
     pub rows: usize,
     pub layout: RowLayout,
 }
@@ -56,8 +56,9 @@ pub struct RowTiles {
 }
 
 impl RowTiles {
-    /// Divides rows into panels of at most `lanes` times `vectors` rows. `in_place`: whether the operand is read in
-    /// place; `buffered`: whether out is a dense copy; `parts`: real numbers per element.
+    /// Divides rows into panels of at most `lanes` times `vectors` rows. `in_place` states whether the operand is read
+    /// in place, `buffered` states whether `out` is a dense copy, and `parts` is the number of real numbers per
+    /// element.
     pub(super) fn new(
         rows: &Table,
         [lanes, vectors]: [usize; 2],
@@ -94,7 +95,7 @@ fn dense(lanes: usize) -> [isize; 3] {
     TileOffsets::dense(lanes).vectors
 }
 
-/// The layout of a panel's rows in out, and the offsets of its vectors, in elements.
+/// Returns the layout of a panel's rows in `out`, and the offsets of its vectors in elements.
 fn layout(rows: &Table, panel: Panel, lanes: usize) -> (RowLayout, [isize; 3]) {
     if rows.is_dense(1, panel.first, panel.len) {
         return (RowLayout::Dense, dense(lanes));

@@ -1,50 +1,52 @@
 //! Divides long sums into blocks. The nest of a share sums each block into a dense buffer, and the sums of the blocks
-//! are added pairwise, in a binary tree. Rounding errors therefore grow with the length of a block plus the logarithm
-//! of the number of blocks (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
+//! are added pairwise, in a binary tree. Rounding errors therefore grow only with the length of a block plus the
+//! logarithm of the number of blocks (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition,
+//! section 4.2).
 //!
-//! Invariants: blocks visit each index of the sum once; all blocks have the same nest, except for the last ones along
-//! the cut loop; blocks have the lengths that [`crate::local_plan::longest_chain`] assumes.
+//! Invariants: blocks visit each index of the sum once. All blocks have the same nest, except for the last blocks along
+//! the cut loop. Blocks have the lengths that [`crate::local_plan::longest_chain`] assumes.
 
 use super::choice::{Choice, Loop};
 use super::{ALIGN, Nest, OUT, Partials, dense};
 use crate::dtype::Dtype;
 use crate::local_plan::Dim;
 
-/// Maximum number of terms in a block of a line, of which up to 8 are added to out at a time.
+/// Maximum number of terms in a block of a line. Up to 8 terms are added to `out` at a time.
 const MAX_LINE_TERMS: usize = 512;
-/// Maximum number of vectors in a block of dot products: 128 sums of 64 vectors each, which are added one after the
-/// other. Vectors have at least `MIN_VECTOR_BYTES` bytes with every instruction set.
+/// Maximum number of vectors in a block of dot products. A block has 128 sums of 64 vectors each, which are added one
+/// after another. A vector has at least `MIN_VECTOR_BYTES` bytes with every instruction set.
 const DOTS_VECTORS: usize = 64 * 128;
 const MIN_VECTOR_BYTES: usize = 16;
 /// Maximum number of terms in a block of a strided nest.
 const MAX_STRIDED_TERMS: usize = 256;
 
-/// Blocks longer than this many indices begin at multiples of it.
+/// If blocks are longer than this many indices, they begin at multiples of this number.
 const GRAIN: usize = 64;
 
-/// A sum in blocks.
+/// A sum that is divided into blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SumBlocks {
-    /// Loops of the sum around the blocks, outermost first. A block has one index of each.
+    /// The loops of the sum around the blocks, outermost first. A block has one index of each of these loops.
     pub outer: Vec<Dim<3>>,
-    /// The loop that is cut into blocks, and the number of its indices in a block.
+    /// The loop that is cut into blocks, and the number of this loop's indices in a block.
     pub cut: Dim<3>,
     pub tile: usize,
     /// The nest of a block at the end of the cut loop, if that block is shorter.
     pub last: Option<Nest>,
     /// The loops that add the first buffer to the destination of the share's sums.
     pub sums: Partials,
-    /// The start of the share's buffers in the workspace, and their number. Buffers are `sums.step` elements apart.
+    /// The start of the share's buffers in the workspace, and the number of buffers. Buffers are `sums.step` elements
+    /// apart.
     pub at: usize,
     pub buffers: usize,
 }
 
 impl SumBlocks {
-    /// Divides the sum into blocks if it is too long for one block, and reduces `loops` to those of one block, with
-    /// dense strides in out. Returns `None` if one block suffices.
+    /// Divides the sum into blocks if it is too long for one block. Reduces `loops` to the loops of one block, with
+    /// dense strides in `out`. Returns `None` if one block suffices.
     pub(super) fn new(loops: &mut [Loop], choice: &Choice, dtype: Dtype, at: usize) -> Option<SumBlocks> {
         let most = terms_of_block(loops, choice, dtype);
-        // The innermost loop of the sum comes first, then the other loops of the sum, from the inside out.
+        // The innermost loop of the sum comes first, followed by the other loops of the sum, from the inside out.
         let inner = match *choice {
             Choice::Line { terms, .. } => terms,
             Choice::Dots { lanes, .. } => Some(lanes),
@@ -77,7 +79,7 @@ impl SumBlocks {
         Some(blocks)
     }
 
-    /// The number of blocks.
+    /// Returns the number of blocks.
     pub fn count(&self) -> usize {
         self.pieces() * self.outer.iter().map(|d| d.extent).product::<usize>()
     }
@@ -87,7 +89,7 @@ impl SumBlocks {
     }
 
     /// Returns the offsets of a block in both operands, and whether the block is at the end of the cut loop. Blocks
-    /// with the same piece of the cut loop are consecutive, so that cache lines are reused before they are evicted.
+    /// with the same range of the cut loop are consecutive, so that cache lines are reused before they are evicted.
     pub fn start(&self, block: usize) -> ([isize; 2], bool) {
         let (piece, mut rest) = (block / (self.count() / self.pieces()), block % (self.count() / self.pieces()));
         let mut start = [0, 1].map(|t| self.cut.strides[t] * (piece * self.tile) as isize);
@@ -98,33 +100,33 @@ impl SumBlocks {
         (start, piece + 1 == self.pieces())
     }
 
-    /// Elements of the share's buffers.
+    /// Returns the number of elements in the share's buffers.
     pub fn workspace_elements(&self) -> usize {
         self.buffers * self.sums.step
     }
 }
 
-/// Maximum number of terms of a block.
+/// Returns the maximum number of terms in a block.
 fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
     match choice {
         Choice::Line { .. } => MAX_LINE_TERMS,
         Choice::Dots { lanes, .. } => {
-            // An incomplete vector at the end of a line costs an addition as well.
+            // An incomplete vector at the end of a line also costs an addition.
             let line = loops[*lanes].dim.extent;
             DOTS_VECTORS.saturating_mul(line) / line.div_ceil(MIN_VECTOR_BYTES / dtype.size()).max(1)
         }
         Choice::Strided if loops.iter().any(|l| !l.sum && l.dim.extent > 1) => MAX_STRIDED_TERMS,
-        // The result is one number; the nest itself divides the sum into blocks.
+        // The result is one number, and the nest itself divides the sum into blocks.
         Choice::Strided => usize::MAX,
     }
 }
 
-/// Elements of a buffer, rounded up so that buffers share no cache line.
+/// Returns the number of elements in a buffer, rounded up so that buffers do not share a cache line.
 pub(super) fn step(elements: usize) -> usize {
     elements.next_multiple_of(ALIGN)
 }
 
-/// Replaces the stride in out by the dense stride `elements`. Returns the loop with both strides.
+/// Replaces the stride in `out` with the dense stride `elements`. Returns the loop with both strides.
 pub(super) fn make_dense(dim: &mut Dim<3>, elements: usize) -> Dim<2> {
     let out_loop = Dim { extent: dim.extent, strides: [elements as isize, dim.strides[OUT]] };
     dim.strides[OUT] = elements as isize;

@@ -1,25 +1,26 @@
-//! A choice of the innermost loop and of the loops whose indices are computed several at a time, and the [`Nest`] that
-//! results from the choice.
+//! Represents a choice of the innermost loop and of the loops that are unrolled, and builds the [`Nest`] that results
+//! from the choice.
 //!
-//! Invariant: the nest of a choice depends on the loops and the size of an element only. Deliberately absent: the list
-//! of possible choices, and their prices.
+//! Invariant: the nest of a choice depends only on the loops and the size of an element. `choose` lists the possible
+//! choices, and `price` estimates their cost.
 
 use super::{Dots, Line, NO_LOOP, Nest, OUT, StridedNest};
 use crate::local_plan::{Dim, MIN_STREAMED_OUT_BYTES};
 
 /// Maximum number of terms of a sum that a line adds at a time.
 pub(super) const TERMS: usize = 8;
-/// Maximum number of terms at a time if several rows are computed together, and the number of these rows.
+/// Maximum number of terms that are added at a time if several rows are computed together; also the number of these
+/// rows.
 pub(super) const TILE: usize = 4;
-/// Bytes of a block that shares a first-level cache with other blocks of this size.
+/// Size in bytes of a block that shares a first-level cache with other blocks of this size.
 const L1_BLOCK_BYTES: usize = 16 << 10;
-/// Lines of fewer bytes are written with ordinary stores, because the incomplete cache lines at their ends are too
-/// large a fraction of them.
+/// Minimum number of bytes in a line that is written with stores that bypass the caches. In shorter lines, the
+/// incomplete cache lines at the ends are too large a fraction.
 const MIN_STREAMED_LINE_BYTES: usize = 1 << 10;
 /// Extents of a block that is traversed against the layout of some tensor. Larger blocks would be evicted early if
-/// strides are powers of two, which map to few cache sets.
+/// strides are powers of two, because these map to few cache sets.
 const BLOCK: [usize; 3] = [16; 3];
-/// Maximum block length if a single loop has the smallest stride in every tensor.
+/// Maximum block length if the same loop has the smallest stride in every tensor.
 const MAX_ONLY_LOOP_BLOCK: usize = 256;
 
 /// One loop of the contraction.
@@ -29,7 +30,7 @@ pub(super) struct Loop {
     pub sum: bool,
 }
 
-/// The choice of the innermost loops, as indices into the list of loops.
+/// The choice of the innermost loops, given as indices into the list of loops.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Choice {
     Line { swapped: bool, lanes: usize, rows: Option<usize>, terms: Option<usize> },
@@ -42,7 +43,7 @@ impl Choice {
         matches!(self, Choice::Line { swapped: true, .. } | Choice::Dots { swapped: true, .. })
     }
 
-    /// Builds the nest of `loops`. If the choice is swapped, the caller has already exchanged the operands of `loops`.
+    /// Builds the nest for `loops`. If the choice is swapped, the caller has already exchanged the operands of `loops`.
     pub fn nest(&self, loops: &[Loop], element_bytes: usize) -> Nest {
         let dim = |at: Option<usize>| at.map_or(NO_LOOP, |i| loops[i].dim);
         let rest = |sum: bool, used: [Option<usize>; 3]| -> Vec<Dim<3>> {
@@ -87,8 +88,8 @@ impl Line {
         let most = if shares_first { TILE } else { TERMS };
         let once = self.sum.is_empty() && terms.is_power_of_two() && terms <= most;
         if !once {
-            // Each element of out is accessed several times, so a block of out stays in the cache, together with the
-            // terms that all rows share.
+            // Each element of `out` is accessed several times, so a block of `out` must stay in the cache, together
+            // with the terms that all rows share.
             let bytes = if rows > 1 { L1_BLOCK_BYTES / 4 } else { L1_BLOCK_BYTES };
             self.chunk = lanes.min(bytes / element_bytes);
             self.row_block = rows.min((2 * L1_BLOCK_BYTES / (self.chunk * element_bytes)).max(TILE));
@@ -114,8 +115,8 @@ fn strided(loops: &[Loop]) -> StridedNest {
             picked.push(at);
         }
     }
-    // The innermost loop is the one with a stride of at most 1 in the largest number of tensors. Ties go to the loop
-    // with stride 1 in out, because stores cost most.
+    // The innermost loop is the one with a stride of at most 1 in the largest number of tensors. Among equal loops, the
+    // one with stride 1 in `out` is chosen, because stores cost the most.
     picked.sort_by_key(|&i| {
         let strides = loops[i].dim.strides;
         (strides.iter().filter(|s| s.abs() <= 1).count(), strides[OUT].abs() == 1)

@@ -2,16 +2,16 @@
 
 use super::choice::{Choice, Loop, TILE};
 
-/// Lanes are cut at multiples of this number, so that each share begins at a cache line, for every element type.
+/// Lanes are cut at multiples of this number, so that each share begins at a cache line for every element type.
 const LANE_GRAIN: usize = 64;
-/// Minimum fraction of the time for which a cut of out must keep the threads busy. Below it, the sum may be cut
+/// Minimum fraction of the time for which a cut of `out` must keep the threads busy. Below it, the sum may be cut
 /// instead.
 const MIN_BUSY_FRACTION: f64 = 0.8;
-/// Minimum multiply-adds per element of a partial result, so that the cost of writing and adding the element is
-/// negligible.
+/// Minimum number of multiply-adds per element of a partial result. At this number, the cost of writing and adding the
+/// element is negligible.
 const MIN_MULTIPLY_ADDS_PER_PARTIAL: usize = 64;
 
-/// One loop, cut into even parts at multiples of a grain.
+/// A loop that is cut into even parts, at multiples of a grain.
 #[derive(Debug)]
 pub(super) struct Cut {
     pub axis: usize,
@@ -20,14 +20,14 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// The index at which a part begins and the previous part ends.
+    /// Returns the index at which a part begins and the previous part ends.
     pub fn bound(&self, part: usize, extent: usize) -> usize {
         let grains = extent.div_ceil(self.grain);
         (grains * part / self.parts * self.grain).min(extent)
     }
 }
 
-/// Chooses the loop to cut; `None` if one thread does everything.
+/// Chooses the loop to cut. Returns `None` if one thread should run all loops.
 pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut> {
     if threads < 2 {
         return None;
@@ -43,14 +43,15 @@ pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut
             at if at == rows => TILE,
             _ => 1,
         };
-        // A loop that is too short for its grain may be cut at any index, except for the lanes.
+        // A loop that is too short for its grain may be cut at any index, unless it is the loop of the lanes.
         let grain = if extent < wanted * threads && Some(axis) != lanes { 1 } else { wanted };
         let grains = extent.div_ceil(grain);
         let parts = threads.min(grains);
         let even = grains as f64 / (grains.div_ceil(threads) * threads) as f64;
         (even, Cut { axis, parts, grain })
     };
-    // Among equally even cuts, picks the outermost loop, so that each thread writes one contiguous stretch of out.
+    // Among equally even cuts, the outermost loop is chosen, so that each thread writes one contiguous stretch of
+    // `out`.
     let pick = |sum: bool| {
         let all = (0..loops.len()).rev().filter(|&i| loops[i].sum == sum).map(candidate);
         all.max_by_key(|(even, _)| (even * 10.0) as usize)

@@ -1,20 +1,19 @@
-//! Plans contractions that are not matrix products: dot products, matrix-vector products, outer products, element-wise
-//! products, and tiny or unusual contractions.
+//! Plans contractions that are not computed as matrix products, such as dot products, matrix-vector products, outer
+//! products, element-wise products, and tiny or unusual contractions.
 //!
 //! [`plan_loops`] chooses the innermost loop and divides the work into shares, one per thread. A [`Nest`] has one of
 //! three forms:
 //!
 //! | nest | innermost loop | examples |
 //! |---|---|---|
-//! | [`Line`] | a loop of out: stride 1 in out and one operand, 0 or 1 in the other | `i,j->ij`, `km,k->m` |
-//! | [`Dots`] | a loop of the sum, of stride 1 in both operands | `i,i->`, `mk,k->m`, `mk,nk->mn`, `ij,ij->i` |
-//! | [`StridedNest`] | any loop; blocked so that cache lines are reused before they are evicted | `cij,cji->ijc` |
+//! | [`Line`] | a loop of `out` with stride 1 in `out` and one operand, 0 or 1 in the other | `i,j->ij`, `km,k->m` |
+//! | [`Dots`] | a loop of the sum with stride 1 in both operands | `i,i->`, `mk,k->m`, `mk,nk->mn`, `ij,ij->i` |
+//! | [`StridedNest`] | any loop, blocked so that cache lines are reused before they are evicted | `cij,cji->ijc` |
 //!
 //! Invariants: shares visit each index once. Shares that split the sum write to distinct partial results, which are
-//! added in a fixed order; blocks of a long sum ([`SumBlocks`]) are added pairwise, also in a fixed order. Results of
+//! added in a fixed order. Blocks of a long sum ([`SumBlocks`]) are added pairwise, also in a fixed order. Results of
 //! the same plan are therefore bitwise identical. Strides inside a nest are in the operand order given by
-//! [`LoopPlan::swapped`]. No loop of a nest is empty. Deliberately absent: the instruction set; no decision here
-//! depends on it.
+//! [`LoopPlan::swapped`]. No loop of a nest is empty. No decision here depends on the instruction set.
 
 mod blocks;
 mod choice;
@@ -27,29 +26,29 @@ use crate::dtype::Dtype;
 pub use blocks::SumBlocks;
 use choice::Loop;
 
-/// The index of out in every array of strides, after the two operands.
+/// The index of `out` in every array of strides, after the two operands.
 const OUT: usize = 2;
 const NO_LOOP: Dim<3> = Dim { extent: 1, strides: [0; 3] };
 /// Partial results are rounded up to a multiple of this many elements, so that those of different threads share no
-/// cache line, with any element type.
+/// cache line, for any element type.
 const ALIGN: usize = 16;
 
-/// A contraction as loops: the work of every thread.
+/// A contraction as loops, divided among threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopPlan {
     /// Whether the first operand of the nests is the right operand of the contraction.
     pub swapped: bool,
     pub shares: Vec<ThreadShare>,
-    /// Partial results, if the shares split the sum.
+    /// The partial results, if the shares split the sum.
     pub partials: Option<Partials>,
     /// The estimated time in picoseconds.
     price: u64,
 }
 
-/// The share of one thread.
+/// The part of the work that one thread does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadShare {
-    /// The offsets at which the loops of the share start, in the first operand, in the second operand, and in out or
+    /// The offsets at which the loops of the share start, in the first operand, in the second operand, and in `out` or
     /// the share's partial result.
     pub start: [isize; 3],
     /// The loops of the share, or of one block if the share has `blocks`.
@@ -57,12 +56,12 @@ pub struct ThreadShare {
     pub blocks: Option<SumBlocks>,
 }
 
-/// Partial results in the workspace, one per share, which are added to out.
+/// Partial results in the workspace, one per share. They are added to `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partials {
-    /// Loops over out, with their strides in a partial result and in out. Partial results are dense.
+    /// Loops over `out`, with their strides in a partial result and in `out`. Partial results are dense.
     pub out_loops: Vec<Dim<2>>,
-    /// The offset in out at which the loops start.
+    /// The offset in `out` at which the loops start.
     pub start: isize,
     /// The distance from one share's partial result to the next, in elements.
     pub step: usize,
@@ -76,54 +75,55 @@ pub enum Nest {
     Strided(StridedNest),
 }
 
-/// A nest whose innermost loop is a loop of out. Its stride is 1 in the first operand, 0 or 1 in the second, and 1 in
-/// out.
+/// A nest whose innermost loop is a loop of `out`. This loop has stride 1 in the first operand, 0 or 1 in the second
+/// operand, and 1 in `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Loops of out around blocks of `row_block` rows and `chunk` lanes.
+    /// Loops of `out` around blocks of `row_block` rows and `chunk` lanes.
     pub outer: Vec<Dim<3>>,
     /// Loops of the sum around `terms`, the innermost loop of the sum. All loops of the sum run inside a block.
     pub sum: Vec<Dim<3>>,
     pub terms: Dim<3>,
-    /// A loop of out. If its stride in the first operand is 0, several rows are computed together.
+    /// A loop of `out`. If its stride in the first operand is 0, several rows are computed together.
     pub rows: Dim<3>,
     pub lanes: Dim<3>,
     pub row_block: usize,
     pub chunk: usize,
-    /// Whether stores to out bypass the caches, because out is too large for any cache and each element is written
-    /// once.
+    /// Whether stores to `out` bypass the caches. This is the case if `out` is too large for any cache and each element
+    /// is written once.
     pub streams: bool,
 }
 
 /// A nest whose innermost loop is a loop of the sum, with stride 1 in both operands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dots {
-    /// Loops of out around chunks of lanes; each chunk is a loop around tiles of rows and columns.
+    /// Loops of `out` around chunks of lanes. Each chunk is a loop around tiles of rows and columns.
     pub outer: Vec<Dim<3>>,
     /// Loops of the sum inside a tile, around the lanes.
     pub sum: Vec<Dim<3>>,
     pub rows: Dim<3>,
-    /// A loop with a stride in the second operand only. Its extent is 1 if `rows` has a stride in the second operand as
-    /// well.
+    /// A loop of `out` with a nonzero stride in the second operand only. Its extent is 1 if `rows` also has a nonzero
+    /// stride in the second operand.
     pub cols: Dim<3>,
     pub lanes: Dim<3>,
     pub chunk: usize,
 }
 
-/// A nest of loops with any strides. The fourth stride is 1 for loops of the sum and 0 for loops of out, so a fourth
-/// offset of 0 marks the first visit of an element of out.
+/// A nest of loops with any strides. The fourth stride is 1 for loops of the sum and 0 for loops of `out`, so a fourth
+/// offset of 0 marks the first visit to an element of `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StridedNest {
-    /// Loops of out. They surround the loops `sum`, which surround the blocks.
+    /// Loops of `out`. They surround the loops `sum`, which surround the blocks.
     pub outer: Vec<Dim<4>>,
     pub sum: Vec<Dim<4>>,
-    /// The loops of smallest stride in each tensor, blocked by `sizes`. The last one is the innermost loop of the nest.
+    /// The loop with the smallest stride in each tensor, blocked by `sizes`. The last one is the innermost loop of the
+    /// nest.
     pub blocked: [Dim<4>; 3],
     pub sizes: [usize; 3],
 }
 
-/// Plans loops over dimensions by kind: c (batch), m (rows), n (columns) and k (sum). Dimensions are folded, and no
-/// extent is 0.
+/// Plans loops over the dimensions of kinds c (batch), m (rows), n (columns) and k (sum). The dimensions have been
+/// folded, and no extent is 0.
 pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> LoopPlan {
     let (mut start, mut loops) = choose::oriented(dims);
     let (choice, price) = choose::best(&loops, dtype);
@@ -162,7 +162,7 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> Loop
     LoopPlan { swapped, shares, partials, price: (price * 1000.0) as u64 }
 }
 
-/// Replaces the strides of out by those of a dense partial result. `start` is the offset in out.
+/// Replaces the strides of `out` with those of a dense partial result. `start` is the offset in `out`.
 fn dense(loops: &mut [Loop], start: isize) -> Partials {
     let mut elements = 1;
     let mut out_loops = Vec::new();
@@ -175,14 +175,14 @@ fn dense(loops: &mut [Loop], start: isize) -> Partials {
 }
 
 impl LoopPlan {
-    /// Elements of workspace that execution needs.
+    /// Returns the number of elements of workspace that execution needs.
     pub fn workspace_elements(&self) -> usize {
         let partials = self.partials.as_ref().map_or(0, |partials| partials.step * self.shares.len());
         let blocks = self.shares.iter().filter_map(|share| share.blocks.as_ref());
         partials + blocks.map(SumBlocks::workspace_elements).sum::<usize>()
     }
 
-    /// The estimated time in nanoseconds, with one core per share.
+    /// Returns the estimated time in nanoseconds, with one core per share.
     pub fn cost(&self) -> f64 {
         self.price as f64 / 1000.0
     }

@@ -1,50 +1,51 @@
-//! Estimates the cost of loops in nanoseconds on a current core: arithmetic, loop starts, memory traffic.
+//! Estimates the cost of loops, in nanoseconds on a current core. Considers arithmetic, loop starts and memory traffic.
 //!
 //! The constants were fitted on one machine, for vectors of 32 bytes. On other machines, an estimate within a factor of
-//! two is good enough for a choice.
+//! two is good enough to choose between nests.
 
 use super::choice::{Choice, Loop, TERMS, TILE};
 use super::{Dim, Nest, OUT};
 use crate::dtype::Dtype;
 use crate::local_plan::CACHE_LINE;
 
-/// Multiplying and adding one vector, and loading or storing one vector in the first-level cache.
+/// Time to multiply and add one vector, and time to load or store one vector in the first-level cache.
 const VECTOR_STEP: f64 = 0.2;
 const VECTOR_TOUCH: f64 = 0.15;
-/// Multiplying and adding one vector of complex numbers, relative to one of real numbers.
+/// Time to multiply and add one vector of complex numbers, relative to one vector of real numbers.
 const COMPLEX: f64 = 2.5;
 const VECTOR_BYTES: usize = 32;
-/// Starting a line or a tile, and adding up the lanes of one vector.
+/// Time to start a line or a tile, and time to add up the lanes of one vector.
 const START: f64 = 4.0;
 const ACROSS: f64 = 4.0;
-/// One step of a loop of single elements.
+/// Time for one step of a loop over single elements.
 const STEP: f64 = 0.6;
-/// Calling the kernel once.
+/// Time to call the kernel once.
 const CALL: f64 = 15.0;
-/// Moving a byte from or to the second-level cache, and from or to memory.
+/// Time to move a byte to or from the second-level cache, and to or from memory.
 const L2_BYTE: f64 = 0.02;
 const MEMORY_BYTE: f64 = 0.09;
 const L1_BYTES: f64 = 32.0 * 1024.0;
 const L2_BYTES: f64 = 1024.0 * 1024.0;
-/// Waking another thread and waiting for it.
+/// Time to wake another thread and wait for it.
 const THREAD: f64 = 4_000.0;
-/// Minimum work per thread, below which an additional thread does not pay off.
+/// Minimum work per thread. Below it, an additional thread costs more than it saves.
 const MIN_NANOSECONDS_PER_THREAD: f64 = 12_000.0;
-/// Adding an element of a partial result.
+/// Time to add an element of a partial result.
 const ADDING: f64 = 1.0;
 
-/// The number of threads, at most `threads`, that pay off for work of this price.
+/// Returns the number of threads, at most `threads`, that are useful for work with this price.
 pub(super) fn useful_threads(price: f64, threads: usize) -> usize {
     threads.min((price / MIN_NANOSECONDS_PER_THREAD) as usize).max(1)
 }
 
-/// The price on `threads` threads, given the price on one thread and the number of elements of all partial results.
+/// Returns the price on `threads` threads, given the price on one thread and the number of elements in all partial
+/// results.
 pub(super) fn shared(price: f64, threads: usize, added: usize) -> f64 {
     let threads_start = if threads > 1 { THREAD } else { 0.0 };
     price / threads as f64 + threads_start + added as f64 * ADDING
 }
 
-/// The price of a choice on one thread. The operands of `loops` are not yet exchanged.
+/// Returns the price of a choice on one thread. The operands of `loops` have not been exchanged yet.
 pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
     let element_bytes = dtype.size();
     let step = VECTOR_STEP * if dtype.is_complex() { COMPLEX } else { 1.0 };
@@ -88,8 +89,9 @@ pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
     CALL + work + memory(&loops, &outer, element_bytes)
 }
 
-/// The cost of moving the tensors. A tensor is moved once if the part that the inner loops access fits into the
-/// second-level cache. Otherwise it is moved once for every index of the outer loops with stride 0 in the tensor.
+/// Returns the cost of moving the tensors. A tensor is moved once if the part that the inner loops access fits into the
+/// second-level cache. Otherwise it is moved once for every index of those outer loops that have stride 0 in the
+/// tensor.
 fn memory(loops: &[Loop], outer: &[Dim<3>], element_bytes: usize) -> f64 {
     let bytes = |t: usize| -> f64 {
         let moving = loops.iter().filter(|l| l.dim.strides[t] != 0);

@@ -1,4 +1,4 @@
-//! Sets of small numbers as bit masks of `W` words, where `W` is a compile-time constant.
+//! Represents sets of small numbers as bit masks of `W` words, where `W` is a compile-time constant.
 
 use std::hash::Hasher;
 
@@ -34,12 +34,12 @@ impl<const W: usize> Bits<W> {
         Bits(std::array::from_fn(|word| self.0[word] & !other.0[word]))
     }
 
-    /// Whether both sets have a number in common.
+    /// Whether the sets have a number in common.
     pub fn meets(&self, other: Bits<W>) -> bool {
         (0..W).any(|word| self.0[word] & other.0[word] != 0)
     }
 
-    /// Whether the other set contains all numbers of this one.
+    /// Whether this set is a subset of the other set.
     pub fn within(&self, other: Bits<W>) -> bool {
         (0..W).all(|word| self.0[word] & !other.0[word] == 0)
     }
@@ -62,8 +62,8 @@ impl<const W: usize> Bits<W> {
     }
 }
 
-/// A hasher that mixes words by multiplication. The standard hash would take longer than all other work on a pair of
-/// sets.
+/// A hasher that mixes words by multiplication. It replaces the standard hasher, which would take longer than all other
+/// work on a pair of sets.
 #[derive(Default)]
 pub struct BitHasher(u64);
 
@@ -81,8 +81,8 @@ impl Hasher for BitHasher {
     }
 
     fn write_u64(&mut self, word: u64) {
-        // The odd constant of splitmix64. The high bits of the product are mixed best, and hash tables use high or low
-        // bits.
+        // Multiplies by splitmix64's odd constant. The high bits of the product are mixed best, so they are also folded
+        // into the low bits, because hash tables may use either.
         let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ mixed >> 32;
     }

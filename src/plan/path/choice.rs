@@ -1,4 +1,4 @@
-//! The user's choice of a path.
+//! Defines how the user chooses a path.
 
 use std::str::FromStr;
 
@@ -23,22 +23,22 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PathChoice {
-    /// The best order that is found within a tenth of the predicted run time, and within two seconds. The candidates
-    /// are left to right, greedy orders, exhaustive search and annealing.
+    /// The best order found within a tenth of the predicted run time, and within two seconds. The candidates are the
+    /// order as written, greedy orders, and the orders found by exhaustive search and annealing.
     #[default]
     Auto,
-    /// Contracts the pair with the smallest result first. The best of several orders is used; these differ in the
-    /// weight of the pair's own size and in the order of pairs with equal scores.
+    /// Contracts the pair with the smallest result first. The best of several such orders is used. They differ in the
+    /// weight given to the pair's own size, and in how ties between pairs are broken.
     Greedy,
     /// The order with the fewest operations, as far as [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds)
-    /// allows. The search covers all orders that multiply tensors without a common label only at the end. It also
-    /// covers all other orders, if there are few enough to examine.
+    /// allows. The search first covers all orders that leave products of tensors without a common label to the end. It
+    /// then covers all other orders, if there are few enough to examine.
     ///
-    /// The time is exponential in the number of tensors of dense networks. It is shorter if few sets of tensors are
-    /// connected: rings and chains of 40 tensors take less than a second. If the limit ends the search, the best of
+    /// For dense networks, the time is exponential in the number of tensors. It is shorter if few sets of tensors are
+    /// connected; rings and chains of 40 tensors take less than a second. If the limit ends the search, the best of
     /// greedy and annealed orders is used.
     Optimal,
-    /// Simulated annealing from a seeded start.
+    /// Simulated annealing with a fixed seed.
     Anneal,
     /// From left to right, as written.
     LeftToRight,
@@ -76,7 +76,7 @@ fn explicit(text: &str) -> Result<Vec<Vec<usize>>, String> {
     let mut rest = inner.trim();
     while !rest.is_empty() {
         let (step, after) = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).ok_or_else(malformed)?;
-        // Python writes a step of one position with a trailing comma.
+        // Python writes a tuple of one position with a trailing comma.
         let positions = step.trim().trim_end_matches(',').split(',').map(|number| number.trim().parse());
         steps.push(positions.collect::<Result<Vec<usize>, _>>().map_err(|_| malformed())?);
         rest = after.trim_start();

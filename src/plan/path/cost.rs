@@ -1,4 +1,4 @@
-//! The cost of a contraction order, computed before any step is planned.
+//! Computes the cost of a contraction order before any step is planned.
 //!
 //! Costs are logarithms to base 2, because a network of a thousand tensors can have more operations than a float can
 //! represent.
@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
-/// log2 of the multiply-adds of all contractions of an order. A contraction costs the product of the extents of all its
-/// labels, after each operand has been summed over labels that no other tensor and no output needs.
+/// log2 of the number of multiply-adds over all contractions in an order. A contraction costs the product of the
+/// extents of all its labels, after each operand has been summed over labels that neither another tensor nor the output
+/// needs.
 pub fn log2_products(network: &Network, order: &Order) -> f64 {
     let mut tensors: Vec<Vec<Label>> = network.tensors.iter().map(|labels| distinct(labels)).collect();
     let mut needed: HashMap<Label, usize> = HashMap::new();

@@ -1,9 +1,9 @@
-//! Greedy search: among pairs with a common label, contracts the pair with the smallest result first.
+//! Searches greedily by contracting, among pairs with a common label, the pair with the smallest result first.
 //!
-//! Invariants: the same network and parameters give the same order. Steps are in depth-first order, so that few results
+//! Guarantee: the same network and parameters give the same order. Steps are in depth-first order, so that few results
 //! are live at the same time. For each label, a tensor is paired with only [`PARTNERS_PER_LABEL`] other tensors,
-//! because evaluating all pairs of thousands of tensors would take minutes. Deliberately absent: randomness. The greedy
-//! search of `omeco` breaks ties by the order of a hash map, so no two ranks would have the same plan.
+//! because evaluating all pairs of thousands of tensors would take minutes. This replaces `omeco`'s greedy search,
+//! which breaks ties by the order of a hash map, so that ranks would make different plans.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,21 +15,22 @@ use crate::tree::Order;
 /// The parameters of a greedy search.
 #[derive(Debug, Clone, Copy)]
 pub struct GreedyParameters {
-    /// The score of a pair is the number of elements of its result, minus this factor times the elements of the pair
-    /// itself. The pair with the lowest score is contracted.
+    /// The score of a pair is the number of elements in its result, minus this factor times the number of elements in
+    /// the pair itself. The pair with the lowest score is contracted.
     pub weight: f64,
     /// Seed for the order of pairs with equal scores. Regular networks have many such pairs, and one order may cost
     /// several times as much as another.
     pub ties: u64,
 }
 
-/// For each label, a tensor is paired with this many other tensors that have the label: the next ones in cyclic order.
+/// For each label, a tensor is paired with this many other tensors that have the label, which are the next ones in
+/// cyclic order.
 const PARTNERS_PER_LABEL: usize = 32;
 
 /// Computes a contraction order. `log2` returns log2 of the extent of a label; labels of `output` are never summed.
 ///
-/// Cost: O(l p log p) for p pairs with a common label and l labels of a tensor; p is at most 2 [`PARTNERS_PER_LABEL`]
-/// per label of a tensor.
+/// Cost: O(l p log p) for p pairs with a common label and l labels per tensor. For each label of each tensor, p grows
+/// by at most 2 [`PARTNERS_PER_LABEL`].
 pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, parameters: GreedyParameters) -> Order {
     let mut network = Network::new(tensors, output, log2);
     let mut pairs = BinaryHeap::new();
@@ -47,15 +48,15 @@ pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, p
         let neighbours = network.neighbours(result).into_iter();
         pairs.extend(neighbours.map(|other| Reverse(network.ranked(other, result, parameters))));
     }
-    // Tensors without common labels are multiplied at the end, the smallest first.
+    // Tensors without common labels are multiplied at the end, smallest first.
     let left_over = (0..network.labels.len()).filter(|&tensor| network.has(tensor));
     let left_over = left_over.map(|tensor| (network.log2_size(tensor), tensor)).collect();
     multiply(left_over, tensors.len(), &mut steps);
     depth_first(&steps, tensors.len())
 }
 
-/// Appends the steps that multiply tensors into one tensor, the smallest first. `sizes` has log2 of the elements and
-/// the number of each tensor.
+/// Appends the steps that multiply tensors into one tensor, smallest first. For each tensor, `sizes` has log2 of its
+/// number of elements, and its id.
 pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize; 2]>) {
     let mut left_over: BinaryHeap<Reverse<(Size, usize)>> =
         sizes.into_iter().map(|(log2, tensor)| Reverse((Size(log2), tensor))).collect();
@@ -70,8 +71,8 @@ struct Network<'a> {
     log2: &'a dyn Fn(u32) -> f64,
     /// Labels of every tensor, ascending; `None` for contracted tensors.
     labels: Vec<Option<Vec<u32>>>,
-    /// For each label, the tensors that have it, ascending. `OUTPUT` counts as a tensor that is never contracted, and
-    /// comes first.
+    /// For each label, the tensors that have the label, ascending. `OUTPUT` counts as a tensor that is never
+    /// contracted, and comes first.
     holders: Vec<Vec<usize>>,
 }
 
@@ -124,7 +125,7 @@ impl<'a> Network<'a> {
         others
     }
 
-    /// The labels of a pair's result, ascending: those that another tensor or the output needs.
+    /// Returns the labels of a pair's result, ascending. These are the labels that another tensor or the output needs.
     fn result(&self, left: usize, right: usize) -> impl Iterator<Item = u32> {
         let needed =
             move |label: &u32| self.holders[*label as usize].iter().any(|&holder| holder != left && holder != right);
@@ -141,7 +142,7 @@ impl<'a> Network<'a> {
         merged.copied().filter(needed)
     }
 
-    /// The sort key of a pair, followed by the pair.
+    /// Returns the sort key of a pair, followed by the pair.
     fn ranked(&self, left: usize, right: usize, parameters: GreedyParameters) -> (Size, u64, [usize; 2]) {
         let pair = [left, right];
         let numbers = pair.map(|tensor| (tensor as u64).to_le_bytes());
@@ -178,8 +179,8 @@ impl<'a> Network<'a> {
     }
 }
 
-/// The same contractions in depth-first order: each directly follows the contractions that produce its right operand.
-/// Iterative, because trees may be deep.
+/// Returns the same contractions in depth-first order, where each contraction directly follows those that produce its
+/// right operand. Avoids recursion, because trees may be deep.
 pub fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
     let mut order = Order::with_capacity(steps.len());
     let mut open = vec![Some(tensors + steps.len() - 1)];
@@ -198,7 +199,7 @@ pub fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
     order
 }
 
-/// A size with a total order; the size is never NaN.
+/// A size with a total order. The size is never NaN.
 #[derive(PartialEq)]
 struct Size(f64);
 
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_smallest_result_first() {
-        // Matrices of 2 x 32, 32 x 8 and 8 x 4.
+        // The matrices are 2 x 32, 32 x 8 and 8 x 4.
         let log2 = |label: u32| [1.0, 5.0, 3.0, 2.0][label as usize];
         assert_eq!(order(&[&[0, 1], &[1, 2], &[2, 3]], &[0, 3], &log2, 0), [[0, 1], [2, 3]]);
         // Tensors without common labels are contracted at the end.

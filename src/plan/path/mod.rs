@@ -10,9 +10,9 @@
 //! | `cost` | the cost of an order: operations, largest intermediate |
 //! | `positions` | converts between tensor numbers and positions in a shrinking list, which opt_einsum uses in paths |
 //!
-//! Invariants: an order depends only on the einsum, the choice, the budget, the machine and the element type, so all
-//! ranks find the same order; an order of `auto` has no more operations than left to right. Deliberately absent:
-//! merging the einsums of nested brackets, because the user wrote the brackets on purpose.
+//! Guarantees: an order depends only on the einsum, the choice, the budget, the machine and the element type, so all
+//! ranks find the same order; the order chosen by `auto` has no more operations than contracting left to right. Einsums
+//! in nested brackets are not merged, because the user wrote the brackets on purpose.
 
 mod bits;
 mod choice;
@@ -40,10 +40,10 @@ const MAX_SEARCHED_TENSORS: usize = 20_000;
 /// Maximum time of a search by `auto`, as a fraction of the predicted time of the best order so far.
 const MAX_SEARCH_SHARE: f64 = 0.1;
 
-/// Maximum seconds of a search by `auto`.
+/// Maximum number of seconds for a search by `auto`.
 const MAX_SEARCH_SECONDS: f64 = 2.0;
 
-/// Default budget in seconds of the search for the optimal order.
+/// Default budget for the search for the optimal order, in seconds.
 const OPTIMAL_SECONDS: f64 = 10.0;
 
 /// Fraction of its budget that `auto` spends on the optimal order if the budget does not allow examining all orders.
@@ -53,11 +53,11 @@ const OPTIMAL_SHARE: f64 = 0.25;
 const OPTIMAL_STEPS: u64 = 100_000_000;
 
 /// Returns the contraction order of one einsum, and the limit that ended its search early, if any. `seconds` is the
-/// budget of the search. `rate` is the number of multiply-adds per second of a rank, from which `auto` computes its
+/// budget of the search. `rate` is the number of multiply-adds per second on one rank, from which `auto` computes its
 /// default budget.
 ///
 /// # Errors
-/// An explicit path that is not valid for this einsum.
+/// If an explicit path is not valid for this einsum.
 pub fn order(
     network: &Network,
     choice: &PathChoice,
@@ -90,7 +90,8 @@ fn greedy(search: &search::PathSearch, tensors: usize, seconds: Option<f64>) -> 
     (search.greedy(0..most), limit)
 }
 
-/// The optimal order; if it is not found within `seconds`, the best of greedy and annealed orders.
+/// Returns the optimal order. If it is not found within `seconds`, returns the best of greedy and annealed orders
+/// instead.
 fn optimal(search: &search::PathSearch, tensors: usize, seconds: f64) -> (Order, Option<SearchLimit>) {
     let greedy = search.greedy(search::patient_ties(tensors));
     let (found, proof) = search.optimal(&greedy, search::steps_within(seconds));
@@ -117,7 +118,7 @@ fn anneal(search: &search::PathSearch, tensors: usize, seconds: Option<f64>) -> 
     }
 }
 
-/// The cheapest order found within `seconds`, or by default within a fraction of the predicted time of the
+/// Returns the cheapest order found within `seconds`, or by default within a fraction of the predicted time for the
 /// contractions.
 fn auto(network: &Network, search: &search::PathSearch, seconds: Option<f64>, rate: f64) -> Order {
     let tensors = network.tensors.len();

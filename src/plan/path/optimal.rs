@@ -1,14 +1,14 @@
 //! Finds the order with the fewest multiply-adds, by dynamic programming over sets of tensors.
 //!
 //! The cheapest way to contract a set is the cheapest over all its splits into two sets. Sets are built in order of
-//! size. Only sets that cost at most a cap are kept; the cap grows until a set contains all tensors, as in the dynamic
-//! programming of `opt_einsum`. The first pass pairs sets that share a label, one connected component of the network
-//! after another. The results of the components are multiplied at the end, the smallest first. The second pass also
+//! size. As in `opt_einsum`'s dynamic programming, only sets whose cost is at most a cap are kept, and the cap grows
+//! until the set of all tensors is built. The first pass pairs sets that share a label, one connected component of the
+//! network after another. The results of the components are multiplied at the end, smallest first. The second pass also
 //! pairs sets without a common label. It has a bounded number of steps and only searches for cheaper orders.
 //!
-//! Invariants: the same network and limit give the same order, because the limit counts steps and not seconds. A label
-//! that several tensors have is summed when the last of them is contracted; a label of the output is never summed.
-//! Deliberately absent: a limit on seconds, with which ranks would find different paths.
+//! Guarantee: the same network and limit give the same order on all ranks, because the limit counts steps instead of
+//! seconds. A label that several tensors have is summed when the last of them is contracted; a label in the output is
+//! never summed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -33,12 +33,13 @@ const COST_TOLERANCE: f64 = 1e-9;
 /// Step limit of the pass that also multiplies tensors without a common label.
 const OUTER_STEPS: u64 = 300_000_000;
 
-/// The outcome of a search: what it proved of the order, or which limit ended it.
+/// The outcome of a search, which is what it proved about the order or which limit ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// No order has fewer multiply-adds.
     Optimal,
-    /// No order that multiplies tensors without a common label only at the end has fewer multiply-adds.
+    /// No order has fewer multiply-adds, except possibly orders that multiply tensors without a common label before the
+    /// end.
     OptimalConnected,
     /// The step limit ended the search.
     Steps,
@@ -46,7 +47,7 @@ pub enum Proof {
     Sets,
 }
 
-/// A network: tensors and output as lists of labels. No tensor has a label twice.
+/// A network, whose tensors and output are lists of labels. No tensor has a label twice.
 #[derive(Clone, Copy)]
 pub struct Labelled<'a> {
     pub tensors: &'a [Vec<u32>],
@@ -92,7 +93,7 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
     multiply(results, count, &mut steps);
     costs.extend(outer_costs(&mut sizes));
     let connected = log2_sum(&costs);
-    // Second pass: searches for any order that is cheaper than `connected`.
+    // The second pass searches for any order that is cheaper than `connected`.
     let mut sets = Sets::<W>::new(network, (0..count).collect(), connected);
     let mut left = left.min(OUTER_STEPS);
     match sets.round(1.0 - COST_TOLERANCE, true, &mut left) {
@@ -107,7 +108,8 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
     }
 }
 
-/// log2 of the costs of multiplying the results of components, the smallest first. Such results have no common labels.
+/// Returns log2 of the cost of each product when the components' results, which have no common labels, are multiplied
+/// smallest first.
 fn outer_costs(sizes: &mut Vec<f64>) -> Vec<f64> {
     let mut costs = Vec::new();
     sizes.sort_by(|one, other| other.total_cmp(one));
@@ -123,7 +125,7 @@ fn outer_costs(sizes: &mut Vec<f64>) -> Vec<f64> {
     costs
 }
 
-/// The connected components of the network, each with its tensors in ascending order.
+/// Returns the connected components of the network, each with its tensors in ascending order.
 fn parts(network: Labelled) -> Vec<Vec<usize>> {
     let mut part: Vec<usize> = (0..network.tensors.len()).collect();
     let find = |part: &mut Vec<usize>, mut tensor: usize| {
@@ -151,9 +153,9 @@ fn parts(network: Labelled) -> Vec<Vec<usize>> {
 /// A set of tensors and the cheapest known way to contract it.
 struct Set<const W: usize> {
     tensors: Bits<W>,
-    /// Labels of its result.
+    /// Labels of the set's result.
     labels: Bits<W>,
-    /// log2 of the elements of its result.
+    /// log2 of the number of elements in the set's result.
     log2: f64,
     /// Cost divided by the known cost.
     cost: f64,
@@ -174,14 +176,14 @@ struct Scanned<const W: usize> {
 struct Sets<const W: usize> {
     all: Vec<Set<W>>,
     ids: HashMap<Bits<W>, u32, BuildHasherDefault<BitHasher>>,
-    /// Ids of sets: `levels[n]` lists the sets of n + 1 tensors.
+    /// `levels[n]` lists the ids of the sets with n + 1 tensors.
     levels: Vec<Vec<u32>>,
-    /// log2 of the extent of each label, by its local number. `holders` lists its tensors, and `kept` the labels of the
-    /// output.
+    /// log2 of the extent of each label, indexed by local label number. `holders` lists the tensors of each label, and
+    /// `kept` the labels in the output.
     extents: Vec<f64>,
     holders: Vec<Bits<W>>,
     kept: Bits<W>,
-    /// The number of each tensor in the network.
+    /// The number in the network of each tensor in this search.
     numbers: Vec<usize>,
     /// log2 of the known cost. All costs are stored relative to it.
     known: f64,
@@ -204,7 +206,8 @@ impl<const W: usize> Sets<W> {
             kept: network.output.iter().filter_map(|label| local.get(label)).fold(Bits::default(), |b, &at| b.with(at)),
             extents,
             numbers,
-            // At least one multiply-add, so that costs are also defined for a network that costs nothing.
+            // Assumes at least one multiply-add, so that relative costs are also defined for a network without
+            // operations.
             known: known.max(0.0),
         };
         for (tensor, &number) in sets.numbers.clone().iter().enumerate() {
@@ -237,8 +240,8 @@ impl<const W: usize> Sets<W> {
             let last = cap >= 1.0 + COST_TOLERANCE;
             match self.round(cap.min(1.0 + COST_TOLERANCE), false, left)? {
                 Some(root) => return Ok(root),
-                // No connected order is as cheap as the known order, which therefore pairs tensors without a common
-                // label.
+                // No order that pairs only sets with a common label is as cheap as the known order, which therefore
+                // also pairs others.
                 None if last => return Err(Proof::OptimalConnected),
                 None => cap *= CAP_GROWTH,
             }
@@ -278,7 +281,7 @@ impl<const W: usize> Sets<W> {
     ) -> Result<(), Proof> {
         let [ones, others] = levels.map(|level| &scanned[level]);
         for (at, one) in ones.iter().enumerate() {
-            // For sets of the same size, visits each pair once.
+            // If both sets have the same size, visits each pair only once.
             let others = if levels[0] == levels[1] { &others[at + 1..] } else { others };
             let (mut seen, mut evaluated) = (0, 0);
             for other in others {
@@ -292,7 +295,7 @@ impl<const W: usize> Sets<W> {
                 evaluated += 1;
                 self.evaluate(one, other, levels[0] + levels[1] + 1, cap);
             }
-            // Checked once per row only: the number of sets may exceed the limit by one row.
+            // The limits are checked only once per row, so the number of sets may exceed its limit by one row.
             let words = W.div_ceil(4) as u64;
             *left = left.checked_sub(1 + words * (seen + EVALUATION_STEPS * evaluated)).ok_or(Proof::Steps)?;
             if self.all.len() > MAX_SETS / W {
@@ -321,16 +324,16 @@ impl<const W: usize> Sets<W> {
         let summed = common.iter().filter(is_summed).fold(Bits::default(), Bits::with);
         let labels = one.labels.or(other.labels).without(summed);
         let log2 = self.log2(labels);
-        // Skips a set whose next contraction would exceed the cap. That contraction costs at least one multiply-add per
-        // element of the set's result.
+        // Skips a set whose next contraction would exceed the cap, because that contraction costs at least one
+        // multiply-add per element of the set's result.
         let whole = level + 1 == self.levels.len();
         if whole || cost + (log2 - self.known).exp2() <= cap {
             self.push(Set { tensors, labels, log2, cost, pair: Some([one.id, other.id]) }, level);
         }
     }
 
-    /// Appends the contractions that build a set. Returns the number of its result. Results are numbered after the
-    /// `tensors` tensors, in the order of steps.
+    /// Appends the contractions that build a set and returns the number of the set's result. Results are numbered after
+    /// the `tensors` tensors, in the order of steps.
     fn append(&self, root: usize, tensors: usize, steps: &mut Vec<[usize; 2]>) -> usize {
         let mut reached = vec![root];
         let mut at = 0;
@@ -368,8 +371,8 @@ mod tests {
     /// Labels of each tensor, labels of the output, and extents by label.
     type Case = (Vec<Vec<u32>>, Vec<u32>, Vec<usize>);
 
-    /// Three to seven tensors and two to nine labels. Each label is in one to three tensors, and some labels are in the
-    /// output. Some tensors have no labels, and some networks are not connected.
+    /// Returns a network with three to seven tensors and two to nine labels. Each label is in one to three tensors, and
+    /// some labels are in the output. Some tensors have no labels, and some networks are not connected.
     fn random(seed: u64) -> Case {
         let mut at = 0;
         let mut below = |n: u64| {
@@ -391,7 +394,7 @@ mod tests {
                 output.push(label);
             }
         }
-        // A label that only one tensor has and the output lacks would be summed before the search.
+        // Removes labels that only one tensor has and the output lacks, because they would be summed before the search.
         for tensor in 0..tensors.len() {
             let others: Vec<u32> =
                 tensors.iter().enumerate().filter(|(at, _)| *at != tensor).flat_map(|(_, t)| t.clone()).collect();
@@ -414,7 +417,7 @@ mod tests {
         optimal(Labelled { tensors, output, log2: &log2 }, known, steps)
     }
 
-    /// The minimum cost by brute force, over all splits of all sets into two.
+    /// Returns the minimum cost by brute force, over all splits of all sets into two.
     fn least((tensors, output, extents): &Case) -> f64 {
         let all = (1usize << tensors.len()) - 1;
         let labels = |set: usize| {
@@ -458,7 +461,7 @@ mod tests {
         let ring: Vec<Vec<u32>> = (0..40).map(|at| vec![at, (at + 1) % 40]).collect();
         let (order, proof) = found(&(ring, Vec::new(), vec![3; 40]), STEPS);
         assert!(matches!(proof, Proof::Optimal | Proof::OptimalConnected) && order.is_some_and(|o| o.len() == 39));
-        // More than 64 tensors.
+        // More than 64 tensors need more than one word per set.
         let chain: Vec<Vec<u32>> = (0..70).map(|at| vec![at, at + 1]).collect();
         let (order, proof) = found(&(chain, vec![0, 70], vec![2; 71]), STEPS);
         assert!(matches!(proof, Proof::Optimal | Proof::OptimalConnected) && order.is_some_and(|o| o.len() == 69));

@@ -1,11 +1,11 @@
 //! Converts between tensor numbers and positions. Inputs have the numbers 0 to n - 1, followed by results in the order
 //! of steps. Positions refer to a list from which each step removes its tensors and to which it appends their result.
 //!
-//! Invariant: each direction costs O(n log n). Deliberately absent: labels and extents of the tensors.
+//! Each direction costs O(n log n).
 
 use crate::tree::{NodeId, Order, Step, Tree};
 
-/// The numbers that are still in the list, as a Fenwick tree of ones.
+/// The numbers that are still in the list, stored as a Fenwick tree of ones.
 struct Live {
     sums: Vec<usize>,
     count: usize,
@@ -65,7 +65,7 @@ impl Live {
 /// Converts a path of positions to an order of tensor numbers.
 ///
 /// # Errors
-/// A message that explains why the path is not valid.
+/// If the path is not valid. The message states the reason.
 pub fn numbered(path: &[Vec<usize>], tensors: usize) -> Result<Order, String> {
     let mut live = Live::new(tensors, tensors + path.len());
     let mut order = Order::with_capacity(path.len());
@@ -98,7 +98,7 @@ pub fn numbered(path: &[Vec<usize>], tensors: usize) -> Result<Order, String> {
     }
 }
 
-/// The contractions of a tree as positions. The result of a unary step has the number of its input.
+/// Returns the contractions of a tree as positions. The result of a unary step keeps the number of its input.
 pub fn path(tree: &Tree) -> Vec<[usize; 2]> {
     let contractions = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
     let mut live = Live::new(tree.operands, tree.operands + contractions);

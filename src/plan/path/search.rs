@@ -1,8 +1,8 @@
-//! Searches for orders: greedy orders by `greedy`, the optimal order by `optimal`, and orders annealed from a seed by
-//! `omeco`.
+//! Runs the searches for orders. `greedy` finds greedy orders, `optimal` finds the optimal order, and `omeco` anneals
+//! orders from a fixed seed.
 //!
-//! Invariants: the same network and budget give the same order; budgets in seconds are converted to numbers of steps.
-//! Deliberately absent: clocks, with which ranks would find different orders.
+//! Guarantee: the same network and budget give the same order on all ranks, because budgets in seconds are converted to
+//! numbers of steps and no clock is read.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,53 +16,53 @@ use super::optimal::{self, Labelled, Proof};
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
-/// Users do not notice a search of this many seconds.
+/// A search that takes no more than this many seconds goes unnoticed by users.
 pub const UNNOTICED_SECONDS: f64 = 5e-3;
 
 /// Maximum number of tensors that are annealed, because annealing recurses to the depth of the tree.
 pub const MAX_ANNEALED_TENSORS: usize = 2_000;
 
-/// Maximum number of tensors for which a greedy search tries several weights and orders of ties. Larger networks are
-/// searched once.
+/// Maximum number of tensors for which a greedy search tries several weights and tie-breaking seeds. Larger networks
+/// are searched once.
 const MAX_VARIED_TENSORS: usize = 3_000;
 
-/// Maximum number of orders of ties that are tried.
+/// Maximum number of tie-breaking seeds that are tried.
 pub const MAX_TIE_ORDERS: u64 = 16;
 
-/// Steps of the optimal search per second on one core. Measured: 5.5 to 7.5 times 10^8, on networks of 20 to 125
-/// tensors.
+/// Steps of the optimal search per second on one core. Measurements on networks of 20 to 125 tensors gave 5.5 to 7.5
+/// times 10^8.
 const STEPS_PER_SECOND: f64 = 5e8;
 
-/// Seconds of a greedy search per tensor and order of ties.
+/// Seconds that a greedy search takes per tensor and tie-breaking seed.
 const GREEDY_SECONDS: f64 = 4e-6;
 
-/// Number of temperatures of an annealing, and number of sweeps over the tree at each temperature.
+/// Number of annealing temperatures, and number of sweeps over the tree at each temperature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sweeps {
     temperatures: usize,
     pub each: usize,
 }
 
-/// The sweeps if the user selects annealing.
+/// The sweeps used if the user selects annealing.
 pub const LONG_SWEEPS: Sweeps = Sweeps { temperatures: 100, each: 50 };
 
-/// The orders of ties of a greedy search if the user selects it.
+/// The tie-breaking seeds that a greedy search tries if the user selects greedy search.
 pub fn patient_ties(tensors: usize) -> Range<u64> {
     0..if tensors > MAX_VARIED_TENSORS { 1 } else { MAX_TIE_ORDERS }
 }
 
-/// Further orders of ties that a greedy search can try in `seconds`; `None` if there is time for none.
+/// Further tie-breaking seeds that a greedy search can try within `seconds`; `None` if there is no time for any.
 pub fn more_ties(tensors: usize, seconds: f64) -> Option<Range<u64>> {
     let more = ties_within(tensors, seconds);
     (more > 0).then_some(1..MAX_TIE_ORDERS.min(1 + more))
 }
 
-/// Number of orders of ties that a greedy search can try in `seconds`.
+/// Number of tie-breaking seeds that a greedy search can try within `seconds`.
 pub fn ties_within(tensors: usize, seconds: f64) -> u64 {
     (seconds / (GREEDY_SECONDS * tensors as f64)) as u64
 }
 
-/// Number of steps of the optimal search in `seconds`.
+/// Number of steps that the optimal search makes in `seconds`.
 pub fn steps_within(seconds: f64) -> u64 {
     (seconds * STEPS_PER_SECOND) as u64
 }
@@ -75,12 +75,13 @@ pub fn sweeps(tensors: usize, seconds: f64) -> Option<Sweeps> {
     (each >= 2 && tensors <= MAX_ANNEALED_TENSORS).then_some(Sweeps { temperatures, each: each.min(LONG_SWEEPS.each) })
 }
 
-/// An upper estimate of the seconds for examining all orders.
+/// A pessimistic estimate of the seconds needed to examine all orders.
 pub fn exhaustive_seconds(tensors: usize) -> f64 {
     5e-8 * 3f64.powi(tensors.min(600) as i32)
 }
 
-/// An einsum whose tensors keep only distinct labels that another tensor or the output needs.
+/// An einsum prepared for the searches. Each tensor keeps only its distinct labels that another tensor or the output
+/// needs.
 pub struct PathSearch<'a> {
     network: &'a Network<'a>,
     /// Labels as numbers, as `omeco` expects them.
@@ -102,12 +103,12 @@ impl<'a> PathSearch<'a> {
     }
 
     fn extent(&self, label: u32) -> usize {
-        // An extent of 0 counts as 1: no order contracts anything then, so all orders cost the same.
+        // An extent of 0 counts as 1, because no order contracts anything then and all orders cost the same.
         self.network.extents[label as usize].max(1)
     }
 
-    /// The cheapest of several greedy orders, which differ in the weight of the operands' sizes and in the order of
-    /// ties.
+    /// Returns the cheapest of several greedy orders, which differ in the weight of the operands' sizes and in how ties
+    /// are broken.
     pub fn greedy(&self, ties: Range<u64>) -> Order {
         let weights: &[f64] = if self.tensors.len() > MAX_VARIED_TENSORS { &[0.0] } else { &[0.0, 0.5, 1.0] };
         let log2: Vec<f64> = (0..self.network.extents.len() as u32).map(|label| self.log2(label)).collect();
@@ -118,8 +119,8 @@ impl<'a> PathSearch<'a> {
         )
     }
 
-    /// Returns the order with the fewest operations, if it is found in `steps` steps and is cheaper than `known`, and
-    /// the outcome of the search.
+    /// Searches for the order with the fewest operations. Returns the order if it is found within `steps` steps and is
+    /// cheaper than `known`, and the outcome of the search.
     pub fn optimal(&self, known: &Order, steps: u64) -> (Option<Order>, Proof) {
         let extents: Vec<usize> = self.network.extents.iter().map(|&extent| extent.max(1)).collect();
         let tensors = self.network.tensors.clone();
@@ -144,7 +145,7 @@ impl<'a> PathSearch<'a> {
             betas: (1..=temperatures).map(|step| 15.0 * step as f64 / temperatures as f64).collect(),
             ntrials: 1,
             niters: each,
-            // The greedy initializer of `omeco` differs from run to run.
+            // The greedy initializer of `omeco` is not used because its result differs from run to run.
             initializer: Initializer::Random,
             score: ScoreFunction::default(),
             ..TreeSA::default()
@@ -171,7 +172,7 @@ impl<'a> PathSearch<'a> {
         self.tensors.iter().flatten().map(|&label| (label, self.extent(label))).collect()
     }
 
-    /// Appends the contractions of a tree. Iterative, because trees may be deep.
+    /// Appends the contractions of a tree. Avoids recursion, because trees may be deep.
     fn append(&self, tree: NestedEinsum<u32>, order: &mut Order) {
         let mut open = vec![Some(tree)];
         let mut done = Vec::new();
@@ -179,7 +180,7 @@ impl<'a> PathSearch<'a> {
             match next {
                 Some(NestedEinsum::Leaf { tensor_index }) => done.push(tensor_index),
                 Some(NestedEinsum::Node { args, .. }) => {
-                    // Searches over several tensors return binary trees.
+                    // Every inner node has two inputs, because searches over several tensors return binary trees.
                     open.push(None);
                     open.extend(args.into_iter().rev().map(Some));
                 }

@@ -1,4 +1,4 @@
-//! Generates the tasks of one rank from a pattern.
+//! Generates one rank's tasks from the pattern of a collective.
 //!
 //! ```text
 //! a ring reduce-scatter of 3 parts, member 1          lane      after
@@ -12,31 +12,33 @@
 //! ```
 //!
 //! Copies are received in place. Summands arrive in two alternating scratch buffers, so that one summand arrives while
-//! the other is added. Each piece of a message is a separate transfer: a member forwards each piece as soon as it
-//! arrives, and scratch buffers need room for one piece only.
+//! the other is added. Each piece of a message is a separate transfer, so that a member can forward a piece as soon as
+//! it arrives, and scratch buffers need room for one piece only.
 //!
-//! Invariant: all members pass views of the same extents for a part, the same algorithm and the same number of pieces.
+//! Invariant: for each part, all members pass views with the same extents. All members pass the same algorithm and the
+//! same number of pieces.
 
 use super::message::Message;
 use super::pattern::Pattern;
 use super::{Collective, CollectiveAlgorithm, Group};
 use crate::schedule::{Buffer, BufferId, Builder, Home, View, Work};
 
-/// The boxes of this rank's buffers that contain the parts of a collective. A part may have any number of boxes.
+/// The boxes in this rank's buffers that contain the parts of a collective. A part may have any number of boxes.
 #[derive(Debug, Clone, Default)]
 pub struct Parts {
-    /// For copies: the boxes that a part is sent from or received into, also for parts that are only forwarded. For
-    /// reductions: the boxes of the sum.
+    /// For copies, the boxes from which each part is sent or into which it is received, including parts that are only
+    /// forwarded. For reductions, the boxes of the sum.
     pub at: Vec<Vec<View>>,
-    /// For reductions: this rank's summand of each part. Sums that are forwarded (ring, tree) are accumulated in these
-    /// boxes.
+    /// For reductions, the boxes of this rank's summand of each part. Sums that are forwarded (ring, tree) are
+    /// accumulated in these boxes.
     pub summands: Vec<Vec<View>>,
-    /// Whether beta times the existing values is added to the sum.
+    /// Whether the existing values, multiplied by `beta`, are added to the sum.
     pub onto: bool,
 }
 
 impl Parts {
-    /// The views of one piece of a message. For the receiver, `own` is its own part; for the sender, `own` is `None`.
+    /// Returns the views of one piece of a message. For the receiver, `own` is its own part; for the sender, `own` is
+    /// `None`.
     fn views(&self, message: &Message, piece: usize, pieces: usize, own: Option<usize>) -> Vec<View> {
         let views = message.parts.iter().flat_map(|part| {
             let place = if message.reduce && own != Some(part) { &self.summands } else { &self.at };
@@ -46,10 +48,10 @@ impl Parts {
     }
 }
 
-/// Appends this rank's tasks of a collective, with each message in `pieces` pieces.
+/// Appends this rank's tasks for a collective, with each message divided into `pieces` pieces.
 ///
 /// # Panics
-/// When `parts` lacks a list for a part that passes through this rank.
+/// If `parts` lacks a list for a part that this rank sends, receives or adds.
 pub fn append(
     builder: &mut Builder,
     (collective, algorithm): (Collective, CollectiveAlgorithm),
@@ -95,8 +97,8 @@ fn corner(buffer: BufferId, like: &View) -> View {
     View { buffer, bounds: like.bounds.iter().map(|range| 0..range.len()).collect() }
 }
 
-/// Declares two scratch slots, or one if only one piece of a summand arrives. Each slot has one buffer for each box of
-/// the message with the most boxes.
+/// Declares two scratch slots, one if only one piece of a summand arrives, or none if none arrives. Each slot has one
+/// buffer for each box of the message with the most boxes.
 fn slots(
     builder: &mut Builder,
     pattern: &Pattern,

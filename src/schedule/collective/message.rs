@@ -1,9 +1,8 @@
-//! One message between the members of a group, and the messages of one member in one round.
+//! Describes one message between the members of a group, and the messages of one member in one round.
 //!
-//! Invariant: a member sends at most one message in a round and receives at most one. Deliberately absent: the list of
-//! the messages of a collective, and their bytes.
+//! Invariant: in each round, a member sends at most one message and receives at most one.
 
-/// The part numbers `first`, `first + step`, and so on: `count` numbers.
+/// The `count` part numbers `first`, `first + step`, and so on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbers {
     pub first: usize,
@@ -12,12 +11,12 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// A single number.
+    /// Returns a single number.
     pub const fn one(first: usize) -> Numbers {
         Numbers { first, step: 1, count: 1 }
     }
 
-    /// All numbers, in ascending order.
+    /// Iterates over all numbers in ascending order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         (0..self.count).map(move |at| self.first + at * self.step)
     }
@@ -29,12 +28,12 @@ pub struct Message {
     pub from: usize,
     pub to: usize,
     pub parts: Numbers,
-    /// Whether the parts are summands, which the receiver adds to its own values of these parts.
+    /// Whether the parts are summands, which the receiver adds to its own values for these parts.
     pub reduce: bool,
 }
 
 impl Message {
-    /// The reverse message: turns a scatter into a gather, or copies into summands.
+    /// Returns the message in the opposite direction. This turns a scatter into a gather, or copies into summands.
     fn back(self, reduce: bool) -> Message {
         Message { from: self.to, to: self.from, reduce, ..self }
     }

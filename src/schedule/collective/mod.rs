@@ -1,7 +1,9 @@
-//! Collectives as schedule fragments: the messages between members, their cost, and the tasks of one rank.
+//! Builds collectives as schedule fragments. Computes the messages between members, their cost, and the tasks of one
+//! rank.
 //!
-//! A *group* is an ordered list of ranks; its *members* are numbered in that order. The data is cut into *parts*: a
-//! broadcast has one part, all other collectives have one part per member. Parts may differ in size, and be empty.
+//! A *group* is an ordered list of ranks. Its *members* are numbered in that order. The data is cut into *parts*: a
+//! broadcast has one part, and every other collective has one part per member. Parts may differ in size, and may be
+//! empty.
 //!
 //! ```text
 //! members                    0            1            2
@@ -26,10 +28,12 @@
 //! | direct | the root to each member | the root with each member | every member with every other, by distance |
 //!
 //! **Trees with minimum distance** (Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2: "the distance in the
-//! grid between communicating processors is minimized"). For collectives with a root, the group is cut into two halves
-//! of adjacent members. The data for the half without the root is sent to the member of this half that is nearest to
-//! the root. So every part moves towards its owner only, and the last round, which has the most messages, is between
-//! neighbours. If all members need all parts, the messages of the last round are the largest. So the group is cut into
+//! grid between communicating processors is minimized"). For a collective with a root, the group is cut into two halves
+//! of adjacent members. The data for the half without the root is sent to the member of that half that is nearest to
+//! the root. Every part therefore only moves towards its owner, and the last round, which has the most messages, is
+//! between neighbours.
+//!
+//! If all members need all parts, the messages of the last round are the largest. In this case the group is cut into
 //! its even and its odd members, and each even member exchanges the data that its half has gathered with its odd
 //! neighbour. Both trees work for any number of members. If the number is odd, the last member has no partner and
 //! receives the data from the member before it.
@@ -37,19 +41,19 @@
 //! | file | topic |
 //! |---|---|
 //! | `message` | one message, and the messages of a member in a round |
-//! | `pattern` | the messages of a collective, in total order or for one member: pure arithmetic |
-//! | `steps` | the two basic patterns: spread from a root, exchange among all members |
+//! | `pattern` | the messages of a collective, in total order or for one member |
+//! | `steps` | the two basic patterns, which spread data from a root and exchange data among all members |
 //! | `order` | the order in which summands are added |
 //! | `price` | seconds, bytes and distances |
 //! | `fragment` | the tasks of one rank |
 //!
-//! Invariant: in a round a member sends at most one message and receives at most one. Transfers are ordered by round,
-//! then piece, and the data of a message has arrived in earlier rounds. This is one total order of the transfers of all
-//! members, so a run terminates even with one transfer in flight and no buffering.
+//! Invariant: in each round, a member sends at most one message and receives at most one. Transfers are ordered by
+//! round, then by piece, and the data of a message has arrived in earlier rounds. This is one total order for the
+//! transfers of all members, so a run terminates even with one transfer in flight per lane and no buffering.
 //!
-//! Deliberately absent: choosing an algorithm ([`price()`] helps callers to choose); a reduction to one root, which is
-//! a reduce-scatter whose other parts are all empty; reductions in which a member's summands and its result share a
-//! buffer.
+//! Callers choose the algorithm, with the help of [`price()`]. There is no reduction to one root, because it is a
+//! reduce-scatter in which all parts but one are empty. In a reduction, a member's summands and its result must be in
+//! different buffers.
 
 mod fragment;
 mod message;
@@ -70,7 +74,7 @@ pub use price::{Price, Rates, price};
 
 use serde::{Deserialize, Serialize};
 
-/// A collective operation of a group. Roots are member numbers.
+/// A collective operation of a group. Roots are given as member numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Collective {
     /// All members receive the root's data.
@@ -81,19 +85,19 @@ pub enum Collective {
     Gather { root: usize },
     /// All members receive the parts of all members.
     AllGather,
-    /// Each member receives the sum of all members' summands of its part.
+    /// Each member receives the sum of all members' summands for its part.
     ReduceScatter,
-    /// A reduce-scatter, then an all-gather of the sums.
+    /// A reduce-scatter, followed by an all-gather of the sums.
     AllReduce,
 }
 
-/// The algorithm of a collective: which members exchange messages.
+/// The algorithm of a collective, which determines the members that exchange messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CollectiveAlgorithm {
     /// Each member sends to the next member, and the last member to the first.
     Ring,
-    /// Recursive halving, with the fewest rounds.
+    /// Recursive halving, which has the fewest rounds.
     Tree,
     /// Each part is sent directly from its source to its destination.
     #[default]
@@ -113,18 +117,18 @@ pub struct Group {
 }
 
 impl Group {
-    /// The group on rank `rank`; `None` if `rank` is not in the list.
+    /// Creates the group as seen by rank `rank`; `None` if `rank` is not in the list.
     pub fn new(ranks: Vec<usize>, rank: usize) -> Option<Group> {
         let me = ranks.iter().position(|&member| member == rank)?;
         Some(Group { ranks, me })
     }
 
-    /// The ranks, in the order of the members.
+    /// Returns the ranks in the order of the members.
     pub fn ranks(&self) -> &[usize] {
         &self.ranks
     }
 
-    /// The member number of this rank.
+    /// Returns the member number of this rank.
     pub fn me(&self) -> usize {
         self.me
     }

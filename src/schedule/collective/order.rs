@@ -1,6 +1,7 @@
-//! The order in which summands are added. A plan guarantees this order, and the verifier compares schedules with it.
+//! Computes the order in which summands are added. A plan guarantees this order, and the verifier checks schedules
+//! against it.
 //!
-//! The order is found by simulating the messages of a pattern, so it always agrees with them.
+//! The order is found by simulating the messages of a pattern, so it always agrees with the messages.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +9,18 @@ use super::pattern::Pattern;
 use crate::distribution::Region;
 use crate::schedule::verify::Summand;
 
-/// A sum of one part, as computed by one member.
+/// The sum for one part, as computed by one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
     pub part: usize,
-    /// The members whose summands the sum contains, in the order of addition. The member that computes the sum comes
-    /// first.
+    /// The members whose summands the sum contains, in order of addition, starting with the member that computes the
+    /// sum.
     pub members: Vec<usize>,
 }
 
 impl Pattern {
-    /// The sums that each member computes: of its own part, and of parts of other members that it forwards. Empty
-    /// unless the collective is a reduction. Cost: O(members^2); O(members^3) for a ring.
+    /// Returns the sums that each member computes: the sum for its own part, and the partial sums that it forwards for
+    /// other members' parts. Empty unless the collective is a reduction. Cost: O(members^2); O(members^3) for a ring.
     ///
     /// ```
     /// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
@@ -48,8 +49,9 @@ impl Pattern {
     }
 }
 
-/// One member's list of summands for the verifier: its own summands, then the summands of other members in the order in
-/// which this member adds them. `computed` returns a member's own summands, `part` the elements of a part.
+/// Returns one member's list of summands for the verifier. It contains the member's own summands, followed by other
+/// members' summands in the order in which this member adds them. `computed` returns a member's own summands, and
+/// `part` returns the elements of a part.
 pub fn listed(
     sums: &[Sum],
     me: usize,

@@ -1,15 +1,16 @@
-//! The messages of a collective, which depend only on the number of members, the root and the algorithm.
+//! Computes the messages of a collective, which depend only on the number of members, the root and the algorithm.
 //!
-//! Invariants: in each phase (a reduction, a distribution), every member receives each part at most once. A member
-//! sends a sum only after all summands that it adds to it have arrived. The messages of a member in a round are
-//! computed in O(log members), without visiting other members, so the cost of a rank's schedule depends only on its own
-//! tasks.
+//! Invariants: in each phase (a reduction or a distribution), every member receives each part at most once. A member
+//! sends a sum only after all summands that it adds to the sum have arrived.
+//!
+//! A member's messages in a round are computed in O(log members), without visiting other members, so the cost of
+//! generating a rank's schedule depends only on its own tasks.
 
 use super::message::{Message, Step};
 use super::steps::{exchange, rounds, spread};
 use super::{Collective, CollectiveAlgorithm};
 
-/// A collective of `members` members, by one of the algorithms.
+/// A collective operation on `members` members, with one of the algorithms.
 ///
 /// ```
 /// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
@@ -28,7 +29,7 @@ pub struct Pattern {
 
 impl Pattern {
     /// # Panics
-    /// When there is no member, or the root is not a member.
+    /// If there is no member, or the root is not a member.
     pub fn new(collective: Collective, algorithm: CollectiveAlgorithm, members: usize) -> Pattern {
         let root = match collective {
             Collective::Broadcast { root } | Collective::Scatter { root } | Collective::Gather { root } => root,
@@ -42,23 +43,23 @@ impl Pattern {
         self.members
     }
 
-    /// The number of parts.
+    /// Returns the number of parts.
     pub fn parts(&self) -> usize {
         if matches!(self.collective, Collective::Broadcast { .. }) { 1 } else { self.members }
     }
 
-    /// Whether summands are added.
+    /// Whether the collective adds summands.
     pub fn reduces(&self) -> bool {
         matches!(self.collective, Collective::ReduceScatter | Collective::AllReduce)
     }
 
-    /// The number of rounds; in a tree, some may be empty.
+    /// Returns the number of rounds. In a tree, some rounds may be empty.
     pub fn rounds(&self) -> usize {
         let all = rounds(self.collective, self.algorithm, self.members);
         if self.collective == Collective::AllReduce { 2 * all } else { all }
     }
 
-    /// The messages of a member in a round.
+    /// Returns a member's messages in a round.
     pub fn step(&self, member: usize, round: usize) -> Step {
         let Pattern { collective, algorithm, members } = *self;
         let one_phase = rounds(collective, algorithm, members);
@@ -79,12 +80,12 @@ impl Pattern {
         }
     }
 
-    /// All messages of all members in their total order. Cost: O(members x rounds).
+    /// Iterates over all messages between all members, in their total order. Cost: O(members x rounds).
     pub fn messages(self) -> impl Iterator<Item = Message> {
         (0..self.rounds()).flat_map(move |round| self.round(round))
     }
 
-    /// The messages of a round, which are independent of each other.
+    /// Iterates over the messages of a round, which are independent of each other.
     pub fn round(self, round: usize) -> impl Iterator<Item = Message> {
         (0..self.members).filter_map(move |member| self.step(member, round).sent)
     }

@@ -1,7 +1,8 @@
-//! The cost of a collective, from a simulation of its messages on lanes, without schedules.
+//! Estimates the cost of a collective by simulating its messages on lanes, without building schedules.
 //!
-//! Every member has a send lane, a receive lane and workers. A transfer occupies a lane at both ends, for the time of
-//! its latency and its bytes. A summand occupies one of two scratch buffers until the workers have added it.
+//! Every member has a send lane, a receive lane and workers. A transfer occupies a lane at both ends, for its latency
+//! plus its number of bytes divided by the bandwidth. A summand occupies one of two scratch buffers until the workers
+//! have added it.
 //!
 //! ```text
 //! a ring broadcast of 12 bytes in 2 pieces, 3 members; latency 1, 3 bytes a second
@@ -9,21 +10,21 @@
 //!   1 -> 2   piece 0  3..6   piece 1  6..9          9 seconds; in one piece 2 (1 + 12/3) = 10
 //! ```
 //!
-//! Deliberately absent: links that several messages share. To account for such links, compare [`Price::carried`].
+//! Links that several messages share are not modelled. To account for such links, compare [`Price::carried`].
 
 use super::message::Message;
 use super::pattern::Pattern;
 use crate::distribution::tile_bounds;
 use crate::machine::Machine;
 
-/// The rates of transfers and additions.
+/// The rates at which bytes are transferred and added.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
     /// Seconds per transfer, independent of its size.
     pub latency: f64,
-    /// Bytes per second that one member receives.
+    /// Number of bytes that one member receives per second.
     pub bandwidth: f64,
-    /// Bytes per second that the workers of one member read or write in memory.
+    /// Number of bytes that one member's workers read or write in memory per second.
     pub memory: f64,
 }
 
@@ -42,22 +43,22 @@ impl From<&Machine> for Rates {
 pub struct Price {
     /// Seconds until the last member is done.
     pub seconds: f64,
-    /// Bytes that the busiest member receives.
+    /// Number of bytes that the busiest member receives.
     pub received: usize,
-    /// Bytes times distance in the group, summed over all messages. Distances are cyclic: the last member is next to
-    /// the first.
+    /// Number of bytes times distance in the group, summed over all messages. Distances are cyclic, because the last
+    /// member is next to the first.
     pub carried: usize,
 }
 
-/// Bytes moved in memory for each byte added or copied. An addition reads both summands and writes the sum. A copy
-/// reads its input, reads its target (write-allocate), and writes its target.
+/// Number of bytes moved in memory for each byte added or copied. An addition reads both summands and writes the sum. A
+/// copy reads its input, reads its target (write-allocate), and writes its target.
 const BYTES_MOVED: f64 = 3.0;
 
-/// The price of a pattern whose parts have `sizes` bytes, with each message in `pieces` pieces. Cost: O(pieces x parts
-/// in all messages), which for rings and direct messages is quadratic in the number of members.
+/// Returns the price of a pattern whose parts have `sizes` bytes, with each message divided into `pieces` pieces. Cost:
+/// O(pieces x parts in all messages), which is quadratic in the number of members for rings and direct messages.
 ///
 /// # Panics
-/// If the number of sizes is not the number of parts.
+/// If the number of sizes is not equal to the number of parts.
 pub fn price(pattern: &Pattern, sizes: &[usize], pieces: usize, rates: Rates) -> Price {
     assert_eq!(sizes.len(), pattern.parts(), "one size for each part");
     let mut simulation = Simulation::new(pattern, sizes, pieces, rates);
@@ -71,16 +72,16 @@ pub fn price(pattern: &Pattern, sizes: &[usize], pieces: usize, rates: Rates) ->
     Price { seconds: simulation.end, received, carried: simulation.carried }
 }
 
-/// The lanes of one member: the times at which they become free.
+/// The times at which the lanes of one member become free.
 #[derive(Debug, Clone)]
 struct Member {
     send: f64,
     receive: f64,
     work: f64,
-    /// The times at which the scratch buffers become free, the next one first.
+    /// The times at which the scratch buffers become free, starting with the next one to be used.
     slots: [f64; 2],
     received: usize,
-    /// The time at which each piece of each part has arrived, at index `part * pieces + piece`.
+    /// The time at which each piece of each part arrived, at index `part * pieces + piece`.
     since: Vec<f64>,
 }
 
@@ -99,7 +100,7 @@ impl<'a> Simulation<'a> {
         let idle = Member { send: 0.0, receive: 0.0, work: 0.0, slots: [0.0; 2], received: 0, since };
         let mut simulation =
             Simulation { sizes, pieces, rates, members: vec![idle; pattern.members()], carried: 0, end: 0.0 };
-        // A member first copies its own summand to the buffer of its sum.
+        // A member first copies its own summand to the buffer for its sum.
         if pattern.reduces() {
             for (number, &size) in sizes.iter().enumerate() {
                 let seconds = simulation.work(size);

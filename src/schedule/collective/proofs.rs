@@ -1,5 +1,5 @@
-//! Generates collectives as schedules of all ranks, and proves them with the verifier. A collective has one operand,
-//! and its result is the same tensor in another distribution.
+//! Tests collectives by generating the schedules of all ranks and proving them with the verifier. A collective has one
+//! operand, and its result is the same tensor in another distribution.
 
 use super::{Collective, CollectiveAlgorithm, Group, Parts, Pattern, append, listed};
 use crate::dims::Label;
@@ -10,11 +10,11 @@ use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, 
 const COLUMNS: usize = 3;
 const LABELS: [Label; 2] = [Label(0), Label(1)];
 
-/// A collective on some of the ranks of a run. Its tensor is cut by rows; `rows` has the number of rows of each part.
+/// A collective on some of the ranks of a run. Its tensor is cut by rows; `rows` is the number of rows in each part.
 struct Case {
     collective: Collective,
     algorithm: CollectiveAlgorithm,
-    /// The ranks of the members.
+    /// The ranks of the members, in order.
     ranks: Vec<usize>,
     rows: Vec<usize>,
     pieces: usize,
@@ -30,13 +30,13 @@ impl Case {
         Pattern::new(self.collective, self.algorithm, self.ranks.len())
     }
 
-    /// The view of a part in a buffer that contains the complete tensor.
+    /// Returns the view of a part in a buffer that contains the complete tensor.
     fn part(&self, buffer: BufferId, part: usize) -> Vec<View> {
         let start = self.rows[..part].iter().sum();
         vec![View { buffer, bounds: vec![start..start + self.rows[part], 0..COLUMNS] }]
     }
 
-    /// The distributions of the tensor before and afterwards.
+    /// Returns the distributions of the tensor before and after the collective.
     fn distributions(&self) -> [Distribution; 2] {
         let on = |role| {
             let axis = Axis { ranks: self.ranks.len(), role };
@@ -59,7 +59,7 @@ impl Case {
         }
     }
 
-    /// The specification for the verifier, with sums in the order of `algorithm`.
+    /// Returns the specification for the verifier, with sums in the order of `algorithm`.
     fn spec(&self, algorithm: CollectiveAlgorithm) -> Spec {
         let pattern = Pattern::new(self.collective, algorithm, self.ranks.len());
         let mut order = vec![Vec::new(); self.all_ranks()];
@@ -77,7 +77,7 @@ impl Case {
         Spec { values: values.collect(), output: 1, accumulate: self.onto }
     }
 
-    /// The number of ranks: one more than the number of members, so that one rank is idle.
+    /// Returns the number of ranks, which is one more than the number of members, so that one rank is idle.
     fn all_ranks(&self) -> usize {
         self.ranks.len() + 1
     }
@@ -103,7 +103,8 @@ impl Case {
         builder.finish()
     }
 
-    /// Own parts are copied. Forwarded parts and summands are stored in a buffer as large as the tensor.
+    /// Copies this member's own part into place. Parts that are forwarded or summed use a buffer as large as the
+    /// tensor.
     fn parts(&self, builder: &mut Builder, me: usize, operand: Option<BufferId>, out: Option<BufferId>) -> Parts {
         let (labels, extents) = (LABELS.to_vec(), self.shape());
         let within = extents.clone();
@@ -162,7 +163,7 @@ impl Case {
         if let Err(error) = self.verify(self.algorithm) {
             panic!("{error}: {}\n{:#?}", what(), self.schedule(error.rank));
         }
-        // The bytes moved are those of the pattern's messages.
+        // The number of bytes received must be that of the pattern's messages.
         let rows = |part: usize| if self.pattern().parts() == 1 { self.shape()[0] } else { self.rows[part] };
         for (member, &rank) in self.ranks.iter().enumerate() {
             let to_me = self.pattern().messages().filter(|message| message.to == member);
@@ -188,7 +189,7 @@ fn copy(builder: &mut Builder, from: BufferId, to: View) {
     work(builder, &to, |out| Work::Unary { input, out });
 }
 
-/// Ranks `0..=members` except one, in a permuted order.
+/// Returns all ranks in `0..=members` except one, in a permuted order.
 fn some_ranks(members: usize) -> Vec<usize> {
     let mut ranks: Vec<usize> = (0..=members).collect();
     ranks.remove(members / 3);
@@ -200,7 +201,7 @@ fn some_ranks(members: usize) -> Vec<usize> {
 #[test]
 fn every_collective_verifies() {
     for members in 1..=9 {
-        // Parts of unequal size, some of them empty; equal parts; only empty parts.
+        // Tests parts of unequal size (some of them empty), parts of equal size, and empty parts only.
         let sizes = [(0..members).map(|part| 5 * part % 4).collect(), vec![2; members], vec![0; members]];
         let roots = (0..members).flat_map(|root| {
             [Collective::Broadcast { root }, Collective::Scatter { root }, Collective::Gather { root }]
@@ -236,7 +237,8 @@ fn larger_groups_verify() {
     }
 }
 
-/// The proofs cover the order of addition: the order of another algorithm is refused.
+/// Tests that the proofs cover the order of addition. The verifier must reject a schedule if it expects the order of
+/// another algorithm.
 #[test]
 fn another_order_is_refused() {
     for collective in [Collective::ReduceScatter, Collective::AllReduce] {

@@ -1,5 +1,5 @@
-//! The two basic patterns: spread from a root, and exchange among all members. All other patterns are these two,
-//! reversed or in sequence.
+//! Computes the two basic patterns: spreading data from a root, and exchanging data among all members. Every other
+//! pattern is one of these two, reversed or in sequence with another.
 //!
 //! ```text
 //! spread as a tree, 5 members, root 3          exchange as a tree, 5 members
@@ -8,17 +8,17 @@
 //!   round 2   1 -> 0          0|1                rounds 4, 5   0 <-> 1  2 <-> 3  3 -> 4  level 0: {0 2 4 | 1 3}
 //! ```
 //!
-//! Deliberately absent: lists of all messages; each member computes its own messages.
+//! No lists of all messages are built; each member computes its own messages.
 
 use super::message::{Message, Numbers, Step};
 use super::{Collective, CollectiveAlgorithm};
 
-/// The number of halvings of a group until each member is alone.
+/// Returns the number of times that a group must be halved until each member is alone.
 fn levels(members: usize) -> usize {
     members.next_power_of_two().trailing_zeros() as usize
 }
 
-/// The number of rounds of a collective; for an all-reduce, the rounds of one of its two phases.
+/// Returns the number of rounds of a collective; for an all-reduce, the number of rounds in one of its two phases.
 pub fn rounds(collective: Collective, algorithm: CollectiveAlgorithm, members: usize) -> usize {
     match (algorithm, collective) {
         (CollectiveAlgorithm::Ring | CollectiveAlgorithm::Direct, _) => members - 1,
@@ -26,19 +26,20 @@ pub fn rounds(collective: Collective, algorithm: CollectiveAlgorithm, members: u
             CollectiveAlgorithm::Tree,
             Collective::Broadcast { .. } | Collective::Scatter { .. } | Collective::Gather { .. },
         ) => levels(members),
-        // The second round of a level is for a member without a partner.
+        // The second round of each level is for the member without a partner.
         (CollectiveAlgorithm::Tree, _) => 2 * levels(members),
     }
 }
 
-/// The step of `member` in a round with this message: empty unless `member` sends or receives the message.
+/// Returns the step of `member` in a round with this message. It is empty unless `member` sends or receives the
+/// message.
 fn step(member: usize, from: usize, to: usize, parts: Numbers) -> Step {
     let message = Message { from, to, parts, reduce: false };
     Step { sent: (member == from).then_some(message), received: (member == to).then_some(message) }
 }
 
-/// The step of `member` in a round of a spread from the root to all members. All members receive the same part or, with
-/// `scatter`, each its own part.
+/// Returns the step of `member` in a round of a spread from the root to all members. All members receive the same part
+/// or, with `scatter`, each receives its own part.
 pub fn spread(
     algorithm: CollectiveAlgorithm,
     members: usize,
@@ -73,7 +74,8 @@ pub fn spread(
                 }
                 let middle = group.start + group.len().div_ceil(2);
                 let halves = [group.start..middle, middle..group.end];
-                // All data for the other half of the group is sent to the nearest member of that half.
+                // All data for the other half of the group is sent to the member of that half that is nearest to the
+                // sender.
                 let (other, nearest) = if holder < middle { (&halves[1], middle) } else { (&halves[0], middle - 1) };
                 if level == round {
                     let own = Numbers { first: other.start, step: 1, count: other.len() };
@@ -89,7 +91,7 @@ pub fn spread(
     }
 }
 
-/// The step of `member` in a round of an exchange, in which the part of each member is sent to all other members.
+/// Returns the step of `member` in a round of an exchange, in which each member's part is sent to all other members.
 pub fn exchange(algorithm: CollectiveAlgorithm, members: usize, member: usize, round: usize) -> Step {
     let copy = |from: usize, to: usize, parts: Numbers| Some(Message { from, to, parts, reduce: false });
     let [next, previous] = [1, members - 1].map(|distance| (member + distance) % members);
@@ -106,7 +108,8 @@ pub fn exchange(algorithm: CollectiveAlgorithm, members: usize, member: usize, r
         }
         CollectiveAlgorithm::Tree => {
             let level = levels(members) - 1 - round / 2;
-            // The group has the members `first + i * stride` for `i < count`; this member has `i = at`.
+            // The group consists of the members `first + i * stride` for `i < count`; this member is the one with `i =
+            // at`.
             let (mut first, mut stride, mut count, mut at) = (0, 1, members, member);
             for _ in 0..level {
                 let odd = at % 2;

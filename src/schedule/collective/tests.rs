@@ -1,16 +1,16 @@
-//! Simulates patterns on sets, and compares bytes, distances and seconds with numbers computed by hand.
+//! Tests patterns by simulating them on sets, and compares bytes, distances and seconds with numbers computed by hand.
 
 use super::{Collective, CollectiveAlgorithm, Message, Pattern, Price, Rates, price};
 
-/// Every collective of `members` members, with every root.
+/// Returns every collective on `members` members, with every root.
 fn collectives(members: usize) -> Vec<Collective> {
     let rooted = |root| [Collective::Broadcast { root }, Collective::Scatter { root }, Collective::Gather { root }];
     let all = [Collective::AllGather, Collective::ReduceScatter, Collective::AllReduce];
     (0..members).flat_map(rooted).chain(all).collect()
 }
 
-/// For each member and part, the members whose summands its data contains (for a copy, only the owner); `None` if the
-/// member has no data of the part.
+/// For each member and part, the members whose summands are contained in the member's data; for a copy, only the part's
+/// owner. `None` if the member has no data for the part.
 type Holdings = Vec<Vec<Option<Vec<usize>>>>;
 
 fn at_first(collective: Collective, members: usize) -> Holdings {
@@ -23,7 +23,7 @@ fn at_first(collective: Collective, members: usize) -> Holdings {
     (0..members).map(|member| (0..parts).map(|part| has(member, part)).collect()).collect()
 }
 
-/// Whether a member must have a part at the end.
+/// Whether a member must have a part at the end of the collective.
 fn is_due(collective: Collective, member: usize, part: usize) -> bool {
     match collective {
         Collective::Broadcast { .. } | Collective::AllGather | Collective::AllReduce => true,
@@ -44,7 +44,8 @@ fn simulate(collective: Collective, algorithm: CollectiveAlgorithm, members: usi
             assert!(from != to && to < members && parts.count > 0, "{what}: {message:?}");
             assert_eq!(pattern.step(to, round).received, Some(message), "{what}: both ends know it");
             for part in parts.iter() {
-                // Messages of one round must not depend on each other, so they send data of earlier rounds.
+                // Messages of one round must not depend on each other, so they may only send data from before the
+                // round.
                 let sent = before[from][part].clone();
                 let sent = sent.unwrap_or_else(|| panic!("{what}: {from} does not have {part} in round {round}"));
                 let here = &mut contents[to][part];
@@ -92,7 +93,7 @@ fn everybody_gets_what_it_should() {
     }
 }
 
-/// The words that each member receives, for parts of these sizes.
+/// Returns the number of words that each member receives, for parts with these sizes.
 fn received(collective: Collective, algorithm: CollectiveAlgorithm, sizes: &[usize]) -> Vec<usize> {
     let mut received = vec![0; sizes.len()];
     let pattern = Pattern::new(collective, algorithm, sizes.len());
@@ -111,13 +112,13 @@ fn words_of_exchanges() {
             (0..members).map(|member| whole - sizes[without(member)]).collect()
         };
         for algorithm in CollectiveAlgorithm::ALL {
-            // Each member receives each other part once, whatever the algorithm.
+            // Each member receives every other member's part once, whatever the algorithm.
             assert_eq!(received(Collective::AllGather, algorithm, &sizes), but(&|member| member));
             let all: usize = received(Collective::ReduceScatter, algorithm, &sizes).iter().sum();
             assert_eq!(all, (members - 1) * whole, "{algorithm:?}");
             let even = received(Collective::ReduceScatter, algorithm, &vec![3; members]);
             if algorithm != CollectiveAlgorithm::Tree || members.is_power_of_two() {
-                // Each member receives (s - 1) / s of the tensor, for s members.
+                // With s members, each member receives (s - 1) / s of the tensor.
                 assert_eq!(even, vec![3 * (members - 1); members], "{algorithm:?}");
             }
         }
@@ -128,8 +129,8 @@ fn words_of_exchanges() {
             but(&|member| (member + 1) % members)
         );
     }
-    // In an odd group, the member before the last also receives the last member's summands for its half. Other members
-    // receive summands for larger halves.
+    // In an odd group, the member before the last also receives the last member's summands for its half. The other
+    // members receive summands for larger halves.
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 3]), [3, 2, 1]);
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 5]), [6, 3, 5, 5, 1]);
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 7]), [7, 6, 7, 5, 7, 7, 3]);
@@ -176,13 +177,13 @@ fn rounds_of_trees_are_logarithms() {
 fn trees_go_the_least_distance() {
     for members in 1..=17 {
         for root in 0..members {
-            // Parts move towards their owners only.
+            // Parts only move towards their owners.
             let far = |message: &Message| message.from.abs_diff(message.to);
             let scatter = Pattern::new(Collective::Scatter { root }, CollectiveAlgorithm::Tree, members);
             let carried: usize = scatter.messages().map(|message| message.parts.count * far(&message)).sum();
             assert_eq!(carried, (0..members).map(|part| part.abs_diff(root)).sum::<usize>());
         }
-        // The messages of a later level are twice as large and have half the distance.
+        // The messages of the next level are twice as large and travel half the distance.
         let exchange = Pattern::new(Collective::AllGather, CollectiveAlgorithm::Tree, members);
         for message in exchange.messages() {
             assert_eq!(message.from.abs_diff(message.to) * 2, message.parts.step);
@@ -190,14 +191,14 @@ fn trees_go_the_least_distance() {
         }
     }
     let carried = |algorithm| price(&Pattern::new(Collective::AllGather, algorithm, 8), &[1; 8], 1, RATES).carried;
-    // Tree: 8 (1 4 + 2 2 + 4 1). Direct: 8 (1 + 2 + 3 + 4 + 3 + 2 + 1). Ring: 8 7.
+    // Parts times distance. Tree: 8 x (1 x 4 + 2 x 2 + 4 x 1). Direct: 8 x (1 + 2 + 3 + 4 + 3 + 2 + 1). Ring: 8 x 7.
     assert_eq!(
         [CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct, CollectiveAlgorithm::Ring].map(carried),
         [96, 128, 56]
     );
 }
 
-/// A transfer of 6 bytes costs 3 seconds, their addition 1 second.
+/// A transfer of 6 bytes takes 3 seconds, and their addition takes 1 second.
 const RATES: Rates = Rates { latency: 1.0, bandwidth: 3.0, memory: 18.0 };
 
 fn seconds(collective: Collective, sizes: &[usize], pieces: usize) -> [f64; 3] {
@@ -208,7 +209,7 @@ fn seconds(collective: Collective, sizes: &[usize], pieces: usize) -> [f64; 3] {
 
 #[test]
 fn prices_of_copies() {
-    // Ring: two hops. Tree: 0 -> 2, then 0 -> 1. Direct: one message after the other.
+    // Ring: two hops. Tree: 0 -> 2, then 0 -> 1. Direct: one message after another.
     assert_eq!(seconds(Collective::Broadcast { root: 0 }, &[12], 1), [10.0, 10.0, 10.0]);
     // With two pieces of 3 seconds each, the ring forwards one piece while the other arrives.
     assert_eq!(seconds(Collective::Broadcast { root: 0 }, &[12], 2), [9.0, 12.0, 12.0]);
@@ -217,7 +218,7 @@ fn prices_of_copies() {
     assert_eq!(seconds(Collective::Gather { root: 0 }, &[6; 4], 1), [9.0, 8.0, 9.0]);
     // Tree: a transfer of 6 bytes, then a transfer of 12 bytes.
     assert_eq!(seconds(Collective::AllGather, &[6; 4], 1), [9.0, 8.0, 9.0]);
-    // Empty parts are not sent; the only non-empty part travels twice in a ring and in a tree of three.
+    // Empty parts are not sent. The only non-empty part travels twice in a ring and in a tree of three members.
     assert_eq!(seconds(Collective::AllGather, &[0, 6, 0], 1), [6.0, 6.0, 6.0]);
     assert_eq!(seconds(Collective::AllGather, &[0; 5], 1), [0.0; 3]);
 }
@@ -225,16 +226,16 @@ fn prices_of_copies() {
 #[test]
 fn prices_of_reductions() {
     // Direct: three transfers, then the addition of the last summand. Ring: each summand is added before the sum is
-    // forwarded. Tree: 5 seconds for the transfer of two parts and 2 for their addition, then 3 and 1 for one part.
+    // forwarded. Tree: 5 seconds to transfer two parts and 2 to add them, then 3 and 1 for one part.
     assert_eq!(seconds(Collective::ReduceScatter, &[6; 4], 1), [12.0, 11.0, 10.0]);
-    // The ring adds half of a part while the other half arrives: 6 transfers of 2 seconds, and half an addition.
+    // The ring adds half of a part while the other half arrives: 6 transfers of 2 seconds each, and half an addition.
     assert_eq!(seconds(Collective::ReduceScatter, &[6; 4], 2)[0], 12.5);
     assert_eq!(seconds(Collective::AllReduce, &[6; 4], 1), [21.0, 19.0, 19.0]);
-    // Adding takes 10 seconds, and so does the copy of the own summand; messages wait for a scratch buffer.
+    // An addition takes 10 seconds, and so does copying a member's own summand; messages wait for a scratch buffer.
     let slow = Rates { memory: 1.8, ..RATES };
     let direct = Pattern::new(Collective::ReduceScatter, CollectiveAlgorithm::Direct, 5);
     assert_eq!(price(&direct, &[6; 5], 1, slow), Price { seconds: 50.0, received: 24, carried: 5 * 6 * 6 });
-    // Only one part is not empty: a tree has two levels, a ring three transfers, and with direct messages one member
-    // receives three.
+    // Only one part is non-empty. The tree has two levels, the ring has three transfers, and with direct messages one
+    // member receives three messages.
     assert_eq!(seconds(Collective::ReduceScatter, &[6, 0, 0, 0], 1), [12.0, 8.0, 10.0]);
 }

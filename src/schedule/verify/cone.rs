@@ -1,5 +1,5 @@
-//! The cone of influence of the blocks of some ranks. Only tasks in the cone are followed, and only ranks in the cone
-//! have schedules.
+//! Determines the cone of influence of some ranks' blocks. Only tasks in the cone are followed, and schedules are built
+//! only for ranks in the cone.
 //!
 //! ```text
 //! out of rank 0 after a product on a grid       from
@@ -9,9 +9,9 @@
 //! ```
 //!
 //! On ranks that were not chosen, a task is followed only if a followed task reads data that it writes. The followed
-//! tasks keep the order that all tasks of their rank impose. Invariant: two ranks in the cone have equal numbers of
-//! sends and receives between them, so transfers are matched by position. Deliberately absent: a proof that ranks
-//! outside the cone terminate; they run the same algorithm.
+//! tasks keep the order that all tasks of their rank impose. Invariant: for two ranks in the cone, the number of sends
+//! from one to the other equals the number of receives, so transfers are matched by position. Ranks outside the cone
+//! are not proved to terminate; they run the same algorithm.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -19,10 +19,11 @@ use std::collections::btree_map::Entry;
 use super::{Fault, Spec, VerifyError, run};
 use crate::schedule::{Action, Schedule, Task, TaskId};
 
-/// Proves the result blocks of the ranks in `chosen` (ascending). Returns the number of ranks in their cone.
+/// Proves the result blocks of the ranks in `chosen` (ascending). Returns the number of ranks in the cone of these
+/// blocks.
 ///
 /// # Errors
-/// The first fault found, with its rank and task.
+/// If there is a fault; the error is the first fault found, with its rank and task.
 pub fn follow(schedule: &dyn Fn(usize) -> Schedule, spec: &Spec, chosen: &[usize]) -> Result<usize, VerifyError> {
     let mut cone = Cone { make: schedule, ranks: BTreeMap::new() };
     cone.mark(chosen)?;
@@ -32,14 +33,14 @@ pub fn follow(schedule: &dyn Fn(usize) -> Schedule, spec: &Spec, chosen: &[usize
     Ok(parts.len())
 }
 
-/// A rank's schedule, and which of its tasks are followed.
+/// A rank's schedule, and a flag for each task that is followed.
 struct RankCone {
     schedule: Schedule,
     followed: Vec<bool>,
-    /// Sends and receives by peer, in order.
+    /// The sends to each peer, in order; `recvs` lists the receives from each peer.
     sends: BTreeMap<usize, Vec<TaskId>>,
     recvs: BTreeMap<usize, Vec<TaskId>>,
-    /// The tasks that write each buffer, in order.
+    /// For each buffer, the tasks that write it, in order.
     writers: Vec<Vec<TaskId>>,
 }
 
@@ -62,7 +63,8 @@ impl RankCone {
         RankCone { followed: vec![false; schedule.tasks.len()], schedule, sends, recvs, writers }
     }
 
-    /// The tasks that wrote the boxes that a task reads. For each box, the search ends at a task that wrote all of it.
+    /// Returns the tasks that wrote the boxes that a task reads. For each box, the search ends at a task that wrote the
+    /// complete box.
     fn sources(&self, id: TaskId) -> Vec<TaskId> {
         let mut sources = Vec::new();
         for read in self.schedule.tasks[id].action.reads() {
@@ -80,8 +82,8 @@ impl RankCone {
         sources
     }
 
-    /// Returns the kept tasks in order, with edges to the kept tasks before them. One edge per lane, to the last such
-    /// task, is enough, because a lane runs its tasks in order.
+    /// Returns the kept tasks in order, with edges from earlier kept tasks. One edge per lane, from the last such task,
+    /// is enough, because a lane runs its tasks in order.
     fn kept(&self, keep: impl Fn(TaskId, &Task) -> bool) -> Vec<Task> {
         let tasks = &self.schedule.tasks;
         let mut kept: Vec<Task> = Vec::new();
@@ -128,7 +130,7 @@ impl Cone<'_> {
         }
     }
 
-    /// Marks the followed tasks, going backwards from all tasks of the chosen ranks.
+    /// Marks the tasks to be followed, by a backward search that starts at all tasks of the chosen ranks.
     fn mark(&mut self, chosen: &[usize]) -> Result<(), VerifyError> {
         let mut open: Vec<(usize, TaskId)> = Vec::new();
         for &rank in chosen {
@@ -163,7 +165,7 @@ impl Cone<'_> {
         Ok(())
     }
 
-    /// The followed tasks of a rank, without sends whose receives are not followed.
+    /// Returns the followed tasks of a rank, without sends whose receives are not followed.
     fn part(&self, rank_cone: &RankCone) -> Schedule {
         let Schedule { rank, ranks, element, ref buffers, .. } = rank_cone.schedule;
         let received = |id: TaskId, peer: usize| {

@@ -1,8 +1,8 @@
-//! The faults that the verifier reports.
+//! Defines the faults that the verifier reports.
 
 use crate::schedule::{BufferId, TaskId};
 
-/// A fault of a schedule.
+/// A fault in a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     #[error("the schedules do not number their ranks 0, 1, ..")]
@@ -62,7 +62,7 @@ pub enum Fault {
 pub struct VerifyError {
     /// The rank whose schedule is wrong.
     pub rank: usize,
-    /// The task at which the fault appears; `None` if it does not appear at a single task.
+    /// The task at which the fault was found; `None` if it is not a fault of a single task.
     pub task: Option<TaskId>,
     /// The kind of fault.
     pub fault: Fault,

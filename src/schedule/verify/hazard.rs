@@ -1,7 +1,8 @@
-//! Checks the schedule of one rank: bounds, and that any two tasks with a hazard between them are ordered.
+//! Checks that the views of one rank's schedule stay inside their buffers, and that any two tasks with a hazard between
+//! them are ordered.
 //!
-//! The happens-before relation is stored as vector clocks ([`Clock`]), so the check needs only a few words per task and
-//! edge.
+//! The happens-before relation is stored as vector clocks ([`Clock`]), so the check needs only a few words of memory
+//! per task and edge.
 
 use super::clock::Clock;
 use super::sharing::Sharing;
@@ -66,7 +67,7 @@ pub fn check(schedule: &Schedule, spec: &Spec) -> Result<(), VerifyError> {
     Ok(())
 }
 
-/// Checks that no tensor stays valid for longer than its inputs, and that tensors scaled by alpha stay valid for one
+/// Checks that no tensor stays valid longer than its inputs, and that tensors scaled by `alpha` stay valid for one
 /// slice only.
 fn check_reuse_scopes(schedule: &Schedule, spec: &Spec) -> Result<(), Fault> {
     for (id, value) in spec.values.iter().enumerate() {

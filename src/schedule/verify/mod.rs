@@ -1,15 +1,16 @@
-//! Proves a schedule without running it, for any number of ranks, without data.
+//! Proves a schedule for any number of ranks, without running it and without data.
 //!
-//! There are three levels. [`own`] checks one rank: views stay inside buffers, and any two tasks that access the same
-//! elements, one of them writing, are ordered by edges. [`whole`] checks all ranks together: transfers match, the run
+//! There are two levels. [`own`] checks one rank: views stay inside buffers, and any two tasks that access the same
+//! elements are ordered by edges if one of them writes. [`whole`] checks all ranks together: transfers match, the run
 //! terminates with one transfer in flight per lane and no buffering, and nothing is read before it is written. It also
 //! follows the *provenance* of every element, from the operands through every task and transfer, and compares it with
-//! the expression: each element of out contains each k exactly once, on every owner and replica.
+//! the expression: each element of `out` contains the product for each index of k exactly once, on every owner and
+//! replica.
 //!
-//! Provenance is derived and never declared: a task states which boxes it reads and writes, not their contents.
+//! Provenance is derived, never declared: a task states which boxes it reads and writes, but not their contents.
 //!
-//! The cost of [`whole`] is linear in the tasks of all ranks. For thousands of ranks, [`follow`] checks the blocks of
-//! only some ranks.
+//! The cost of [`whole`] is linear in the number of tasks on all ranks. For thousands of ranks, [`follow`] checks the
+//! blocks of only some ranks.
 
 mod clock;
 mod cone;
@@ -40,16 +41,17 @@ impl Verified {
 /// Checks the bounds and the hazards of one rank's schedule.
 ///
 /// # Errors
-/// The first fault found, with its rank and task.
+/// If there is a fault; the error is the first fault found, with its rank and task.
 pub fn own(schedule: Schedule, spec: &Spec) -> Result<Verified, VerifyError> {
     hazard::check(&schedule, spec)?;
     Ok(Verified(schedule))
 }
 
-/// Checks the schedules of all ranks, each by itself and all together; `budget` is in bytes per rank.
+/// Checks the schedules of all ranks, first each by itself and then all together. `budget` is the memory limit in bytes
+/// per rank.
 ///
 /// # Errors
-/// The first fault found, with its rank and task.
+/// If there is a fault; the error is the first fault found, with its rank and task.
 pub fn whole(schedules: &[Schedule], spec: &Spec, budget: Option<u64>) -> Result<(), VerifyError> {
     for (rank, schedule) in schedules.iter().enumerate() {
         let at = |fault| VerifyError { rank, task: None, fault };

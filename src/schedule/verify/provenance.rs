@@ -1,4 +1,4 @@
-//! The contents of a rank's buffers: pieces of tensors, and the products that their sums contain.
+//! Represents the contents of a rank's buffers: pieces of tensors, and the products that their sums contain.
 
 use std::ops::Range;
 
@@ -6,29 +6,30 @@ use super::Fault;
 use crate::distribution::{Bounds, Region, is_empty, volume, without};
 use crate::schedule::View;
 
-/// The state of the user's values in an output that results are added onto.
+/// The state of the user's values in an output that results are added to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prior {
     /// The user's values are not part of this sum.
     Absent,
-    /// Unscaled, as passed by the user.
+    /// The user's values are unscaled.
     Raw,
-    /// Multiplied by beta.
+    /// The user's values have been multiplied by `beta`.
     Scaled,
 }
 
-/// The contents of a box of a buffer.
+/// The contents of a box in a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// The tensor, as the number of its value before any redistribution; `None` for zeros that belong to no tensor yet.
+    /// The tensor, identified by the number of its value before any redistribution; `None` for zeros that belong to no
+    /// tensor yet.
     pub value: Option<usize>,
-    /// The indices of the tensor that the box contains; no dimensions for zeros whose position is unknown.
+    /// The indices of the tensor that the box contains. It has no dimensions for zeros whose position is unknown.
     pub at: Region,
-    /// The summed products: disjoint regions of the summed dimensions, in the order in which they were added. Adjacent
-    /// regions are merged if the starts of regions determine the order.
+    /// The products in the sum, as disjoint regions of the summed dimensions, in order of addition. Adjacent regions
+    /// are merged if the starts of regions determine the order.
     pub sum: Vec<Region>,
     pub prior: Prior,
-    /// Whether alpha has been applied.
+    /// Whether the content has been multiplied by `alpha`.
     pub alpha: bool,
 }
 
@@ -40,7 +41,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// The part of the piece inside a box of the buffer.
+    /// Returns the part of the piece that is inside a box of the buffer.
     pub fn part(&self, bounds: &[Range<usize>]) -> Piece {
         let bounds = intersect(&self.bounds, bounds);
         if bounds == self.bounds {
@@ -53,8 +54,8 @@ impl Piece {
     }
 }
 
-/// The contents of all buffers of one rank. Invariant: pieces of one buffer are disjoint; elements in no piece were
-/// never written.
+/// The contents of all buffers of one rank. Invariant: pieces of one buffer are disjoint. Elements that are in no piece
+/// have not been written.
 #[derive(Debug, Default)]
 pub struct Contents(pub Vec<Vec<Piece>>);
 
@@ -63,10 +64,10 @@ pub fn intersect(a: &[Range<usize>], b: &[Range<usize>]) -> Bounds {
 }
 
 impl Contents {
-    /// The pieces in a box.
+    /// Returns the pieces in a box.
     ///
     /// # Errors
-    /// An element of the box was never written.
+    /// If an element of the box has not been written.
     pub fn read(&self, view: &View) -> Result<Vec<Piece>, Fault> {
         let meets = |piece: &&Piece| !is_empty(&intersect(&piece.bounds, &view.bounds));
         let parts: Vec<Piece> =
@@ -75,7 +76,7 @@ impl Contents {
         if written == view.elements() { Ok(parts) } else { Err(Fault::Unwritten(view.buffer)) }
     }
 
-    /// Writes a piece into a buffer, over its previous contents.
+    /// Writes a piece into a buffer and replaces the previous contents of its box.
     pub fn write(&mut self, buffer: usize, piece: Piece) {
         if is_empty(&piece.bounds) {
             return;
@@ -101,7 +102,7 @@ impl Contents {
 /// another order. With `joins`, adjacent regions are merged.
 ///
 /// # Errors
-/// The sum already contains some of these products, or they are added out of order.
+/// If the sum already contains some of these products, or they are added out of order.
 pub fn add(
     sum: &mut Vec<Region>,
     more: &[Region],
@@ -126,7 +127,7 @@ pub fn add(
     Ok(())
 }
 
-/// The number of products in a sum.
+/// Returns the number of products in a sum.
 pub fn products(sum: &[Region]) -> usize {
     sum.iter().map(Region::volume).sum()
 }

@@ -1,8 +1,8 @@
-//! Checks all ranks together: simulates the run with one transfer in flight per lane and no buffering, and follows
+//! Checks all ranks together. Simulates the run with one transfer in flight per lane and no buffering, and follows
 //! provenance.
 //!
-//! Hazards have been excluded before ([`super::hazard`]), so every order that the edges allow gives the same contents,
-//! and simulating one order proves all orders.
+//! Hazards have already been excluded ([`super::hazard`]), so every order that the edges allow produces the same
+//! contents, and simulating one order proves all orders.
 
 use super::provenance::Contents;
 use super::semantics::{Semantics, carry};
@@ -18,7 +18,7 @@ struct Rank<'a> {
 }
 
 impl Rank<'_> {
-    /// The next task of a lane, if its edges allow it to start.
+    /// Returns the next task of a lane, if its edges allow it to start.
     fn head(&self, lane: Lane) -> Option<TaskId> {
         let &task = self.lanes[lane as usize].get(self.next[lane as usize])?;
         self.semantics.schedule.tasks[task].after.iter().all(|&t| self.done[t]).then_some(task)
@@ -43,7 +43,7 @@ pub fn check(schedules: &[Schedule], spec: &Spec) -> Result<(), VerifyError> {
     Ok(())
 }
 
-/// As [`check`], for some tasks of some ranks: all tasks that contribute to the results of the ranks in `chosen`.
+/// Like [`check`], but only for the tasks that contribute to the results of the ranks in `chosen`.
 pub fn of_some(schedules: &[&Schedule], spec: &Spec, chosen: &[usize]) -> Result<(), VerifyError> {
     for Rank { semantics, contents, .. } in simulate(schedules, spec)? {
         let rank = semantics.schedule.rank;
@@ -54,7 +54,7 @@ pub fn of_some(schedules: &[&Schedule], spec: &Spec, chosen: &[usize]) -> Result
     Ok(())
 }
 
-/// Simulates the schedules of ranks in ascending order. The ranks must include both ends of every transfer.
+/// Simulates the schedules of ranks in ascending order. These ranks must include both ends of every transfer.
 fn simulate<'a>(schedules: &[&'a Schedule], spec: &'a Spec) -> Result<Vec<Rank<'a>>, VerifyError> {
     let mut ranks: Vec<Rank> = schedules.iter().map(|schedule| start(schedule, spec)).collect();
     let mut woken: Vec<usize> = (0..ranks.len()).rev().collect();
@@ -95,7 +95,7 @@ fn work(rank: &mut Rank, task: TaskId) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs the next transfer of a lane if it is also the next transfer of the matching lane of its peer. Returns the peer.
+/// Runs the next transfer of a lane if it is also the next transfer on the matching lane of its peer. Returns the peer.
 /// Ranks are indices into `ranks`.
 fn transfer(ranks: &mut [Rank], rank: usize, lane: Lane) -> Result<Option<usize>, VerifyError> {
     let Some(task) = ranks[rank].head(lane) else { return Ok(None) };
@@ -131,7 +131,7 @@ fn deliver(ranks: &mut [Rank], source: usize, send: TaskId, target: usize, recv:
     }
     for (from, into) in from.iter().zip(&into) {
         let pieces = ranks[source].contents.read(from)?;
-        // Arriving data must belong to the tensor of the buffer.
+        // Received data must belong to the tensor of the buffer that receives it.
         let spec = ranks[target].semantics.spec;
         let tensor = spec.tensor(ranks[target].semantics.schedule.buffers[into.buffer].node);
         if pieces.iter().any(|piece| piece.content.value.is_some_and(|value| value != tensor)) {

@@ -1,4 +1,4 @@
-//! The semantics of work: the effect of each kind on the contents of a rank's buffers.
+//! Defines the semantics of work: how each kind of work changes the contents of a rank's buffers.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ pub struct Semantics<'a> {
 }
 
 impl Semantics<'_> {
-    /// The contents at the start: those of operands, and of an output that results are added onto.
+    /// Returns the contents at the start: operands, and an output that results are added to.
     pub fn initial(&self) -> Contents {
         let pieces = self.schedule.buffers.iter().map(|buffer| {
             let given = match buffer.home {
@@ -79,7 +79,8 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Zeros in a box, which belong to no tensor yet. They have the indices of the box if its buffer has a placement.
+    /// Returns zeros in a box, which belong to no tensor yet. They have the indices of the box if its buffer has a
+    /// placement.
     fn zeros(&self, out: &View) -> Piece {
         let placed = self.placed(self.buffer(out), Prior::Absent).map(|piece| piece.part(&out.bounds).content.at);
         let at = placed.unwrap_or_else(|| Region::from(Vec::<Intervals>::new()));
@@ -87,7 +88,7 @@ impl Semantics<'_> {
         Piece { bounds: out.bounds.clone(), content }
     }
 
-    /// The indices in each dimension of the finished part of `value` that a box contains.
+    /// Returns the indices in each dimension of the finished part of `value` that a box contains.
     fn finished(&self, contents: &Contents, view: &View, value: usize) -> Result<Vec<Intervals>, Fault> {
         let needed: usize = self.spec.summed(value).1.iter().product();
         let pieces = contents.read(view)?;
@@ -95,7 +96,7 @@ impl Semantics<'_> {
             match content.value {
                 Some(held) if held == self.spec.tensor(value) => {}
                 Some(_) => return Err(Fault::WrongInput(view.buffer)),
-                // Zeros are finished if the sum is empty.
+                // Zeros count as finished if the sum has no terms.
                 None if needed == 0 && content.at.dims().len() == view.bounds.len() => {}
                 None => return Err(Fault::Unfinished(view.buffer)),
             }
@@ -117,7 +118,7 @@ impl Semantics<'_> {
     ) -> Result<(), Fault> {
         let value = self.spec.tensor(self.buffer(out).node);
         let Origin::Contract { left: l, right: r } = self.spec.values[value].origin else { return Err(Fault::Shape) };
-        // If an operand is empty, a schedule fills or scales the output instead.
+        // If an operand is empty, a correct schedule fills or scales the output instead.
         if left.elements() == 0 || right.elements() == 0 {
             return Err(Fault::Shape);
         }
@@ -140,13 +141,13 @@ impl Semantics<'_> {
         self.accumulate(contents, Piece { bounds: out.bounds.clone(), content }, out, accumulate)
     }
 
-    /// The region of summed products that the indices of all labels span.
+    /// Returns the region of the summed products that the indices of all labels span.
     fn product_box(&self, value: usize, ranges: &HashMap<Label, Intervals>) -> Region {
         let labels = self.spec.summed(value).0;
         Region::from(labels.iter().map(|label| ranges.get(label).cloned().unwrap_or_default()).collect::<Vec<_>>())
     }
 
-    /// The content that a step writes to `out`. The dimensions of `out` have the indices of its labels.
+    /// Returns the content that a step writes to `out`. Each dimension of `out` has the indices of its label.
     fn written(
         &self,
         value: usize,
@@ -246,7 +247,8 @@ impl Semantics<'_> {
         let view = View { buffer: *id, bounds };
         let placed = self.placed(buffer, Prior::Absent);
         let prior = if self.spec.accumulate { Prior::Scaled } else { Prior::Absent };
-        // If the output is distributed as summands, the first summand is the tensor and the other summands are zeros.
+        // If the output is distributed as summands, the first summand contains the tensor and the other summands are
+        // zeros.
         let zeros = value.distribution.summand(self.schedule.rank) != Some(0);
         for piece in contents.read(&view)? {
             let content = &piece.content;
@@ -265,7 +267,8 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Adds the content of one box to that of another. Both are the same elements of the same tensor, or zeros.
+    /// Adds the content of one box to that of another. Both contents are the same elements of the same tensor, or
+    /// zeros.
     fn combine(&self, piece: &mut Piece, more: &Piece) -> Result<(), Fault> {
         let more = &more.part(&piece.bounds).content;
         let content = &mut piece.content;
@@ -288,8 +291,8 @@ impl Semantics<'_> {
     }
 }
 
-/// The indices along one dimension of a box that the pieces fill together; `None` if the indices differ between pieces
-/// or do not ascend.
+/// Returns the indices along one dimension of a box that the pieces fill together; `None` if the indices differ between
+/// pieces or are not ascending.
 fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
     let mut ends: Vec<usize> = pieces.iter().flat_map(|p| [p.bounds[dim].start, p.bounds[dim].end]).collect();
     ends.sort_unstable();
@@ -310,7 +313,7 @@ fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
     ranges.windows(2).all(|pair| pair[0].end <= pair[1].start).then(|| Intervals::ascending(ranges))
 }
 
-/// A piece read from `from`, at its position in `to` after a copy; both boxes have the same shape.
+/// Moves a piece that was read from `from` to its position in `to`, as a copy does. Both boxes have the same shape.
 pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
     let moved = |(at, (from, to)): (&Range<usize>, (&Range<usize>, &Range<usize>))| {
         at.start - from.start + to.start..at.end - from.start + to.start
@@ -319,7 +322,7 @@ pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
     Piece { bounds, content: piece.content }
 }
 
-/// Applies beta to user values. Fails if anything has been added to these values.
+/// Multiplies the user's values by `beta`. Fails if anything has been added to these values.
 fn beta(content: &mut Content) -> Result<(), Fault> {
     let raw = content.prior == Prior::Raw && content.sum.is_empty();
     content.prior = Prior::Scaled;

@@ -1,4 +1,4 @@
-//! Checks buffers that share bytes: no buffer is used while another one needs these bytes.
+//! Checks that no buffer is used while another buffer needs the bytes that the two share.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::clock::Clock;
 use crate::schedule::arena::{Occupants, lifetimes};
 use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 
-/// Tracks the users of the bytes of the arena, task by task.
+/// Tracks which buffers use the bytes of the arena, task by task.
 pub struct Sharing<'a> {
     schedule: &'a Schedule,
     lifetimes: Vec<Option<(TaskId, TaskId)>>,
@@ -20,7 +20,7 @@ pub struct Sharing<'a> {
     groups: Vec<ReuseScope>,
     /// For each buffer and section, the first and the last branch that uses the buffer.
     branches: HashMap<(BufferId, usize), (usize, usize)>,
-    /// For each buffer, the number of tasks of each lane that must be complete before the buffer may be used.
+    /// For each buffer and lane, the number of tasks that must be complete before the buffer may be used.
     needs: Vec<Clock>,
 }
 
@@ -63,14 +63,14 @@ impl<'a> Sharing<'a> {
         if (0..count).all(inside) { Ok(sharing) } else { Err(Fault::Arena) }
     }
 
-    /// Checks the use of a buffer by a task that starts when the tasks counted by `clock` are complete.
+    /// Checks that a task may use a buffer. `clock` counts the tasks that are complete when the task starts.
     pub fn used(&mut self, task: TaskId, buffer: BufferId, clock: &Clock) -> Result<(), Fault> {
         if !self.is_own(buffer) {
             return Ok(());
         }
         if self.lifetimes[buffer].is_some_and(|(first, _)| first == task) {
             for other in self.occupants.replace(buffer, self.schedule.offsets[buffer], self.bytes(buffer)) {
-                // The same task has used another part of this buffer before.
+                // The same task has already used another part of this buffer.
                 if other == buffer {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! The specification of a correct run, independent of any schedule: the tensors of a plan and their origins.
+//! Specifies a correct run by the tensors of a plan and their origins, independently of any schedule.
 
 use std::ops::Range;
 
@@ -17,41 +17,44 @@ pub enum Origin {
     Unary {
         input: usize,
     },
-    /// The same tensor in another distribution.
+    /// The same tensor as `input`, in another distribution.
     Same {
         input: usize,
     },
 }
 
-/// Products that are added to elements of a tensor in one step.
+/// Products that are added to some elements of a tensor in one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summand {
     /// The elements of the tensor.
     pub of: Region,
-    /// Indices of the summed dimensions, in the order of [`Spec::summed`].
+    /// Indices in the summed dimensions, in the order of [`Spec::summed`].
     pub products: Region,
 }
 
-/// The order in which products are added to an element. A plan guarantees bitwise equal results, and so an order.
+/// The order in which products are added to an element. A plan guarantees bitwise equal results, so it must also
+/// guarantee this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// Ascending along the summed dimensions.
     Ascending,
-    /// Descending along one summed dimension, where index 0 is followed by the end of the dimension: the order of
-    /// partial sums on a ring.
+    /// Descending along one summed dimension, where index 0 is followed by the last index. Partial sums on a ring are
+    /// added in this order.
     RingDown(Label),
-    /// A list for each rank that adds products. The entries that cover an element apply to it.
+    /// For each rank, a list of the summands that it adds, in order. The entries that cover an element apply to that
+    /// element.
     Listed(Vec<Vec<Summand>>),
 }
 
 impl Order {
-    /// Whether the starts of products determine the order. If so, one region may represent several consecutive regions.
+    /// Whether the starts of regions of products determine the order. If so, one region may represent several
+    /// consecutive regions.
     pub fn joins(&self) -> bool {
         !matches!(self, Order::Listed(_))
     }
 }
 
-/// A tensor of a plan.
+/// A tensor in a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
     pub labels: Vec<Label>,
@@ -61,18 +64,18 @@ pub struct Value {
     pub order: Order,
 }
 
-/// All tensors of a plan. Invariant: the inputs of a value precede it.
+/// All tensors in a plan. Invariant: the inputs of a value precede it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     pub values: Vec<Value>,
-    /// The value that the run computes.
+    /// The index of the value that the run computes.
     pub output: usize,
-    /// Whether the output's buffer contains user values, which are added with the factor beta.
+    /// Whether the output's buffer contains user values, which are multiplied by `beta` and added to the result.
     pub accumulate: bool,
 }
 
 impl Spec {
-    /// The value before any redistribution.
+    /// Returns the value before any redistribution.
     pub fn tensor(&self, mut value: usize) -> usize {
         while let Origin::Same { input } = self.values[value].origin {
             value = input;
@@ -80,8 +83,9 @@ impl Spec {
         value
     }
 
-    /// The extents of the dimensions that a value is a sum over, with their labels: k of a contraction, or the summed
-    /// dimensions of a unary step. For an operand distributed as partial sums, the number of summands, without a label.
+    /// Returns the labels and the extents of the dimensions over which a value is summed: k of a contraction, or the
+    /// summed dimensions of a unary step. For an operand that is distributed as partial sums, returns the number of
+    /// summands, without a label.
     pub fn summed(&self, value: usize) -> (Vec<Label>, Vec<usize>) {
         let value = &self.values[self.tensor(value)];
         let input = match value.origin {
@@ -104,7 +108,7 @@ impl Spec {
         (labels, extents)
     }
 
-    /// Whether the products `next` may be added after `last`, to the elements `at` of `value` on a rank.
+    /// Whether the products `next` may be added after `last` to the elements `at` of `value`, on a given rank.
     pub fn follows(&self, value: usize, (rank, at): (usize, &Region), last: &Region, next: &Region) -> bool {
         match &self.values[self.tensor(value)].order {
             Order::Listed(by_rank) => {
@@ -128,13 +132,13 @@ impl Spec {
         }
     }
 
-    /// Whether `value` is the tensor whose tasks apply alpha.
+    /// Whether `value` is the tensor whose tasks multiply by `alpha`.
     pub fn is_result(&self, value: usize) -> bool {
         self.tensor(value) == self.tensor(self.output)
     }
 }
 
-/// The range from the first index of a set to the last.
+/// Returns the range from the first index of a set to the last.
 fn span(set: &Intervals) -> Range<usize> {
     let ranges = set.ranges();
     ranges.first().map_or(0, |first| first.start)..ranges.last().map_or(0, |last| last.end)

@@ -1,9 +1,10 @@
-//! Fits a grid of ranks to a contraction: finds the numbers of tiles along c, m, n and k that move the fewest words.
+//! Fits a grid of ranks to a contraction by finding the numbers of tiles along c, m, n and k that move the fewest
+//! words.
 //!
-//! Source: the COSMA paper, section 7.1: grids are fitted to the extents, and some ranks are idle where that moves
-//! less. The search tries all numbers of tiles. [`words`] estimates the words of each grid; for the best few grids, the
-//! words that the busiest rank receives are counted exactly. Invariant: no rank exceeds its memory. Deliberately
-//! absent: time ([`super::price`]).
+//! As in section 7.1 of the COSMA paper, grids are fitted to the extents, and some ranks are left idle if that moves
+//! fewer words. The search tries all numbers of tiles. [`words`] estimates the number of words that each grid moves;
+//! for the best few grids, the words that the busiest rank receives are counted exactly. Guarantee: no rank exceeds its
+//! memory. Predicted times are in [`super::price`].
 
 mod sharing;
 mod words;
@@ -16,9 +17,9 @@ use crate::dims::{Kinds, Label};
 use crate::schedule::collective::CollectiveAlgorithm;
 use words::{OPERANDS, SUMMANDS, Volumes};
 
-/// Number of grids whose words are counted exactly.
+/// Maximum number of grids whose words are counted exactly.
 const MAX_COUNTED_GRIDS: usize = 24;
-/// Grids whose words are within this factor of the minimum count as equally good.
+/// Grids that move at most this many times the minimum number of words count as equally good.
 const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 
 /// A contraction to be distributed over a grid of ranks.
@@ -47,16 +48,16 @@ pub struct GridFit<'a> {
     pub memory: Option<f64>,
 }
 
-/// The tiles of the dimensions of one kind.
+/// The tiles along the dimensions of one kind.
 #[derive(Debug, Clone)]
 struct Tiles {
     cuts: Vec<(Label, usize)>,
-    /// Number of indices of the largest tile.
+    /// Number of indices in the largest tile.
     volume: f64,
 }
 
-/// Grids of all ranks, and grids with idle ranks that may move less. Each comes in variants with few and with many
-/// rounds; the predicted time decides.
+/// Returns grids on all ranks, and grids with idle ranks, which may move fewer words. Each grid has variants with few
+/// and with many rounds, from which the planner chooses by predicted time.
 pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
     let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
@@ -66,16 +67,17 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
             grids.push(grid);
         }
     }
-    // There are too few indices for all ranks.
+    // If there are too few indices for all ranks, chooses the grid with the least work on the busiest rank.
     if grids.is_empty() {
         grids.extend(fit.widest());
     }
-    // No grid fits into memory; later, slices make the tensors smaller.
+    // If the user forced `grid` but none fits into memory, ignores the limit, because slices will make the tensors
+    // smaller later.
     if grids.is_empty() && setting.forced {
         let fit = GridFit { memory: None, ..fit };
         grids.extend(fit.best(0).or_else(|| fit.widest()));
     }
-    // Few rounds suit contractions that compute longer than they transfer; many rounds suit slow links.
+    // Few rounds suit contractions that compute for longer than they transfer; many rounds suit slow links.
     let rounds = |grid: Grid| [fit.few_rounds(&grid), fit.many_rounds(&grid), Some(grid)];
     grids = grids.into_iter().flat_map(rounds).flatten().collect();
     if setting.machine.ranks_per_node > 1 {
@@ -84,19 +86,20 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
     grids
 }
 
-/// The two sort keys of a grid, and its number of tiles of each kind.
+/// The two sort keys of a grid, and its number of tiles along each kind of dimension.
 type Found = ((f64, f64), [usize; 4]);
 
 impl GridFit<'_> {
-    /// The grid that moves the fewest words with at most `idle` idle ranks; among equals, the grid whose busiest rank
-    /// has the least work. `None` if no grid fits into memory, or if there are too few indices. Cost: about r (ln r)^2
-    /// steps for r ranks.
+    /// Returns the grid that moves the fewest words with at most `idle` idle ranks. Ties are broken by the work on the
+    /// busiest rank. Returns `None` if no grid fits into memory, or if there are too few indices. Cost: about r (ln
+    /// r)^2 steps for r ranks.
     pub fn best(&self, idle: usize) -> Option<Grid> {
         self.near_best(idle).into_iter().next()
     }
 
-    /// The grid of [`GridFit::best`], followed by grids within 1 % of its words that cut dimensions of other kinds. For
-    /// example, a cube on 2 ranks can be cut along m, n or k. Cost: as [`GridFit::best`].
+    /// Returns the grid found by [`GridFit::best`], followed by grids that move at most 1 % more words and cut
+    /// dimensions of other kinds. For example, a cube on 2 ranks can be cut along m, n or k. The cost is the same as
+    /// for [`GridFit::best`].
     pub fn near_best(&self, idle: usize) -> Vec<Grid> {
         let mut found =
             self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), MAX_COUNTED_GRIDS);
@@ -120,15 +123,15 @@ impl GridFit<'_> {
         best.into_iter().map(|(_, grid)| grid).collect()
     }
 
-    /// The grid with the least work for the busiest rank; among equal grids, the one that moves the fewest words. Cost:
-    /// as [`GridFit::best`].
+    /// Returns the grid with the least work on the busiest rank. Ties are broken by the number of words moved. The cost
+    /// is the same as for [`GridFit::best`].
     pub fn widest(&self) -> Option<Grid> {
         let found = self.cheapest(1, |words, work| (work, words), 1);
         self.grid(found.first()?.1)
     }
 
-    /// The grid with `parts` tiles of the dimensions of kinds c, m, n and k; `None` if there are too few indices, or if
-    /// it does not fit into memory.
+    /// Returns the grid with `parts` tiles along the dimensions of kinds c, m, n and k; `None` if there are too few
+    /// indices, or if the grid does not fit into memory.
     pub fn grid(&self, parts: [usize; 4]) -> Option<Grid> {
         let [c, m, n, k] = self.kinds();
         let [c, m, n, k] =
@@ -142,22 +145,22 @@ impl GridFit<'_> {
             return None;
         }
         let slots = (1..=OPERANDS).rev().find(|&slots| fits(slots, in_place)).unwrap_or(1);
-        // Neighbouring ranks differ in the summed dimensions, so that partial sums travel between neighbours.
+        // The summed dimensions vary fastest among ranks, so that partial sums travel between neighbours.
         let cuts: Vec<(Label, usize)> =
             [c, m, n, k].into_iter().flat_map(|tiles| tiles.cuts).filter(|&(_, parts)| parts > 1).collect();
         let shared = self.shared(&cuts);
         let [left, right, out] = volumes.tensors();
         let summed = out / parts[3] as f64;
-        // Up to one round for each part of a shared operand. There are more rounds only if each still has
-        // `DEEP_ROUND_INDICES` summed indices; shorter rounds would cost more passes over out. If no operand is shared,
-        // nothing arrives in rounds.
+        // Uses at most one round per part of a shared operand, or more if each round still has `DEEP_ROUND_INDICES`
+        // summed indices, because shorter rounds would cost more passes over `out`. If no operand is shared, nothing
+        // arrives in rounds.
         let shares = parts[1] > 1 || parts[2] > 1;
         let deep = if shares { (volumes.tile[3] / DEEP_ROUND_INDICES) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);
         let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2])).min(summed_indices);
         let mut pieces = most_pieces(summed);
         if let Some(free_memory) = free_memory.map(|free_memory| free_memory.max(1.0)) {
-            // There are at most as many rounds and pieces as indices, as `held` assumes.
+            // The number of rounds and pieces cannot exceed the number of indices, as `held` assumes.
             let [_, m, n, k] = volumes.tile;
             rounds = rounds.max((slots as f64 * volumes.travelling() / free_memory).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / free_memory).min(m.max(n)).ceil() as usize);
@@ -165,16 +168,16 @@ impl GridFit<'_> {
         Some(Grid { cuts, shared, rounds, slots, pieces, in_place, algorithm: CollectiveAlgorithm::Direct })
     }
 
-    /// The same grid with one round per part of an operand, if it has more rounds; otherwise `None`. More rounds have
-    /// two benefits: they hide more of transfers that take as long as computing, and they need less memory because
-    /// pieces are smaller. The result is therefore also `None` with a memory limit.
+    /// Returns the same grid with only one round per part of an operand; `None` if the grid does not have more rounds
+    /// than that. More rounds hide more of the transfer time, and need less memory because pieces are smaller. With a
+    /// memory limit, the result is therefore also `None`.
     pub fn few_rounds(&self, grid: &Grid) -> Option<Grid> {
         let rounds = self.sharing_most(grid);
         (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// The same grid with up to `MAX_PIECES` rounds, if it has fewer. On slow links, smaller pieces leave less
-    /// transfer time exposed. `None` with a memory limit, or if no operand is shared.
+    /// Returns the same grid with up to `MAX_PIECES` rounds, if it has fewer, because smaller pieces leave less
+    /// transfer time exposed on slow links. Returns `None` with a memory limit, or if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
         let rounds = MAX_PIECES.min(summed);
@@ -182,7 +185,8 @@ impl GridFit<'_> {
         wanted.then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// The larger of the numbers of ranks that share a tile of left and a tile of right.
+    /// The number of ranks that share a tile of `left`, or that of ranks that share a tile of `right`, whichever is
+    /// larger.
     fn sharing_most(&self, grid: &Grid) -> usize {
         let parts = |labels: &[Label]| -> usize {
             grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()
@@ -190,7 +194,8 @@ impl GridFit<'_> {
         parts(&self.kinds.m).max(parts(&self.kinds.n))
     }
 
-    /// The maximum number of ranks that may be idle where that moves fewer words: 3 % of the ranks, and at least one.
+    /// The maximum number of ranks that may be idle if that moves fewer words, which is 3 % of the ranks, and at least
+    /// one.
     pub fn idle(&self) -> usize {
         (self.ranks * 3 / 100).max(1)
     }
@@ -199,8 +204,8 @@ impl GridFit<'_> {
         [&self.kinds.c, &self.kinds.m, &self.kinds.n, &self.kinds.k]
     }
 
-    /// The `keep` cheapest grids with at least `least` ranks, cheapest first. `price` maps the words and the work of
-    /// the busiest rank to sort keys.
+    /// Returns the `keep` cheapest grids with at least `least` ranks, cheapest first. `price` computes the sort keys
+    /// from the words and the work of the busiest rank.
     fn cheapest(&self, least: usize, price: impl Fn(f64, f64) -> (f64, f64), keep: usize) -> Vec<Found> {
         let tables = self.kinds().map(|labels| {
             (1..=self.ranks).map(|parts| Some(self.tiles(labels, parts)?.volume)).collect::<Vec<Option<f64>>>()
@@ -233,7 +238,7 @@ impl GridFit<'_> {
     }
 
     /// Cuts the dimensions of one kind into `parts` tiles. Each prime factor of `parts` cuts the dimension that has the
-    /// longest tiles. `None` if there are too few indices.
+    /// longest tiles. Returns `None` if there are too few indices.
     fn tiles(&self, labels: &[Label], parts: usize) -> Option<Tiles> {
         let mut cuts: Vec<(Label, usize)> = labels.iter().map(|&label| (label, 1)).collect();
         for factor in prime_factors(parts) {

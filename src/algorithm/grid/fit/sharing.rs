@@ -1,4 +1,4 @@
-//! How the ranks that need the same tile of a tensor share it.
+//! Decides how the ranks that need the same tile of a tensor share it.
 //!
 //! ```text
 //! out of 8704 x 8704 on 576 ranks along k: parts of at most 16 rows, or 24 x 24 of 363 x 363, 5 % smaller
@@ -11,9 +11,10 @@ use crate::algorithm::grid::Sharing;
 use crate::dims::{Kinds, Label};
 
 impl GridFit<'_> {
-    /// Decides how the tiles of left, right and out are shared. Operand tiles are divided along a summed dimension if
-    /// it has enough indices, because pieces of both operands then arrive in the same order. Other tiles are divided
-    /// along the longest dimension, or along several dimensions if that makes the parts smaller.
+    /// Decides how the tiles of `left`, `right` and `out` are shared. Operand tiles are divided along a summed
+    /// dimension with enough indices, if there is one, because pieces of both operands then arrive in the same order.
+    /// Other tiles are divided along the longest dimension, or along several dimensions if that makes the parts
+    /// smaller.
     pub(super) fn shared(&self, cuts: &[(Label, usize)]) -> [Vec<Sharing>; 3] {
         let Kinds { c, m, n, k } = self.kinds;
         let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -32,19 +33,19 @@ impl GridFit<'_> {
         })
     }
 
-    /// Number of indices of the largest tile of a dimension.
+    /// Number of indices in the largest tile of a dimension.
     fn length(&self, label: Label, cuts: &[(Label, usize)]) -> usize {
         let parts = cuts.iter().find(|(cut, _)| *cut == label).map_or(1, |(_, parts)| *parts);
         self.extent(label).div_ceil(parts)
     }
 }
 
-/// A tile of a tensor, or the largest part of a tile: its dimensions and their lengths.
+/// The dimensions and lengths of a tensor's tile, or of the largest part of a tile.
 #[derive(Clone)]
 struct Tile(Vec<(Label, usize)>);
 
 impl Tile {
-    /// The longest of the dimensions that `which` accepts; the first one if several are equally long.
+    /// Returns the longest dimension that `which` accepts, or the first of several equally long ones.
     fn longest(&self, which: impl Fn(Label) -> bool) -> Option<(Label, usize)> {
         self.0.iter().copied().filter(|(label, _)| which(*label)).min_by_key(|(_, length)| Reverse(*length))
     }
@@ -59,14 +60,14 @@ impl Tile {
         self.0.iter().map(|(_, length)| length).product()
     }
 
-    /// Divides the tile along one dimension. Returns the number of elements of the largest part, and the sharing.
+    /// Divides the tile along one dimension. Returns the number of elements in the largest part, and the sharing.
     fn along(mut self, along: Label, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         lacking.iter().for_each(|&(_, ranks)| self.cut(along, ranks));
         (self.volume(), lacking.iter().map(|&(cut, ranks)| Sharing { cut, along, ranks }).collect())
     }
 
-    /// Divides the tile factor by factor, each time along the dimension that is longest by then. Returns the same as
-    /// [`Tile::along`].
+    /// Divides the tile by one prime factor at a time, each time along the dimension that is currently longest. Returns
+    /// the same values as [`Tile::along`].
     fn deal(mut self, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         let mut shared: Vec<Sharing> = Vec::new();
         for &(cut, parts) in lacking {

@@ -1,16 +1,16 @@
-//! The words that a rank of a grid stores and receives.
+//! Counts the words that a rank in a grid stores and receives.
 
 use super::GridFit;
 use crate::algorithm::grid::Grid;
 use crate::dims::Kinds;
 
-/// Maximum number of slots of each operand, for pieces that travel or are contracted. There are fewer if memory is
+/// Maximum number of slots per operand, for pieces that travel or are contracted. Fewer slots are used if memory is
 /// short.
 pub const OPERANDS: usize = 3;
-/// Number of slots for pieces of other ranks' summands.
+/// Number of slots that receive pieces of other ranks' summands.
 pub const SUMMANDS: f64 = 2.0;
 
-/// For kinds c, m, n and k, the number of indices of the largest tile, and the number of tiles.
+/// For kinds c, m, n and k, the number of indices in the largest tile, and the number of tiles.
 #[derive(Clone, Copy)]
 pub struct Volumes {
     pub tile: [f64; 4],
@@ -18,22 +18,23 @@ pub struct Volumes {
 }
 
 impl Volumes {
-    /// The numbers of elements of a rank's tiles of left, right and out.
+    /// The numbers of elements in a rank's tiles of `left`, `right` and `out`.
     pub fn tensors(&self) -> [f64; 3] {
         let [c, m, n, k] = self.tile;
         [c * m * k, c * k * n, c * m * n]
     }
 
-    /// The words that the busiest rank receives, without rounding parts to whole indices.
+    /// The number of words that the busiest rank receives, without rounding parts to whole indices.
     pub fn words(&self) -> f64 {
         let of_others = |sharing: usize| 1.0 - 1.0 / sharing as f64;
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         left * of_others(n) + right * of_others(m) + out * of_others(k)
     }
 
-    /// The words that a rank stores: its parts of the three tensors, its summand of out, and `slots` slots for operand
-    /// pieces of at least one index of k. With `in_place`, the rank computes its own part of the summand directly in
-    /// its part of out. Summands travel after all operands have arrived.
+    /// The number of words that a rank stores for its parts of the three tensors, its summand of `out`, and `slots`
+    /// slots for operand pieces of at least one index of k. With `in_place`, the rank computes its own part of the
+    /// summand directly in its part of `out`. Summands travel after all operands have arrived, so their slots are not
+    /// needed at the same time.
     pub fn held(&self, slots: f64, in_place: bool) -> f64 {
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         let own = out / k as f64;
@@ -50,7 +51,7 @@ impl Volumes {
         tiles + (slots * self.travelling() / self.tile[3].max(1.0)).max(summands)
     }
 
-    /// The number of elements of the operand tiles that arrive from other ranks.
+    /// The number of elements in the operand tiles that arrive from other ranks.
     pub fn travelling(&self) -> f64 {
         let ([left, right, _], [_, m, n, _]) = (self.tensors(), self.parts);
         let moves = |tile: f64, sharing: usize| if sharing > 1 { tile } else { 0.0 };
@@ -59,8 +60,8 @@ impl Volumes {
 }
 
 impl GridFit<'_> {
-    /// The exact number of words that the busiest rank of a grid receives. Cost: that of a few blocks for every corner
-    /// of the grid.
+    /// The exact number of words that the busiest rank in a grid receives. The cost is that of computing a few blocks
+    /// for every corner of the grid.
     pub fn received(&self, grid: &Grid) -> u64 {
         let Kinds { c, m, n, k } = self.kinds;
         let tensors = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -81,8 +82,8 @@ impl GridFit<'_> {
         self.corners(grid).into_iter().map(received).max().unwrap_or(0)
     }
 
-    /// The ranks at the first tile, the last larger tile and the last tile along every cut. One of them receives the
-    /// most.
+    /// The ranks at the first tile, the last larger tile or the last tile along every cut. One of these ranks receives
+    /// the most words.
     pub fn corners(&self, grid: &Grid) -> Vec<usize> {
         let mut ranks = vec![0];
         for &(label, parts) in &grid.cuts {
