@@ -1,21 +1,23 @@
-# einsum-dist: `make` lists all targets. Every target installs missing packages, builds, then runs.
+# Builds, tests and measures einsum-dist. `make` lists all targets. Most targets install missing packages and build
+# before they run.
 #
-# On Debian and Ubuntu both MPIs are installed side by side, so commands name one of them. Each MPI has a target
-# directory of its own. Elsewhere:
+# On Debian and Ubuntu, both MPIs can be installed at the same time, so compiler and launcher have suffixed names. Each
+# MPI has its own target directory. Example for other systems:
 #     make demo MPICC=mpicc MPIRUN=mpirun
 
 MPICC  ?= mpicc.mpich
 MPIRUN ?= mpirun.mpich
 
-# All features, without LIBXSMM or hwloc where that library is not installed.
+# All features, except for LIBXSMM or hwloc if that library is not installed.
 FEATURES = $$(./.ci/features)
 
 BUILD   = MPICC=$(MPICC) CARGO_TARGET_DIR=target/mpich cargo
 PROGRAM = target/mpich/release/einsum-dist
 
-# Example: make bench ONLY=tccg-small,gemm THREADS=1 KERNEL=portable QUICK=1. By default all suites run with 1 and with
-# 2 threads and the kernel that the library selects. That takes more than an hour; QUICK=1 takes minutes. PEERS_PYTHON
-# names a Python that has the packages of benches/requirements.txt; by default a virtual environment is created.
+# Example: make bench ONLY=tccg-small,gemm THREADS=1 KERNEL=portable QUICK=1. By default, all suites run with 1 and with
+# 2 threads, and with the kernel that the library selects. This takes more than an hour, whereas QUICK=1 takes minutes.
+# PEERS_PYTHON is a Python interpreter with the packages in benches/requirements.txt; by default, a virtual environment
+# is created.
 ONLY         ?= all
 THREADS      ?= 1,2
 KERNEL       ?=
@@ -71,7 +73,7 @@ book:
 	@PATH="$$PWD/target/tools/bin:$$PATH" mdbook build 2>&1 | tee target/book.log
 	@! grep -q -e WARN -e ERROR target/book.log
 
-# Example: make install PREFIX=$HOME/.local DESTDIR= (installs the program, its manual page and completion scripts).
+# Example: make install PREFIX=$HOME/.local DESTDIR=
 PREFIX  ?= /usr/local
 DESTDIR ?=
 SHARE    = $(DESTDIR)$(PREFIX)/share
@@ -134,7 +136,8 @@ volumes: $(if $(PEERS_PYTHON),,target/peers/ready)
 	mv target/volumes-algorithms.csv benches/results/volumes-algorithms.csv
 	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/volumes/draw.py
 
-# QUICK=1 measures small sizes only. Their table and plot are not representative, so they stay in target/.
+# With QUICK=1, only small sizes are measured. Their table and plot are not representative, so they are written to
+# target/.
 TABLES = $(if $(QUICK),target,benches/results)
 
 thesis: packages $(if $(PEERS_PYTHON),,target/peers/ready)

@@ -1,9 +1,11 @@
-//! Bandwidth (GB/s) of memory-bound contractions: `cargo bench --bench bandwidth -- [threads] [MB] [filter]`.
+//! Measures the bandwidth (GB/s) of memory-bound contractions.
 //!
-//! Each contraction is compared with a plain loop of the same traffic: the loop reads and writes the same number of
-//! bytes, in memory order, with the same number of threads and the widest vectors of the machine. Runs of the two
-//! alternate. The benchmark prints the median bandwidth of both and the median ratio of paired runs. Bytes count once
-//! per tensor: a cache line that is read before it is overwritten counts as written only.
+//! Command: `cargo bench --bench bandwidth -- [threads] [MB] [filter]`.
+//!
+//! Compares each contraction with a plain loop that reads and writes the same number of bytes, in memory order, with
+//! the same number of threads and the widest vectors of the machine. Runs of the contraction and of the loop alternate.
+//! The benchmark prints both median bandwidths and the median ratio of paired runs. Bytes are counted once per tensor,
+//! so a cache line that is read before it is overwritten counts only as written.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -15,8 +17,8 @@ use num_complex::Complex;
 
 type Extents = &'static [(char, usize)];
 
-/// Expression, extents and the growing label of each case. With these extents the largest tensor has 1 MB in f32; the
-/// growing extent is scaled to the size and element type that are measured.
+/// Expression, extents and the growing label of each case. With these extents, the largest tensor has 1 MB in f32. The
+/// growing extent is then scaled to the measured size and element type.
 const CASES: &[(&str, Extents, char)] = &[
     ("i,i->", &[('i', 1 << 17)], 'i'),
     ("mk,k->m", &[('m', 128), ('k', 2048)], 'm'),
@@ -37,7 +39,7 @@ const CASES: &[(&str, Extents, char)] = &[
     ("ab->ba", &[('a', 256), ('b', 512)], 'a'),
 ];
 
-/// Cases of small extents, which measure overhead only.
+/// Cases with small extents, which measure only overhead.
 const TINY: &[(&str, Extents)] = &[
     ("mk,kn->mn", &[('m', 4), ('k', 4), ('n', 4)]),
     ("mk,nk->mn", &[('m', 4), ('k', 4), ('n', 4)]),
@@ -71,7 +73,7 @@ fn main() {
     }
 }
 
-/// Prints the nanoseconds of one call with a plan that exists already.
+/// Prints the nanoseconds per call with an existing plan.
 fn tiny<T: Element>(expression: &str, extents: &[(char, usize)]) {
     let (operands, out) = expression.split_once("->").expect("an arrow");
     let (left, right) = operands.split_once(',').expect("two operands");
@@ -178,14 +180,15 @@ impl<T: Element> ZerosLike for ArrayD<T> {
     }
 }
 
-/// Plain loops: the arrays that they read and write.
+/// The arrays that the plain loops read and write.
 struct PlainLoops {
     read: Vec<f32>,
     written: Vec<f32>,
     threads: usize,
 }
 
-/// Numbers per block. Reads and writes advance block by block, so that they progress at the same relative speed.
+/// Number of elements per block. Reads and writes advance block by block, so that they progress at the same relative
+/// speed.
 const STEP: usize = 4096;
 
 impl PlainLoops {
@@ -195,7 +198,7 @@ impl PlainLoops {
 
     fn time(&mut self) -> Duration {
         let start = Instant::now();
-        // Numbers per thread, rounded up to whole cache lines.
+        // Number of elements per thread, rounded up to complete cache lines.
         let share = |len: usize| (len / self.threads).next_multiple_of(16).max(16);
         let (read, written) = (share(self.read.len()), share(self.written.len()));
         match self.threads {
@@ -254,10 +257,10 @@ fn plain(read: &[f32], written: &mut [f32]) {
         let range = |len: usize| bound(len, block)..bound(len, block + 1);
         let (from, to) = (range(read.len()), range(written.len()));
         let (from, to) = (&read[from], &mut written[to]);
-        // Copies as many reads as there are writes, and sums the remaining reads.
+        // Copies one element read for each element written, and sums the remaining elements.
         let (copied, summed) = from.split_at(from.len().min(to.len()));
         let (copies, filled) = to.split_at_mut(copied.len());
-        // The addition keeps this a loop: the compiler would turn a pure copy into a call of memcpy.
+        // Without the addition, the compiler would replace this loop by a call to memcpy.
         copies.iter_mut().zip(copied).for_each(|(copy, value)| *copy = *value + 1.0);
         filled.fill(total[0]);
         let mut chunks = summed.chunks_exact(64);

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Compares the times of local contractions by this library and its peers. Writes tables and plots to
-benches/results/.
+"""Measures local contractions by this library and by other libraries, and writes tables and plots to benches/results/.
 
     compare.py [--only SUITE,..] [--threads 1,2] [--contenders NAME,..] [--kernel NAME] [--quick]
     compare.py --report       rewrites the Markdown and the plot from the existing tables, without timing anything
 
-Every library runs in a server process of its own, which uses no processor time between requests. Ours is
-benches/local.rs, the peers run in benches/peers.py. In every round the contenders run one after another in rotating
-order. Each waits until the threads of its predecessor sleep, runs once untimed, and then runs timed for a fixed
-duration. All processes ask the C library for huge pages, as NumPy does for its arrays, so that all libraries have the
-same page size.
+Every library runs in its own server process, which uses no processor time between requests. Our server is
+benches/local.rs; the servers of the other libraries run benches/peers.py. In every round, the contenders run one after
+another in rotating order. Each contender waits until the threads of its predecessor sleep, runs once untimed, and then
+runs timed for a fixed duration. All processes request huge pages from the C library, as NumPy does for its arrays, so
+that all libraries have the same page size.
 """
 
 import argparse
@@ -27,13 +26,13 @@ import suites
 
 ROOT = Path(__file__).parent.parent
 
-# Seconds, longer than the threads of any peer spin before they sleep; `environment` shortens their spinning where it
-# can.
+# Pause in seconds. It is longer than the threads of any library spin before they sleep; `environment` shortens this
+# spinning where possible.
 REST = 0.05
 
 SAMPLES = 200
 
-# Contender -> server process and operation.
+# Maps each contender to its server process and operation.
 CONTENDERS = {
     "torch": ("torch", "einsum"),
     "torch bmm": ("torch", "bmm"),
@@ -89,13 +88,13 @@ class Server:
 
 
 def busy_seconds():
-    """Processor time of all processes on all processors so far. Includes time that a hypervisor stole."""
+    """Total processor time of all processes on all processors so far, including time that a hypervisor stole."""
     user, nice, system, _, _, irq, softirq, steal = map(int, Path("/proc/stat").read_text().split()[1:9])
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
 class Contender:
-    """One contender: a prepared case in one slot of a server."""
+    """A contender is a prepared case in one slot of a server."""
 
     def __init__(self, server, slot, request):
         self.server, self.slot = server, slot
@@ -130,7 +129,7 @@ class Timer:
                 self.servers[library] = server
             except LookupError as error:
                 self.missing[library] = str(error)
-        # Largest share of a processor that the idle servers used while another contender ran.
+        # Largest fraction of a processor that the idle servers used while another contender ran.
         self.disturbance = 0.0
 
     def wants(self, name):
@@ -163,9 +162,10 @@ class Timer:
         return Contender(self.servers[library], slot, request)
 
     def measure(self, case):
-        """Returns two dictionaries by contender: measurements, and reasons why a contender did not run.
+        """Returns two dictionaries with contenders as keys. One contains measurements, the other one contains reasons why
+        contenders did not run.
 
-        A measurement consists of the seconds of all timed runs of each turn, the number of undisturbed turns, and the
+        A measurement consists of the seconds of all timed runs in each turn, the number of undisturbed turns, and the
         server's answer to `prepare`."""
         contenders, notes = {}, {}
         for slot, name in enumerate(filter(self.wants, case.contenders)):
@@ -176,7 +176,7 @@ class Timer:
         times = {name: [] for name in contenders}
         quiet, spent = dict.fromkeys(contenders, 0), dict.fromkeys(contenders, 0.0)
         expected = None
-        # If other programs disturb the turns, all contenders get more of them, up to twice the number.
+        # If other programs disturb turns, all contenders run additional turns, up to twice the normal number.
         for at in range(2 * self.rounds):
             if at >= self.rounds and all(count >= min(3, self.rounds) for count in quiet.values()):
                 break
@@ -274,7 +274,7 @@ def main():
                 timer = Timer(program, threads, arguments)
                 for suite in wanted:
                     rows = timer.suite(suite)
-                    # A restricted set of contenders must not overwrite complete tables.
+                    # Results for a restricted set of contenders must not overwrite complete tables.
                     if not timer.wanted:
                         report.write(suite, timer, rows)
                 timer.close()

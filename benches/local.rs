@@ -1,7 +1,8 @@
-//! A server that times contractions of this library. `benches/compare.py` alternates its runs with those of peers.
+//! A server that times contractions with this library. `benches/compare.py` alternates between its runs and runs of
+//! other libraries.
 //!
 //! `local THREADS` reads one JSON request per line from standard input and answers each with one JSON line. Between
-//! requests it uses no processor time. The field `do` selects the request:
+//! requests, the server uses no processor time. The field `do` selects the kind of request:
 //!
 //! | `do` | answer |
 //! |---|---|
@@ -10,9 +11,9 @@
 //! | `sample`: reads elements of `out` at positions that depend on its length only | `{"values": [[re, im], ..]}` |
 //! | `drop`: frees a slot | `{}` |
 //!
-//! A failed request is answered with `{"error": ..}`. Each time is that of one run, without planning and without the
-//! allocation of `out` and of the workspace. Operands contain reproducible noise, `out` contains NaN before the first
-//! run. Tensors start on a cache line, like those that the engine or torch allocates.
+//! A failed request is answered with `{"error": ..}`. Each time covers one run, without planning and without allocating
+//! `out` and the workspace. Operands contain reproducible noise. `out` contains NaN before the first run. Tensors start
+//! on a cache line, like tensors allocated by the engine or by torch.
 
 #[cfg(feature = "libxsmm")]
 mod bare;
@@ -50,7 +51,8 @@ struct Case {
     /// The expression with brackets. Only for `Program`.
     #[serde(default)]
     expression: String,
-    /// For each operand, in the order of the expression: its labels, one character each, and the start of its noise.
+    /// The labels of each operand (one character each) and the first argument of `noise` for its elements. Operands
+    /// are in the order of the expression.
     operands: Vec<(String, u32)>,
     out: String,
     extents: BTreeMap<char, usize>,
@@ -63,11 +65,11 @@ struct Case {
 #[derive(Deserialize, Clone, Copy, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum What {
-    /// A binary contraction by the kernel alone, without the engine.
+    /// A binary contraction that calls the kernel directly, without the engine.
     Contract,
-    /// Any expression, through the public interface.
+    /// Any expression, contracted through the public interface.
     Program,
-    /// One operand: permuted, summed or its diagonal.
+    /// A unary operation: a permutation, a sum or a diagonal.
     Unary,
     /// Reads the operands and writes `out`, each once and in memory order.
     Stream,
@@ -207,7 +209,7 @@ impl<T: Element> Tensors<T> {
     }
 }
 
-/// Elements of a dense array, at positions that depend on its length only.
+/// Samples elements of a dense array at positions that depend only on its length.
 fn sample<T: Element>(array: &ArrayD<T>, count: usize) -> Vec<[f64; 2]> {
     let values = array.as_slice().unwrap_or_default();
     let at =
@@ -215,8 +217,8 @@ fn sample<T: Element>(array: &ArrayD<T>, count: usize) -> Vec<[f64; 2]> {
     (0..count).filter_map(|i| values.get(at(i))).map(|x| [x.to_c64().re, x.to_c64().im]).collect()
 }
 
-/// A number between -1/2 and 1/2 that every element type represents exactly. `noise` in `peers.py` is the same
-/// function.
+/// A number between -1/2 and 1/2 that every element type represents exactly. `noise` in `peers.py` computes the same
+/// numbers.
 fn noise(i: u32) -> f64 {
     let mut hash = i.wrapping_mul(0x9E37_79B1);
     hash ^= hash >> 15;
@@ -331,8 +333,9 @@ impl<T: Element> Runs for Unary<T> {
     }
 }
 
-/// Measures memory bandwidth with a plain loop. One operand of the length of `out` is copied, two are multiplied
-/// element by element. Other operands are summed. Without an operand of its length, `out` is filled with the sum.
+/// Measures memory bandwidth with a plain loop. If one operand has the length of `out`, it is copied; if two do, they
+/// are multiplied element by element. Other operands are summed. If no operand has the length of `out`, `out` is filled
+/// with the sum.
 struct Loop<T>(Tensors<T>);
 
 impl<T: Stream> Runs for Loop<T> {
@@ -376,7 +379,7 @@ struct Share<'a, T> {
 impl<T: Stream> pulp::WithSimd for Share<'_, T> {
     type Output = ();
 
-    /// Inlined code is compiled for the vectors of this machine. A closure would not be.
+    /// Inlined code is compiled for the vector instructions of this machine. A closure would not be.
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
         let Share { same, others, part } = self;
@@ -397,7 +400,7 @@ impl<T: Stream> pulp::WithSimd for Share<'_, T> {
 }
 
 trait Stream: Element {
-    /// Sums with enough independent accumulators that only memory limits the speed.
+    /// Sums `values` with enough independent accumulators that only memory limits the speed.
     #[inline(always)]
     fn sum(values: &[Self]) -> Self {
         let mut lanes = [Self::ZERO; 64];

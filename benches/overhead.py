@@ -1,8 +1,8 @@
-"""Measures the overhead per step: a chain of 10,000 products of 4 x 4 matrices on one thread, compared with
-opt_einsum on NumPy.
+"""Measures the overhead per step in a chain of 10,000 products of 4 x 4 matrices on one thread, and compares it with
+that of opt_einsum on NumPy.
 
-Both contract from left to right. The path is found and compiled before the clock starts. Runs of the two alternate;
-the medians over all rounds are written to benches/results/overhead.md.
+Both contract from left to right. Paths are found and compiled before the clock starts. Runs of the two programs
+alternate; the medians over all rounds are written to benches/results/overhead.md.
 
     target/peers/bin/python benches/overhead.py PROGRAM
 """
@@ -41,10 +41,10 @@ def ours(program, expression):
 
 def peer(expression):
     """Returns a function that runs the chain once and returns its seconds."""
-    # opt_einsum appends each result to the list of operands, so the next matrix is the first one.
+    # opt_einsum appends each result to the list of operands, so the next matrix is the first in the list.
     path = [(0, 1)] + [(0, rest) for rest in range(PRODUCTS - 1, 0, -1)]
     generator = numpy.random.default_rng(0)
-    # Orthogonal matrices, so that products neither vanish nor grow.
+    # The matrices are orthogonal, so that products neither vanish nor grow.
     shape = (EXTENT, EXTENT)
     matrices = [numpy.linalg.qr(generator.standard_normal(shape))[0].astype("f4") for _ in range(PRODUCTS + 1)]
     contract = opt_einsum.contract_expression(expression, *[shape] * len(matrices), optimize=path)

@@ -2,25 +2,25 @@
 //!
 //! Command: `cargo bench --bench overlap -- [extent] [rounds]`.
 //!
-//! Each rank multiplies matrices of f32 with one worker. The throttled transport takes time for a transfer, but no
+//! Each rank multiplies matrices of f32 with one worker. The throttled transport delays each transfer without using a
 //! processor. The link's rate is chosen so that a rank's transfers take as long as its computing.
 //!
 //! The computing time is the wall time of the same schedule on unlimited links. If there are fewer cores than ranks,
-//! the ranks share the cores in both measurements. A ring of p ranks computes p blocks and receives p - 1. The longer
-//! of computing and transfers determines the run time. If blocks were transferred as a whole, the computing of one
-//! block could not overlap with any transfer. In ring-mn this is the block that arrives last. In ring-k it is half a
-//! block before the first transfer, and half a block after the last.
+//! the ranks share the cores in both measurements. In a ring of p ranks, each rank computes p blocks and receives p -
+//! 1. The longer of computing and transfers determines the run time. If blocks were transferred in one piece, the
+//!    computing time of one block could not overlap with any transfer. In ring-mn, this would be the block that arrives
+//!    last. In ring-k, it would be half a block before the first transfer and half a block after the last.
 //!
 //! ```text
 //! bound           1.1 max(compute, transfer) + compute / p
 //! most            (compute + transfer) / max(compute, transfer): the maximum slowdown
 //! ```
 //!
-//! With whole blocks the slowdown without overlap could be at most 2 p / (p + 1): 1.33 on two ranks and 1.6 on four. If
-//! blocks are transferred in pieces, only one piece remains exposed.
+//! With undivided blocks, the slowdown without overlap could be at most 2 p / (p + 1), which is 1.33 on two ranks and
+//! 1.6 on four. If blocks are transferred in pieces, only one piece remains exposed.
 //!
 //! If `EINSUM_DIST_MPIRUN` is set (and the feature `mpi` is enabled), two MPI ranks with one worker each are compared
-//! with one rank of one and of two workers, for 4096^3.
+//! with one rank with one worker and one rank with two workers, for a product of 4096^3 multiply-adds.
 
 mod product;
 
@@ -29,8 +29,8 @@ use einsum_dist::{Machine, Plan, PlanOptions, World};
 
 use product::{Product, Seconds, median, planned, received, run_options};
 
-/// Requirements: without overlap a run takes at least `SLOWDOWN` times as long as with overlap. With overlap it takes
-/// at most `MAX_SLOWDOWN` times the longer of computing and transfers, plus the exposed block.
+/// A run must take at least `SLOWDOWN` times as long without overlap as with overlap. With overlap, it must take at
+/// most `MAX_SLOWDOWN` times the longer of computing and transfers, plus the exposed block.
 const SLOWDOWN: f64 = 1.6;
 const MAX_SLOWDOWN: f64 = 1.1;
 
@@ -64,7 +64,7 @@ fn plan_of(machine: &Machine, extent: usize, algorithm: AlgorithmName) -> Plan {
     planned(machine, [extent; 3], &PlanOptions::default().algorithm(algorithm))
 }
 
-/// The machine that the planner assumes: transfers take as long as computing, and do not slow it down.
+/// The machine that the planner assumes. On it, transfers take as long as computing and do not slow down computing.
 fn balanced(ranks: usize, extent: usize, algorithm: AlgorithmName) -> Machine {
     let machine = Machine::new(ranks, 1);
     let seconds = 2.0 * (extent as f64).powi(3) / (ranks as f64 * machine.flops);
@@ -99,7 +99,7 @@ fn overlap(extent: usize, rounds: usize, ranks: usize, algorithm: AlgorithmName)
     );
 }
 
-/// Compares one rank with one and two workers, and two MPI ranks of one worker each.
+/// Compares one rank with one worker, one rank with two workers, and two MPI ranks with one worker each.
 fn large(rounds: usize) {
     let gflop = 2.0 * (LARGE_EXTENT as f64).powi(3) / 1e9;
     let mut seconds: [Vec<f64>; 3] = Default::default();
@@ -126,7 +126,8 @@ fn second_run(world: &World, workers: usize, algorithm: AlgorithmName) -> f64 {
     Product::<f32>::new(world, &plan).run()
 }
 
-/// Seconds of a run on two MPI ranks, which run this program. `None` if `EINSUM_DIST_MPIRUN` is not set.
+/// Starts this program on two MPI ranks, and returns the seconds of a run. Returns `None` if `EINSUM_DIST_MPIRUN` is
+/// not set.
 fn mpi_ranks() -> Option<f64> {
     let mpirun = std::env::var("EINSUM_DIST_MPIRUN").ok().filter(|_| cfg!(feature = "mpi"))?;
     let mut words = mpirun.split_whitespace();
@@ -137,7 +138,7 @@ fn mpi_ranks() -> Option<f64> {
     Some(text.trim().parse().unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr))))
 }
 
-/// The program of an MPI rank: rank 0 prints the seconds.
+/// Runs on each MPI rank. Rank 0 prints the seconds of a run.
 #[cfg(feature = "mpi")]
 fn mpi_rank() {
     let world = World::mpi().expect("started by mpirun");

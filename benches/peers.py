@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A server that runs and times one peer library: `peers.py torch | tblis | numpy | mkl`.
+"""A server that runs and times one of the other libraries. Usage: `peers.py torch | tblis | numpy | mkl`.
 
-The protocol is that of benches/local.rs; a case contains its expression, without brackets, and its path. Every
-library runs in a process of its own, because two copies of MKL or OpenMP in one process resolve each other's symbols.
+The protocol is that of benches/local.rs, except that a case contains an expression without brackets and its path. Every
+library runs in its own process, because two copies of MKL or OpenMP in one process resolve each other's symbols.
 """
 
 import ctypes
@@ -46,8 +46,8 @@ class Case:
         return self.aligned(self.shape)
 
     def aligned(self, shape):
-        """Returns an array that starts at a cache line, like all arrays of benches/local.rs. NumPy does not guarantee
-        this."""
+        """Returns an array that starts at a cache line, like all arrays in benches/local.rs. NumPy does not guarantee
+        this alignment."""
         size = int(np.prod(shape)) * np.dtype(DTYPES[self.dtype]).itemsize
         room = np.empty(size + 64, np.uint8)
         first = -room.ctypes.data % 64
@@ -67,8 +67,8 @@ def noise(count, first):
     return h / 2.0**24 - 0.5
 
 
-# A library's methods return a function that runs a case, and the array that it writes. The array is None if the
-# function returns its result.
+# The methods of a library return a function that runs a case, and the array into which this function writes. The array
+# is None if the function returns its result.
 
 
 class Torch:
@@ -84,10 +84,10 @@ class Torch:
         return f"torch {self.library.__version__} with {blas[0]}, opt_einsum {self.opt_einsum.__version__}"
 
     def einsum(self, case):
-        """Allocates its result, except for one operand: there einsum only makes a view, which is copied into an
-        existing array.
+        """Allocates the result of two or more operands. For one operand, einsum only creates a view, which is copied
+        into a preallocated array.
 
-        If the case has a path, opt_einsum follows it."""
+        If the case has a path, opt_einsum contracts along it."""
         operands = [self.library.from_numpy(operand) for operand in case.operands]
         if len(operands) == 1:
             out, view = self.library.from_numpy(case.empty()), self.library.einsum(case.expression, *operands)
@@ -111,7 +111,7 @@ class Tblis:
         return f"pytblis {importlib.metadata.version('pytblis')}"
 
     def einsum(self, case):
-        """Writes into an existing array, unless the case has a path."""
+        """Writes into a preallocated array, unless the case has a path."""
         if case.path:
             path = ["einsum_path", *case.path]
             return lambda: self.library.einsum(case.expression, *case.operands, optimize=path), None
@@ -125,8 +125,8 @@ class Numpy:
 
         self.opt_einsum = opt_einsum
         found = glob.glob(str(Path(np.__file__).parent.parent / "numpy.libs" / "libscipy_openblas*"))
-        # A NumPy that is not from pip may lack its own OpenBLAS. This line then raises IndexError and the library is
-        # reported as missing.
+        # A NumPy that was not installed by pip may not contain its own OpenBLAS. In this case, this line raises
+        # IndexError and the library is reported as missing.
         self.library = ctypes.CDLL(found[0])
         self.suffix = "64_" if "openblas64" in found[0] else ""
 
@@ -210,7 +210,7 @@ def pointer(array):
 
 
 def scalars(dtype):
-    """One and zero, in the form that BLAS takes."""
+    """One and zero, in the form that BLAS expects."""
     real = ctypes.c_float if dtype in ("f32", "c64") else ctypes.c_double
     if dtype[0] != "c":
         return real(1), real(0)
@@ -219,7 +219,7 @@ def scalars(dtype):
 
 class Slot:
     def __init__(self, library, request):
-        # The call has only the addresses of the operands, so the case must keep them alive.
+        # The call contains only the addresses of the operands, so the case must keep the operands alive.
         self.case = Case(request)
         self.call, self.out = getattr(library, request["what"])(self.case)
         self.result = None
@@ -227,7 +227,7 @@ class Slot:
     def run(self, seconds):
         times, first = [], time.perf_counter()
         while not times or time.perf_counter() - first < seconds:
-            # Free the previous result first, so that no library stores two results.
+            # Free the previous result first, so that no library has two results in memory.
             self.result = None
             start = time.perf_counter()
             self.result = self.call()

@@ -1,9 +1,10 @@
-//! Bandwidth (GB/s) of permutations and sums, compared with a plain loop of the same traffic.
+//! Measures the bandwidth (GB/s) of permutations and sums, and compares it with that of a plain loop with the same
+//! traffic.
 //!
 //! Command: `cargo bench --bench permute -- [threads] [filter]`.
 //!
-//! Runs of the two alternate. The plain loop reads and writes the same number of bytes with the same number of threads.
-//! The best of several rounds is printed.
+//! Runs of the operation and of the plain loop alternate. The plain loop reads and writes the same number of bytes with
+//! the same number of threads. The benchmark prints the best of several rounds.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use einsum_dist::kernel::{Element, unary};
 use ndarray::{ArrayD, ArrayViewMutD, IxDyn};
 use rayon::prelude::*;
 
-/// Expression and extents, in the order of the input.
+/// Each case is an expression and the extents of its input, in order.
 const CASES: &[(&str, &[usize])] = &[
     ("ab->ba", &[500, 500]),
     ("ab->ba", &[1000, 1000]),
@@ -83,8 +84,7 @@ fn case<T: Element>(expression: &str, extents: &[usize], threads: usize) {
     );
 }
 
-/// Reads all of `from` and writes all of `to`: copies if their lengths are equal, otherwise fills `to` with the sum of
-/// `from`.
+/// Copies `from` to `to` if their lengths are equal. Otherwise fills `to` with the sum of `from`.
 fn plain_loop<T: Element>(from: &[T], to: &mut [T], threads: usize) {
     if from.len() == to.len() {
         let chunk = to.len().div_ceil(threads).max(1);
@@ -96,7 +96,7 @@ fn plain_loop<T: Element>(from: &[T], to: &mut [T], threads: usize) {
 
 #[inline(never)]
 fn plain_copy<T: Element>(to: &mut [T], from: &[T]) {
-    // The multiplication prevents a call of memcpy, whose streaming stores bypass the caches.
+    // The multiplication prevents the compiler from calling memcpy, whose streaming stores bypass the caches.
     for (to, from) in to.iter_mut().zip(from) {
         *to = *from * T::ONE;
     }

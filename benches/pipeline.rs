@@ -1,12 +1,12 @@
-//! A chain of three contractions on three ranks, pipelined in 16 batches.
+//! Measures a chain of three contractions on three ranks, pipelined in 16 batches.
 //!
 //! Command: `cargo bench --bench pipeline -- [extent] [rounds]`.
 //!
-//! The throttled transport takes time for a transfer, but no processor. Its rate is chosen so that the transfer of a
-//! batch takes twice as long as its contraction. Ranks without a core of their own share the cores, which slows down
-//! contractions; contractions must therefore not determine the result. A stage of the pipeline takes the longer of the
-//! two times. 16 batches through 3 groups take at least 16 + 2 stages, except that no transfer precedes the first
-//! contraction.
+//! The throttled transport delays each transfer without using a processor. Its rate is chosen so that the transfer of a
+//! batch takes twice as long as its contraction. If there are fewer cores than ranks, the ranks share cores and their
+//! contractions slow down, so the time of contractions must not determine the result. A stage of the pipeline takes as
+//! long as the longer of the two. 16 batches through 3 groups take at least 16 + 2 stages, except that no transfer
+//! precedes the first contraction.
 //!
 //! The plan without a pipeline runs on the same transport for comparison. The benchmark checks that both results have
 //! the same bits.
@@ -19,7 +19,7 @@ use einsum_dist::{DistTensor, Machine, PlanOptions, Problem, Program, World};
 const EXPRESSION: &str = "[[cbi,cij->cbj],cjk->cbk],ckl->cbl";
 const BATCHES: usize = 16;
 const GROUPS: usize = 3;
-/// Maximum ratio of the measured time to (16 + 2) stages.
+/// Maximum ratio of the measured time to the time of 16 + 2 stages.
 const MAX_STAGES_RATIO: f64 = 1.15;
 
 /// A compiled chain with its tensors.
@@ -63,7 +63,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn main() {
     let numbers: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let (extent, rounds) = (numbers.first().copied().unwrap_or(512), numbers.get(1).copied().unwrap_or(7));
-    // The time of a batch's contraction alone, with the same ranks at work as in the pipeline.
+    // Measures the contraction of a batch without slow transfers, while the same ranks compute as in the pipeline.
     let mut free = Chain::new(World::in_process(GROUPS), extent, BATCHES);
     free.run();
     let compute = median((0..rounds).map(|_| free.run()).collect()) / (BATCHES + GROUPS - 1) as f64;

@@ -1,4 +1,4 @@
-"""Writes the measured times: a CSV per suite and number of threads, and one Markdown file and one plot of all
+"""Writes the measured times. Each suite and number of threads has a CSV file; one Markdown file and one plot show all
 suites."""
 
 import csv
@@ -19,14 +19,16 @@ COLUMNS = (
 )
 
 ABOUT = """\
-This file is written by `make bench`. Each library runs in its own process. The processes run alternately, each with one untimed run before its
-timed runs, and all libraries computed the same results. Rates are those of the fastest run, in GFLOP/s (a multiply-add is 2 operations, or 8 for
-complex numbers) or in GB/s (each tensor counted once). `ratio` is our rate divided by the best rate of the other libraries. `of medians` is the
-same ratio for the median runs. A `~` marks a library whose processors were free of other work in at most one of its runs.
+This file is written by `make bench`. Each library runs in a separate process. The processes run alternately, each with one untimed run before its
+timed runs. The results of all libraries were compared, and they agree. Rates are those of the fastest run, in GFLOP/s (a multiply-add is 2
+operations, or 8 for complex numbers) or in GB/s (each tensor counted once). `ratio` is our rate divided by the best rate of the other libraries.
+`of medians` is the same ratio for the median runs instead of the fastest runs. A `~` marks a library whose processors also executed other work in all
+of its runs, or in all except one.
 
 Our times exclude planning and the allocation of the result. The times of `opt_einsum`, which calls NumPy, include both. The times of `torch` also
-include both, except for contractions of one operand, which is copied into an existing result. `tblis` writes an existing result, but allocates
-the result of a tree. All other libraries write an existing result. New pages are cheap for all libraries, because they are huge pages.
+include both, except for expressions with one operand, which is copied into a preallocated result. `tblis` writes into a preallocated result, but
+its times include the allocation of the result of a tree. All other libraries write into a preallocated result. Allocated pages are cheap for all
+libraries, because they are huge pages.
 """
 
 
@@ -49,7 +51,7 @@ class Table:
         return [name for name in self.contenders() if not name.startswith("ours")]
 
     def ratio(self, case, peers, column="rate"):
-        """Our rate over the best rate of the given peers that ran the case, or None."""
+        """Our rate over the best rate among the given peers that ran the case, or None if no peer ran it."""
         rates = [case[name][column] for name in peers if name in case]
         return case["ours"][column] / max(rates) if rates and "ours" in case else None
 
@@ -60,7 +62,7 @@ class Table:
 
 
 def row(suite, case, threads, contender, kernel, seconds, quiet):
-    """Returns a row of the table. `seconds` contains one list per turn."""
+    """Returns a row of the table. `seconds` contains one list of run times per turn."""
     all_seconds = sorted(second for turn in seconds for second in turn)
     best, median = all_seconds[0], all_seconds[len(all_seconds) // 2]
     return dict(
@@ -133,7 +135,7 @@ def geometric_mean(values):
 
 
 def tables(kernel=""):
-    """The existing tables of one kernel, by suite and number of threads."""
+    """The existing tables for one kernel, by suite and number of threads."""
     found = {}
     for path in sorted(RESULTS.glob("*.csv")):
         table = Table(path)
@@ -146,7 +148,8 @@ def tables(kernel=""):
 
 
 def verdicts(found):
-    """Returns one tuple per requirement: number, subject, required value, measured value, and whether it is met."""
+    """Returns one tuple per requirement, with its number, its subject, the required and the measured value, and whether
+    the requirement is met."""
 
     def line(number, what, required, measured, met):
         lines.append((number, what, required, measured, "yes" if met else "no"))
@@ -242,7 +245,7 @@ def markdown(found):
             means = [f"{geometric_mean(column):.1f}" for column in rates] + means
             text.append("| **geometric mean** | | | " + " | ".join(means) + " |")
             best = [max(case[name]["rate"] for name in peers if name in case) for case in table.cases.values()]
-            text += ["", f"Geometric mean of the best peer of each case: {geometric_mean(best):.1f} {unit}."]
+            text += ["", f"The best peers of all cases reach {geometric_mean(best):.1f} {unit} in geometric mean."]
     text += ["", "## Machines and commands", ""]
     runs = {}
     for key, table in found.items():

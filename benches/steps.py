@@ -1,10 +1,11 @@
-"""Measures the time of the complete command for long trees, by number of steps.
+"""Measures how the time of the complete command depends on the number of steps in long trees.
 
 Trees have 100 to 10,000 contractions, several shapes, and 1, 3 or 64 ranks. Trees on 64 ranks are planned and
-verified, not run. Some rows force an algorithm for all steps, others add output such as --explain or --trace. Each
-line prints the wall time, the CPU time of all processors, and the CPU time per step, from which the time of a tree of
-ten steps is subtracted. The last line of a row prints the ratio of the CPU time per step of the longest tree to that
-of 1,000 steps: 1 is linear, 10 would be quadratic.
+verified but not run. Some rows force one algorithm for all steps; others add output such as --explain or --trace. Each
+line prints the wall time, the CPU time on all processors, and the CPU time per step. The time for a tree of ten steps
+is subtracted before the time per step is computed. The last line of a row prints the ratio of the CPU time per step
+for the longest tree to that for 1,000 steps. The ratio is 1 if the cost is linear, and would be 10 if it were
+quadratic.
 
     python3 benches/steps.py PROGRAM [--quick] [--mpirun mpirun.mpich]
 
@@ -25,7 +26,7 @@ LIMIT = 600
 
 
 def names(count):
-    """Returns `count` labels of one character each, without characters that have a meaning in expressions."""
+    """Returns `count` single-character labels, without the characters that have a special meaning in expressions."""
     return [chr(0x4E00 + at) for at in range(count)]
 
 
@@ -60,12 +61,12 @@ def balanced(steps):
 
 
 def star(steps):
-    """[[ab,a->ab],b->ab],...: one tensor is contracted with all others"""
+    """[[ab,a->ab],b->ab],..., where one tensor is contracted with all others"""
     return "[" * (steps - 1) + "ab" + "]".join(f",{'ab'[at % 2]}->ab" for at in range(steps))
 
 
 def unary(steps):
-    """[[ab,bc->ac]->ca],cd->ad: a transposition between two contractions"""
+    """[[ab,bc->ac]->ca],cd->ad, with a transposition between two contractions"""
     label = names(steps + 2)
     text = "[" * (2 * (steps - 1)) + label[0] + label[1]
     for at in range(1, steps + 1):
@@ -75,14 +76,14 @@ def unary(steps):
 
 
 def batched(steps):
-    """[[xab,xbc->xac],xcd->xad],...: a batch dimension in all steps"""
+    """[[xab,xbc->xac],xcd->xad],..., with a batch dimension in all steps"""
     label = names(steps + 2)
     tail = "]".join(f",x{label[at]}{label[at + 1]}->x{label[0]}{label[at + 1]}" for at in range(1, steps + 1))
     return "[" * (steps - 1) + "x" + label[0] + label[1] + tail
 
 
 def numbered(steps):
-    """[[[0,1],[1,2]->[0,2]],[2,3]->[0,3]],...: the notation of einsum_ir"""
+    """[[[0,1],[1,2]->[0,2]],[2,3]->[0,3]],..., in the notation of einsum_ir"""
     tail = "]".join(f",[{at},{at + 1}]->[0,{at + 1}]" for at in range(1, steps + 1))
     return "[" * (steps - 1) + "[0,1]" + tail
 
@@ -124,7 +125,7 @@ def children():
 
 
 def seconds(command):
-    """Wall time and CPU time of all processors; None if the command exceeds LIMIT."""
+    """Wall time, and CPU time on all processors. None if the command exceeds LIMIT."""
     before, start = children(), time.perf_counter()
     try:
         ran = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=LIMIT)

@@ -1,4 +1,4 @@
-"""The cases that are timed: every suite is a list of cases, and a case is plain data."""
+"""Defines the cases that are timed. Every suite is a list of cases, and a case is plain data."""
 
 import ast
 import csv
@@ -16,11 +16,11 @@ class Case:
     expression: str
     extents: dict
     dtype: str = "f32"
-    # The unit of the rate: floating point operations, or bytes of all tensors.
+    # The unit of the rate. Rates count floating point operations, or the bytes of all tensors.
     unit: str = "GFLOP/s"
-    # Pairs of operands in contraction order, in the form of opt_einsum; empty for one or two operands.
+    # Pairs of operands in contraction order, in the format of opt_einsum. Empty for one or two operands.
     path: list = field(default_factory=list)
-    # Number of floating point operations, if it is not that of one contraction.
+    # Number of floating point operations. 0 if it follows from the extents of a single contraction.
     flop: float = 0.0
     contenders: tuple = ()
 
@@ -41,7 +41,7 @@ class Case:
 
     @property
     def work(self):
-        """The numerator of the rate. A complex multiply-add is 8 operations."""
+        """Numerator of the rate. A complex multiply-add counts as 8 operations."""
         if self.unit == "GB/s":
             return self.bytes
         each = 8 if self.dtype[0] == "c" else 2
@@ -49,11 +49,11 @@ class Case:
 
 
 def nested(case):
-    """Returns the expression with a bracket for every step of the path, and the numbers of its operands in that
-    order.
+    """Returns the expression with one pair of brackets per step of the path, and its operands' numbers in the order in
+    which they appear.
 
-    The labels of an intermediate are first those that both operands and the remaining expression share, then the
-    remaining labels of left, then those of right.
+    The labels of an intermediate are those that both operands and the rest of the expression share, followed by the
+    remaining labels of the left operand and those of the right one.
     """
     terms = [(labels, labels, [at]) for at, labels in enumerate(case.operands)]
     for step, pair in enumerate(case.path):
@@ -133,13 +133,13 @@ def bandwidth():
 
 
 def scaling():
-    """Compute-bound products and contractions with one and with two workers."""
+    """Yields compute-bound products and contractions, which run with one and with two workers."""
     both = ("ours", "ours, 1 worker")
     for dtype in ("f32", "f64"):
         for extent in (1024, 2048, 4096):
             yield Case(f"{dtype} {extent}", "mk,kn->mn", dict.fromkeys("mkn", extent), dtype, contenders=both)
     for case in tccg("small"):
-        # Cases with fewer operations per byte are limited by memory at the rate of two workers.
+        # With two workers, cases with fewer operations per byte are limited by memory bandwidth.
         if case.work / case.bytes >= 20:
             case.contenders = both
             yield case
@@ -155,7 +155,7 @@ SUITES = {
     "scaling": (scaling,),
 }
 
-# Suites that only make sense with certain numbers of threads.
+# Suites that are meaningful only with certain numbers of threads.
 THREADS = {"trees": (2,), "scaling": (2,)}
 
 

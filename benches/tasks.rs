@@ -19,7 +19,7 @@ use einsum_dist::{Machine, Plan, PlanOptions, Problem, World};
 
 use product::{Product, median, planned};
 
-/// Maximum microseconds per task.
+/// Maximum number of microseconds per task.
 const MAX_MICROSECONDS: f64 = 20.0;
 
 /// First argument of the processes that this program starts as MPI ranks; the second is the transport.
@@ -59,7 +59,7 @@ fn measure(world: &World, ranks: &str, steps: usize, rounds: usize) {
         let plan = chain(steps, algorithm, &machine);
         let mut product = Product::<f32>::new(world, &plan);
         let seconds = median((0..rounds).map(|_| product.run()).collect());
-        // Number of tasks of the rank that has the most.
+        // Number of tasks on the rank with the most tasks.
         let tasks = (0..plan.ranks()).map(|rank| plan.schedule(rank).tasks.len()).max().unwrap_or(1);
         if world.is_root() {
             let each = seconds * 1e6 / tasks as f64;
@@ -85,7 +85,7 @@ fn measure(world: &World, ranks: &str, steps: usize, rounds: usize) {
     }
 }
 
-/// A chain of `steps` products, each with the result of the previous one.
+/// A chain of `steps` products, each of which multiplies the result of the previous product.
 fn chain(steps: usize, algorithm: AlgorithmName, machine: &Machine) -> Plan {
     let mut text = "cij".to_owned();
     for step in 0..steps {

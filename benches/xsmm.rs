@@ -1,18 +1,21 @@
-//! GFLOP/s of the code that LIBXSMM generates, on cached data: an upper bound for batches of small products.
+//! Measures the GFLOP/s of the code that LIBXSMM generates, on cached data. This is an upper bound for batches of small
+//! products.
 //!
-//! `cargo bench --features libxsmm --bench xsmm`. Each size runs repeatedly on the same three matrices (L1), and over a
-//! batch whose matrices fit into half of a 2 MB cache (L2). The best of several alternating rounds is printed.
+//! Command: `cargo bench --features libxsmm --bench xsmm`.
+//!
+//! Each size runs repeatedly on the same three matrices (L1), and over a batch whose matrices fit into half of a 2 MB
+//! cache (L2). The benchmark prints the best of several alternating rounds.
 
 use std::time::{Duration, Instant};
 
-// The kernels' own wrapper of LIBXSMM, which is not part of the public interface.
+// The library's private wrapper around LIBXSMM. It is included by path, because it is not part of the public interface.
 #[allow(dead_code, reason = "its tests, which run elsewhere")]
 #[path = "../src/kernel/xsmm.rs"]
 mod xsmm;
 
 use xsmm::{Real, Tile};
 
-/// Bytes of all matrices of a batch.
+/// Total number of bytes of the matrices in a batch.
 const BATCH_BYTES: usize = 1 << 20;
 const ROUND: Duration = Duration::from_millis(20);
 const ROUNDS: usize = 15;

@@ -1,9 +1,9 @@
-"""Writes the arrays in data/, and the expressions and lists of operands of the circuit, with NumPy alone.
+"""Writes the arrays in data/, and the expressions and operand lists of the circuit. Needs only NumPy.
 
     python3 data/generate.py [FOLDER]
 
-Results are computed in double precision, in another way than the expression that they are compared with. Random numbers
-are the same everywhere; the last digits of isometries and results may depend on how NumPy was built.
+Results are computed in double precision, and differently from the expressions with which they are compared. Random
+numbers are the same on every machine; the last digits of isometries and results may depend on how NumPy was built.
 """
 
 import math
@@ -24,7 +24,7 @@ def write(name, text):
 
 
 def operands():
-    """What the demo and the first examples contract."""
+    """Writes the operands that the demo and the first examples contract."""
     rng = np.random.default_rng(2024)
 
     def normal(*shape, dtype="float32"):
@@ -50,7 +50,7 @@ def load(name):
 
 
 def attention():
-    """Attention of every head, one query after the other."""
+    """Writes the values, the weights and the result of attention, computed for every head one query after the other."""
     rng = np.random.default_rng(1)
     save("value", rng.standard_normal((2, 64, 4, 16)).astype("float32"))
     query, key, value = load("query"), load("key"), load("value")
@@ -67,7 +67,8 @@ def attention():
 
 
 def tensor_train():
-    """Every fourth element in each dimension, a product of matrices each; and the norm of all, core by core."""
+    """Writes two results for the tensor train. The first is every fourth element in each dimension, each computed as a
+    product of matrices. The second is the norm of the whole tensor, computed core by core."""
     first, second, third, last = (load(f"train_{number}") for number in range(4))
     sample = np.empty((6, 6, 6, 6))
     for a, b, c, d in np.ndindex(sample.shape):
@@ -80,7 +81,7 @@ def tensor_train():
 
 
 def mera():
-    """Two layers of a ternary MERA: expectations of operators on two sites, from the top down."""
+    """Writes two layers of a ternary MERA, and the expectations of operators on two sites, computed from the top down."""
     rng = np.random.default_rng(2)
 
     def isometry(rows, columns):
@@ -96,14 +97,14 @@ def mera():
     top = rng.standard_normal((dims[-1], dims[-1]))
     top /= np.linalg.norm(top)
     save("mera_top", top)
-    # The first one does nothing, so its expectation is 1.
+    # The first operator is the identity, so its expectation is 1.
     matrices = rng.standard_normal((6, 16, 16))
     matrices = (matrices + matrices.transpose(0, 2, 1)) / 2
     matrices[0] = np.eye(16)
     operators = matrices.reshape(6, 4, 4, 4, 4)
     save("mera_operators", operators)
 
-    # Density matrices of two sites: of the top, below the first layer, below the second.
+    # Density matrices of two sites, at the top, below the first layer and below the second layer.
     (u0, u1), (w0, w1) = disentanglers, isometries
     density = np.einsum("rs,RS->rsRS", top, top)
     left = np.einsum("klmr,klMR->mrMR", w1, w1)
@@ -126,7 +127,8 @@ def mera():
 
 
 def circuit():
-    """Twelve layers of gates on 20 qubits: a random root of a Pauli matrix for each qubit, then pairs of neighbours."""
+    """Writes a circuit with twelve layers of gates on 20 qubits. In each layer, every qubit has a random root of a
+    Pauli matrix, followed by gates on pairs of neighbouring qubits."""
     rng = np.random.default_rng(3)
     qubits, layers = 20, 12
     pauli_x, pauli_y = np.array([[0, 1], [1, 0]]), np.array([[0, -1j], [1j, 0]])
@@ -145,7 +147,7 @@ def circuit():
         gates += [(f"gate_root_{rng.choice(list(paulis))}", [qubit]) for qubit in range(qubits)]
         gates += [("gate_swap", [qubit, qubit + 1]) for qubit in range(layer % 2, qubits - 1, 2)]
 
-    # A qubit has another name after each gate.
+    # A qubit has a new label after each gate.
     names = [f"q{qubit}_0" for qubit in range(qubits)]
     terms, files = [f"[{name}]" for name in names], ["qubit_0"] * qubits
     state = np.zeros([2] * qubits, dtype="complex128")
@@ -161,7 +163,7 @@ def circuit():
     write("circuit_state.einsum", f"{','.join(terms)}->[{','.join(names)}]")
     write_operands("circuit_state", files)
 
-    # Odd qubits are found in one state each, even ones stay open.
+    # Odd qubits are projected onto one state each, and even qubits stay open.
     bits = rng.integers(2, size=qubits // 2)
     terms += [f"[{name}]" for name in names[1::2]]
     files += [f"qubit_{bit}" for bit in bits]

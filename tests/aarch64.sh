@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# The program of `make test-aarch64`: builds for AArch64 and runs the kernel tests. Its last line is `N passed, 0
-# failed`.
+# Implements `make test-aarch64`, which builds for AArch64 and runs the kernel tests. The last output line is `N passed,
+# 0 failed`.
 #
-# On another processor the script cross-compiles and runs the tests under qemu-user, which emulates a processor with
-# NEON only. On Debian and Ubuntu it installs missing tools. The standard library for AArch64 comes from rustup, or else
-# from the Debian packages rustc-web and libstd-rust-web-dev. The packages are unpacked below target/, because
-# installing them would replace Debian's rustc. RUST_FROM=debian uses the packages without trying rustup.
+# On another processor the script cross-compiles and runs the tests under qemu-user, which emulates a processor whose
+# only vector extension is NEON. On Debian and Ubuntu, the script installs missing tools. The standard library for
+# AArch64 comes from rustup or, if rustup cannot provide it, from the Debian packages rustc-web and libstd-rust-web-dev.
+# These packages are unpacked below target/, because installing them would replace Debian's rustc. RUST_FROM=debian uses
+# the packages without trying rustup.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 triple=aarch64-unknown-linux-gnu
-# Sysroot of libc for the emulator. The default is its path on Debian.
+# Sysroot with libc for the emulator. The default is the path on Debian.
 sysroot=${AARCH64_SYSROOT:-/usr/aarch64-linux-gnu}
 export CARGO_TARGET_DIR=target/aarch64 RUST_BACKTRACE=1
-# Emulation is slow, so the tests are optimised; overflow checks and other assertions stay enabled.
+# Emulation is slow, so the tests are compiled with optimisation. Overflow checks and other assertions stay enabled.
 export CARGO_PROFILE_TEST_OPT_LEVEL=3 CARGO_PROFILE_TEST_DEBUG=line-tables-only
 mkdir -p $CARGO_TARGET_DIR
 
@@ -34,7 +35,7 @@ END
 find_tools() {
     compiler=$(command -v aarch64-linux-gnu-gcc || true)
     emulator=$(command -v qemu-aarch64-static || command -v qemu-aarch64 || true)
-    # The compiler may be installed without its C library.
+    # The cross compiler may be installed without its C library.
     [ -n "$compiler" ] && [ -n "$emulator" ] && [ -d "$sysroot" ] &&
         "$compiler" -x c -o /dev/null - <<< "int main(void) { return 0; }" 2> /dev/null
 }
@@ -60,7 +61,7 @@ rust_from_rustup() {
     command -v rustup > /dev/null && timeout 300 rustup -q target add $triple > /dev/null 2>&1 && has_std rustc
 }
 
-# Unpacks a separate compiler with the standard libraries of both processors.
+# Unpacks a separate compiler with the standard libraries for both processors.
 rust_from_debian() {
     command -v apt-get > /dev/null || needs "There is no rustup, or it could not fetch anything, and no apt-get."
     local place=$PWD/$CARGO_TARGET_DIR/debian own
@@ -69,7 +70,7 @@ rust_from_debian() {
         echo "unpacking rustc-web and libstd-rust-web-dev below $CARGO_TARGET_DIR"
         rm -rf "$place"
         mkdir -p "$place"/{lists/partial,archives/partial}
-        # Separate package lists, so that the second architecture is not added to the system's configuration.
+        # Uses separate package lists, so that the second architecture is not added to the system's configuration.
         fetch() {
             apt-get -qq -o Dir::State::Lists="$place/lists" -o Dir::Cache::Archives="$place/archives" -o Dir::Cache::pkgcache= \
                 -o Dir::Cache::srcpkgcache= -o APT::Architectures::="$own" -o APT::Architectures::=arm64 -o APT::Sandbox::User= "$@"
@@ -78,14 +79,15 @@ rust_from_debian() {
         (
             cd "$place/archives"
             fetch download rustc-web libstd-rust-web-dev libstd-rust-web-dev:arm64
-            # The compiler itself is in a library, whose package name contains its version, and which depends on LLVM.
+            # Most of the compiler is in a library that depends on LLVM. The name of the library's package contains its
+            # version.
             library=$(dpkg-deb -f libstd-rust-web-dev_*_"$own".deb Depends | grep -o 'libstd-rust-web-[0-9.]*' | head -n 1)
             fetch -y --no-install-recommends --download-only -o Debug::NoLocking=1 install "$library" > /dev/null
         )
         local package
         for package in "$place"/archives/*.deb; do dpkg-deb -x "$package" "$place"; done
         rm -rf "$place"/{lists,archives}
-        # The unpacked compiler would search for its libraries at their installed path.
+        # Without this wrapper, the unpacked compiler would search for its libraries where they are normally installed.
         cat > "$place/rustc" <<END
 #!/bin/sh
 LD_LIBRARY_PATH=\$(echo "$place"/usr/lib/*-linux-gnu | tr ' ' :) exec "$place/usr/bin/rustc" --sysroot "$place/usr" "\$@"
@@ -110,12 +112,13 @@ if [ "$(uname -m)" != aarch64 ]; then
     export QEMU_CPU=${QEMU_CPU:-cortex-a72}
     # All random contractions would take too long under emulation.
     export KERNEL_CASES=${KERNEL_CASES:-500}
-    # The emulator does not pass requests for huge pages to the kernel, and fakes /proc/self/smaps.
+    # The emulator does not forward requests for huge pages to the kernel, and it fakes /proc/self/smaps.
     skip=(--skip large_memory_has_huge_pages)
     echo "$("${RUSTC:-rustc}" --version) for $triple, $emulator as $QEMU_CPU"
 fi
 
-# Dependencies need little optimisation: their generic code, which determines the speed, is compiled with this package.
+# Dependencies need little optimisation, because their speed-critical code is generic and therefore compiled with this
+# package.
 build() {
     local command=$1
     shift
@@ -128,7 +131,7 @@ passed=0 failed=0
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# step NAME COMMAND...: runs a command and counts its tests in the same way as tests/all.sh.
+# step NAME COMMAND... runs a command and counts its tests in the same way as tests/all.sh.
 step() {
     local name=$1 start=$SECONDS status=0 count bad
     shift

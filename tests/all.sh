@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The program of `make test`. Its last line is `N passed, 0 failed`.
+# Implements `make test`. The last line of output is `N passed, 0 failed`.
 #
-# A step is a command whose output is shown only if it fails. A step that prints its number of tests (cargo test, random
-# contractions) counts as that many tests, every other step as one. After a failure the next steps still run, so that
-# one run shows all failures. An argument restricts the steps to those whose name contains it: `tests/all.sh openmpi`.
+# A step is a command whose output is shown only if it fails. If a step prints a number of tests (as cargo test and the
+# random contractions do), all of them are counted; any other step counts as one test. After a failure, the remaining
+# steps still run, so that one run shows all failures. An argument restricts the steps to those whose name contains it:
+# `tests/all.sh openmpi`.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,15 +13,15 @@ full=$(./.ci/features)
 export full
 library=(-p einsum-dist -p einsum-parser)
 members=("${library[@]}" -p einsum-dist-cli)
-# Whether the machine can build a feature.
+# Succeeds if the machine can build a feature.
 has() { [[ $full == full || ,$full, == *,$1,* ]]; }
 if has libxsmm; then members+=(-p libxsmm-sys); fi
 passed=0 failed=0 failures=()
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# Both launchers must start more ranks than cores, run as root, and work in containers that forbid a process to read the
-# memory of another process.
+# These variables let both launchers start more ranks than cores, run as root, and work in containers in which a process
+# must not read the memory of another process.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
@@ -28,7 +29,7 @@ export RUST_BACKTRACE=1
 
 seconds() { date +%s.%N; }
 
-# step NAME COMMAND...: runs a command, which must succeed within 30 minutes.
+# step NAME COMMAND... runs a command, which must succeed within 30 minutes.
 step() {
     local name=$1 start count bad status
     shift
@@ -56,7 +57,8 @@ step() {
 
 difference() { awk -v a="$1" -v b="$2" 'BEGIN { print a - b }'; }
 
-# exits CODE COMMAND...: the command must end with this exit code (`any`: any but 0), and before the timeout.
+# exits CODE COMMAND... requires that the command ends before the timeout with this exit code (`any` means any code but
+# 0).
 exits() {
     local wanted=$1 got
     shift
@@ -67,7 +69,8 @@ exits() {
 }
 export -f exits
 
-# refuses LAUNCHER PROGRAM: on several ranks the program must end immediately with exit code 2 and a single error.
+# refuses LAUNCHER PROGRAM requires that the program on several ranks ends immediately with exit code 2 and a single
+# error.
 refuses() {
     local output got
     output=$(timeout --kill-after=5 60 "$1" -n 3 "$2" "mk,kn->mn" 2>&1)
@@ -78,7 +81,7 @@ refuses() {
 }
 export -f refuses
 
-# small FILE...: all files together must have less than 700 kB.
+# small FILE... requires that the files have less than 700 kB in total.
 small() {
     du -cb "$@" | tee /dev/stderr | awk 'END { exit $1 >= 700000 }'
 }
@@ -86,7 +89,7 @@ export -f small
 
 skip() { printf '%-58s skipped: %s\n' "$1" "$2"; }
 
-# with MPI COMMAND...: runs a command with the target directory and the compiler of one MPI.
+# with MPI COMMAND... runs a command with the target directory and the compiler for one MPI.
 with() {
     local mpi=$1
     shift
@@ -96,8 +99,8 @@ compiler() { if [ "$1" = mpich ]; then echo "${MPICC:-mpicc.mpich}"; else echo "
 launcher() { if [ "$1" = mpich ]; then echo "${MPIRUN:-mpirun.mpich}"; else echo "${OPENMPI_RUN:-mpirun.openmpi}"; fi; }
 export -f with compiler launcher
 
-# binary MPI NAME: builds a test program and prints its path. The runner `echo` prints the path instead of running the
-# program.
+# binary MPI NAME builds a test program and prints its path. With the runner `echo`, cargo prints the path instead of
+# running the program.
 binary() { with "$1" cargo test -q --features $full --test "$2" --config "target.'cfg(all())'.runner = 'echo'" | grep "/$2-" | tail -n 1; }
 
 # --- the source ---------------------------------------------------------------------------------------------------------
@@ -110,8 +113,8 @@ if tool fmt rustfmt; then step "format" cargo fmt --all --check; else skip "form
 
 linter=check deny=()
 if tool clippy clippy; then linter=clippy deny=(-- -D warnings); fi
-# The library alone is checked without the feature `internals`, which the program enables. Tests and benchmarks depend on the
-# feature `mpi` only.
+# The library is also checked on its own, without the feature `internals`, which the program enables. `mpi` is the only
+# feature on which the tests and benchmarks depend.
 for features in "--lib --examples" "--lib --features mpi"; do
     # shellcheck disable=SC2086
     step "$linter of the library, $features" with mpich cargo $linter "${library[@]}" $features "${deny[@]}"
@@ -133,8 +136,8 @@ step "public interface as in tests/public_api.txt" ./tests/public_api.py target/
 
 # --- one process and in-process ranks -------------------------------------------------------------------------------------
 
-# The packages for crates.io must build with default features and be small. They are not optimised, because their code
-# is tested in other builds.
+# The packages for crates.io must be small and must build with default features. They are built without optimisation,
+# because other builds test their code.
 step "packages, built with default features" env CARGO_TARGET_DIR=target/plain CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false \
     cargo package --workspace --allow-dirty
 plain=target/plain/debug/einsum-dist
@@ -143,10 +146,10 @@ if [ -x $plain ]; then step 'einsum-dist "mk,kn->mn"' $plain "mk,kn->mn"; fi
 step "build in release with all features" with mpich cargo build --release --features $full
 step "the demo" env MPIRUN="$(launcher mpich)" ./.ci/demo target/mpich/release/einsum-dist
 
-# A separate step, because on a slow machine the build takes most of a step's time limit.
+# The build is a separate step, because on a slow machine it takes most of a step's time limit.
 step "build of the tests" with mpich cargo test "${members[@]}" --features $full --no-run
 step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test "${members[@]}" --features $full --no-fail-fast
-# These flags rebuild everything, so the build has a directory of its own.
+# These flags rebuild everything, so the build has its own directory.
 step "orders of events" timeout 900 env RUSTFLAGS="--cfg shuttle" MPICC="$(compiler mpich)" CARGO_TARGET_DIR=target/shuttle \
     cargo test -p einsum-dist --features mpi --lib shuttle_tests
 if cargo +nightly --version > /dev/null 2>&1; then

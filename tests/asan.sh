@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The program of `make test-asan`: runs the tests of modules with unsafe code under AddressSanitizer, including leak
-# detection. `tests/asan.sh --lib` runs the unit tests only.
+# Implements `make test-asan`, which runs the tests of modules with unsafe code under AddressSanitizer, including leak
+# detection. `tests/asan.sh --lib` runs only the unit tests.
 #
-# Only nightly compilers support the sanitizer; rustup installs one if none is present. MPI and the code that LIBXSMM
+# Only nightly compilers support the sanitizer. If none is installed, rustup installs one. MPI and the code that LIBXSMM
 # generates are not instrumented.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,11 +13,11 @@ if ! cargo +nightly --version > /dev/null 2>&1; then
 fi
 target=$(cargo +nightly -vV | sed -n 's/^host: //p')
 
-# Build scripts and macros are not instrumented, because `--target` is given. Higher optimisation would remove accesses
-# that should be checked; without optimisation, vector code takes minutes.
+# `--target` prevents the instrumentation of build scripts and macros. A higher optimisation level would remove accesses
+# that should be checked; without optimisation, vector code would run for minutes.
 export RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR=target/asan CARGO_PROFILE_TEST_OPT_LEVEL=1
-# A test requests more memory than exists, so the allocator must return null. UCX, which some MPIs load, would replace
-# the sanitizer's allocation functions by its own.
+# A test requests more memory than exists, so the allocator must return null instead of aborting. UCX, which some MPIs
+# load, would replace the sanitizer's allocation functions by its own.
 export ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 export UCX_MEM_MMAP_HOOK_MODE=none
 run() { cargo +nightly test --target "$target" --features "$(./.ci/features)" --no-fail-fast "$@"; }
@@ -26,7 +26,7 @@ if [ "${1:-}" = --lib ]; then
     unit_tests
     exit
 fi
-# A filter applies to all programs of a command, so each program has a command of its own.
+# A filter applies to all test programs of a command, so each test program has its own command.
 status=0
 unit_tests || status=1
 run --test allocations kernel:: || status=1

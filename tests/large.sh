@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The program of `make test-large`: blocks of more than 2^31 elements and of more than 4 GiB, with every transport and
-# in files. Its last line is `N passed, 0 failed`.
+# Implements `make test-large`, which tests blocks with more than 2^31 elements and with more than 4 GiB, with every
+# transport and in files. The last line of output is `N passed, 0 failed`.
 #
-# The tests take minutes, up to 22 GB of memory and 1 GB of disk. A step that needs more memory or disk than is free is
-# skipped with a message. An argument restricts the steps to those whose name contains it.
+# The tests run for minutes and need up to 22 GB of memory and 1 GB of disk space. A step that needs more than is free
+# is skipped with a message. An argument restricts the steps to those whose name contains it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,8 +18,8 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_btl_vader_single_copy_mechanism=none
 export TMPDIR=$files EINSUM_DIST_RATES=default
 
-# step NAME MEMORY DISK COMMAND...: runs a command, which must succeed, if MEMORY GB of memory and DISK GB of disk are
-# free.
+# step NAME MEMORY DISK COMMAND... runs a command, which must succeed, if MEMORY GB of memory and DISK GB of disk space
+# are free.
 step() {
     local name=$1 memory=$2 disk=$3 start=$SECONDS free status
     shift 3
@@ -41,7 +41,7 @@ step() {
     fi
 }
 
-# binary TARGET MPICC NAME: builds a test program with one MPI and prints its path.
+# binary TARGET MPICC NAME builds a test program with one MPI and prints its path.
 binary() {
     env MPICC="$2" CARGO_TARGET_DIR="target/$1" cargo test -q --features "$full" --test "$3" \
         --config "target.'cfg(all())'.runner = 'echo'" -- --include-ignored | grep -o "[^ ]*/$3-[^ ]*" | tail -n 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The program of `make test-long`: campaigns that take minutes to hours, on release builds with each installed MPI. The
-# last line adds the results of all campaigns: `N passed, 0 failed`.
+# Implements `make test-long`, which runs campaigns of minutes to hours on release builds with each installed MPI. The
+# last line of output is the total over all campaigns, `N passed, 0 failed`.
 #
 #     SIGNALS=200  signals per configuration (1 process, 3 in-process ranks, 3 ranks of each MPI); 0 for none
 #     WALK_COMMANDS=20000, WALK_SECONDS=, WALK_SEED= (today's date), WALK_ONLY=  random command lines; 0 commands for none
@@ -15,7 +15,7 @@ features=$(./.ci/features)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# campaign NAME COMMAND...: runs a command whose last line contains the numbers of passed and failed tests.
+# campaign NAME COMMAND... runs a command whose last line contains the numbers of passed and failed tests.
 campaign() {
     echo "$1"
     shift
@@ -36,7 +36,8 @@ for mpi in mpich openmpi; do
 done
 [ ${#names[@]} -gt 0 ] || { echo "no MPI is installed"; exit 1; }
 
-# Signals run before the walk, because their random moments are fractions of the time of an undisturbed run.
+# Signals are tested before the walk starts, because they are sent at random fractions of the time that an undisturbed
+# run takes.
 if [ "${SIGNALS:-200}" -gt 0 ]; then
     signals=(python3 tests/signals.py --runs "${SIGNALS:-200}")
     campaign "signals to a process" "${signals[@]}" "${programs[0]}"

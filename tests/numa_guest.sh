@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The program of `make test-numa`: tests the pinning of threads on a machine with two NUMA domains, which qemu emulates.
-# Its last line is `N passed, 0 failed`.
+# Implements `make test-numa`, which tests thread pinning on a machine with two NUMA domains that qemu emulates. The
+# last line of output is `N passed, 0 failed`.
 #
 #     tests/numa_guest.sh PROGRAM
 #
-# The guest has two nodes of two processors, a Debian kernel, and an initial RAM disk with busybox, the program and its
-# libraries. It needs no disk, no network and no root privileges on the host. It takes about a minute, because every
-# instruction is emulated. KERNEL names another kernel. On Debian and Ubuntu missing packages are installed; other
-# systems need qemu-system-x86_64, a static busybox and cpio.
+# The guest has two nodes with two processors each, a Debian kernel, and an initial RAM disk with busybox, the program
+# and its libraries. It needs no disk, no network and no root privileges on the host. The test takes about a minute,
+# because every instruction is emulated. The variable KERNEL selects another kernel. On Debian and Ubuntu, the script
+# installs missing packages; other systems need qemu-system-x86_64, a static busybox and cpio.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,7 +36,7 @@ if [ ${#lacking[@]} -gt 0 ]; then
     busybox=$(command -v busybox)
 fi
 
-# Uses a downloaded kernel image, because only root may read that of this machine.
+# Downloads a kernel image, because only root may read the image of this machine's kernel.
 mkdir -p $work/kernel
 kernel=${KERNEL:-$(find $work/kernel -name 'vmlinuz-*' | head -n 1)}
 if [ -z "$kernel" ]; then
@@ -77,13 +77,14 @@ echo "mask $(taskset 8 einsum-dist "mk,kn->mn" -s 96 --json)"
 einsum-dist "mk,kn->mn" -s m=8,k=4096,n=2048 --algorithm grid --repeat 1000000 -v 2>&1 | sed 's/^/verbose /' &
 sleep 1
 pid=$(pidof einsum-dist)
-# Wait until both ranks have allocated their blocks, 16 MB of the right operand each.
+# Wait until both ranks have allocated their blocks of the right operand, which have 16 MB each.
 for _ in $(seq 60); do
     sleep 1
     [ "$(ls /proc/$pid/task 2> /dev/null | wc -l)" -ge 5 ] && break
 done
 sleep 10
-# Every run starts new threads, and a thread that ends while it is read prints nothing, so read them several times.
+# Every run starts new threads, and a thread that ends while it is being read prints nothing, so read all threads
+# several times.
 for _ in $(seq 5); do
     for task in /proc/$pid/task/*; do
         echo "thread $(cat $task/comm 2> /dev/null): $(awk '/^Cpus_allowed_list/ { print $2 }' $task/status 2> /dev/null)"
@@ -132,8 +133,8 @@ check "rank 0's worker is bound to a core" '^thread rank 0 worker 0: 0$'
 check "rank 1's worker is bound to a core" '^thread rank 1 worker 0: 2$'
 check "rank 0's communication is bound to a core" '^thread rank 0: 1$'
 check "rank 1's communication is bound to a core" '^thread rank 1: 3$'
-# Each rank's block of the right operand has 16 MiB and is on the rank's node, regardless of the thread that allocated
-# it.
+# Each rank's block of the right operand has 16 MiB and must be on the rank's node, regardless of the thread that
+# allocated it.
 check "both nodes hold a block" '^memory N0 (1[6-9]|[2-9][0-9])[0-9]{3} kB, N1 (1[6-9]|[2-9][0-9])[0-9]{3} kB$'
 check "blocks have huge pages" '^huge [1-9][0-9]{4}'
 if [ $failed -gt 0 ]; then grep -aE '^(report|four|mask|thread|memory|huge|verbose (topology|placement|          rank)|error)' $work/log | cut -c 1-400; fi

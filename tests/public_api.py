@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Lists the public interface from the generated documentation, with one item, field, variant or method per line.
+"""Lists the public interface, with one item, field, variant or method per line, from the generated documentation.
 
     tests/public_api.py target/mpich/doc/einsum_dist          prints the list
     tests/public_api.py target/mpich/doc/einsum_dist --check  compares the list with tests/public_api.txt
     tests/public_api.py target/mpich/doc/einsum_dist --write  writes the list to tests/public_api.txt
 
-Hidden items are not in the documentation. Methods of implemented traits are omitted.
+Hidden items are missing, because they are not in the documentation. Methods of implemented traits are omitted.
 """
 
 import difflib
@@ -17,7 +17,7 @@ GOLDEN = pathlib.Path(__file__).with_name("public_api.txt")
 
 
 def members(page):
-    """Returns the sorted fields, variants and methods of an item, from its page."""
+    """Returns the sorted fields, variants and methods on an item's page."""
     own = re.split(r'id="(?:trait-implementations|implementors|blanket-implementations|foreign-impls)', page)[0]
     kinds = {"structfield": "field", "variant": "variant", "method": "fn", "tymethod": "fn", "associatedconstant": "const"}
     found = re.findall(r'id="(' + "|".join(kinds) + r')\.(\w+)"', own)

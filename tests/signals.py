@@ -3,16 +3,16 @@
 
     tests/signals.py PROGRAM [--launcher "mpirun.mpich"] [--ranks N] [--runs 200] [--seed 27] [--signals INT,TERM,HUP]
 
-Each run overwrites a result, a trace and a timeline. Its cache is empty in one run of ten (--empty-cache). After the
-run each file must be the old or a complete new one, and no other file may be in its folder or in the cache. The exit
-status of a single process must be that of the signal, or 0 if the signal came too late. Without --launcher, --ranks
-are threads of the process. With --launcher, the signal is sent to the launcher, to its process group (as Ctrl-C
+Each run overwrites a result, a trace and a timeline. One run in ten starts with an empty cache (--empty-cache). After
+the run, each file must be either the old or a complete new one, and no other file may be in its folder or in the cache.
+The exit status of a single process must be that of the signal, or 0 if the signal came too late. Without --launcher,
+ranks are threads of the process. With --launcher, the signal is sent to the launcher, to its process group (as Ctrl-C
 does), or to one rank. Use a release build on an idle machine, because the random moments are spread over the time of
 an undisturbed run.
 
-Prints a line for each failure, then the statistics and `N passed, M failed`. The exit code is 1 if a test failed.
+Prints a line for each failure, followed by the statistics and `N passed, M failed`. The exit code is 1 if a test failed.
 SIGHUP ends the launcher of MPICH, which then kills its ranks without a signal that they could handle. With
---allow-leftovers-of-hup such a run may leave a temporary file, which the next run must remove.
+--allow-leftovers-of-hup, such a run may leave a temporary file, which the next run must remove.
 """
 
 import argparse
@@ -36,7 +36,7 @@ NAMES = ["c.npy", "t.json", "t.svg"]
 
 
 class Trial:
-    """The command, environment and folder of all runs of a configuration."""
+    """The command, environment and folder for all runs of a configuration."""
 
     def __init__(self, arguments, folder):
         self.arguments = arguments
@@ -55,12 +55,12 @@ class Trial:
             self.command = [arguments.program, *WRITES, "-n", ranks]
 
     def start(self):
-        # A process group of its own, as a shell would create it.
+        # The run has its own process group, as if a shell had started it.
         quiet = subprocess.DEVNULL
         return subprocess.Popen(self.command, cwd=self.folder, env=self.environment, process_group=0, stdin=quiet, stdout=quiet, stderr=quiet)
 
     def whole(self):
-        """Runs without a signal; returns the seconds and the result file."""
+        """Runs without a signal. Returns the seconds and the contents of the result file."""
         started = time.monotonic()
         code = self.start().wait()
         assert code == 0, f"the run fails without any signal: {self.command}"
@@ -86,7 +86,7 @@ class Trial:
             below += children
             for child in children:
                 try:
-                    # Rank 0 may have a child process of the same program, which removes files after a crash.
+                    # Rank 0 may have a child process that runs the same program and removes files after a crash.
                     ranks = WRITES[0].encode() in pathlib.Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
                     if ranks and os.path.samefile(f"/proc/{child}/exe", self.arguments.program):
                         found.append(child)
@@ -105,20 +105,20 @@ class Trial:
             os.kill(run.pid, number)
 
     def unwanted_files(self):
-        """Returns the files that must not remain."""
+        """Returns the existing files that must not remain after a run."""
         there = [path.name for path in self.folder.iterdir() if path.name not in NAMES]
         return there + [path.name for path in self.cache.rglob("*") if path.name.startswith(".") or ".part" in path.name]
 
     def settle(self):
-        """Waits up to 6 s for unwanted files to disappear, because launchers may end before their ranks; returns the
-        others."""
+        """Waits up to 6 s for unwanted files to disappear, because launchers may end before their ranks. Returns the
+        files that remain."""
         until = time.monotonic() + 6
         while self.unwanted_files() and time.monotonic() < until:
             time.sleep(0.02)
         return self.unwanted_files()
 
     def faults(self, result):
-        """Describes the files that are neither old nor complete."""
+        """Describes the files that are neither the old ones nor complete new ones."""
         found = []
         for name in NAMES:
             content = (self.folder / name).read_bytes() if (self.folder / name).exists() else None
@@ -141,7 +141,7 @@ class Trial:
 
 
 def main():
-    # The parent process may ignore these signals, and child processes inherit that.
+    # The parent process may ignore these signals, and child processes would inherit this.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

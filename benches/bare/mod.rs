@@ -1,7 +1,6 @@
-//! The bare LIBXSMM kernel on `bmk,bkn->bmn`, called once per index b: an upper bound for the speed of a batched
-//! kernel.
+//! Calls the bare LIBXSMM kernel on `bmk,bkn->bmn` once per index b. Its speed is an upper bound for a batched kernel.
 
-// The kernels' own wrapper of LIBXSMM, which is not part of the public interface.
+// The library's private wrapper around LIBXSMM. It is included by path, because it is not part of the public interface.
 #[allow(dead_code, reason = "its tests, which run elsewhere")]
 #[path = "../../src/kernel/xsmm.rs"]
 mod xsmm;
@@ -10,7 +9,7 @@ use ndarray::ArrayD;
 
 pub use xsmm::Real;
 
-/// A batch of row-major products, and the generated code for one of them.
+/// A batch of row-major products, and the generated code for one product.
 pub struct Bare<R> {
     operands: [ArrayD<R>; 2],
     out: ArrayD<R>,
@@ -21,7 +20,8 @@ impl<R: Real> Bare<R> {
     /// Returns `None` if LIBXSMM has no code for these extents.
     pub fn new(operands: [ArrayD<R>; 2], out: ArrayD<R>) -> Option<Self> {
         let (&[_, m, k], &[_, _, n]) = (operands[0].shape(), operands[1].shape()) else { return None };
-        // LIBXSMM is column-major: a row-major product is the column-major one with left and right exchanged.
+        // LIBXSMM is column-major. A row-major product equals the column-major product with `left` and `right`
+        // exchanged.
         let tile = xsmm::Tile::get([n, m, k], [n, k, n], false)?;
         Some(Bare { operands, out, tile })
     }

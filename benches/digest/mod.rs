@@ -1,18 +1,18 @@
-//! A digest of a distributed result: a few numbers that are compared between runs of one contraction with different
-//! algorithms, ranks and processes.
+//! Computes digests of distributed results. A digest is a few numbers, which are compared between runs of one
+//! contraction with different algorithms, ranks and processes.
 
 use einsum_dist::distribution::Distribution;
 use einsum_dist::{DistTensor, World};
 
-/// Number of sampled elements. Because it is prime, no extent puts all samples into the same rows.
+/// Number of sampled elements. This number is prime, so that no extent puts all samples into the same rows.
 const SAMPLES: usize = 251;
 
-/// Tolerance relative to the root mean square of all elements: far above the rounding errors of single precision, far
-/// below the error of one missing product.
+/// Tolerance relative to the root mean square of all elements. It is far above single-precision rounding errors and far
+/// below the error that one missing product causes.
 const TOLERANCE: f64 = 1e-4;
 
-/// Returns the root mean square of all elements, followed by equidistant elements. Empty on processes without rank 0.
-/// Collective.
+/// Returns the root mean square of all elements, followed by sampled elements at equal distances. The digest is empty
+/// on processes without rank 0. Collective.
 pub fn digest(world: &World, tensor: &DistTensor<f32>) -> Vec<f64> {
     let whole = tensor.redistribute(world, &Distribution::single()).expect("room on rank 0");
     let Some((_, values)) = whole.blocks().next() else { return Vec::new() };
@@ -23,7 +23,7 @@ pub fn digest(world: &World, tensor: &DistTensor<f32>) -> Vec<f64> {
     digest
 }
 
-/// Whether two results are equal up to rounding errors.
+/// Whether two digests are equal up to rounding errors.
 pub fn nearly_equal(one: &[f64], other: &[f64]) -> bool {
     // `<=` is false for NaN, so a NaN counts as a difference.
     let near = |(a, b): (&f64, &f64)| (a - b).abs() <= TOLERANCE * one[0];

@@ -1,4 +1,5 @@
-//! An allocator whose allocations start on a cache line. Large allocations of the C library start 16 bytes after one.
+//! Installs an allocator that aligns allocations to cache lines. Large allocations from the C library start 16 bytes
+//! after the start of a cache line.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 

@@ -1,8 +1,8 @@
-//! The distributions of a matrix: by rows, by columns or in tiles, over all ranks or over each of several groups of
-//! ranks that store replicas.
+//! Lists the distributions of a matrix by rows, by columns and in tiles. Each distributes the matrix over all ranks, or
+//! a replica of it over each of several groups of ranks.
 
 /// Returns all distributions of a matrix with these dimensions, in the text form that
-/// [`einsum_dist::plan::FixedDistributions`] parses. Neighbouring ranks store the parts of one replica.
+/// [`einsum_dist::plan::FixedDistributions`] parses. Consecutive ranks store the parts of one replica.
 pub fn cuts(ranks: usize, [row, column]: [char; 2]) -> Vec<String> {
     let mut all = Vec::new();
     for replicas in (1..=ranks).filter(|replicas| ranks.is_multiple_of(*replicas)) {

@@ -1,6 +1,7 @@
-"""Plots and summarises the results of `make mlp`: predicted and measured time of all triples, and the fastest triples.
+"""Plots and summarises the results of `make mlp`. The plot shows the predicted and the measured time of all triples; the
+text lists the fastest triples.
 
-draw.py [MLP.csv]: the default is benches/results/mlp.csv. The plot and the text are written next to the table.
+Usage: draw.py [MLP.csv]. The default is benches/results/mlp.csv. The plot and the text are written next to the table.
 """
 
 import csv
@@ -16,17 +17,17 @@ import matplotlib.pyplot as plt  # noqa: E402
 RESULTS = Path(__file__).parent.parent / "results"
 COLOURS = {"out": "#2980b9", "left": "#27ae60", "right": "#c0392b"}
 LISTED = 5
-# A choice counts as good if its time is at most this multiple of the best one.
+# A choice counts as good if it takes at most this number of times as long as the best choice.
 NEAR = 1.05
 
 INTRODUCTION = """# MLP-1 and MLP-2 from and to all distributions
 
 This file is written by `make mlp`; `benches/mlp/main.rs` describes the measurement. {size}.
-All bytes as planned: {equal} of {rows} rows.
+In {equal} of {rows} rows, the ranks received the planned number of bytes.
 
-A triple consists of the distributions of left, right and out: `m:2 k:2` cuts two dimensions, and `x3` means three replicas. `MB` is the volume that all
-ranks receive together. `predicted` is the time of the cost model; times are in milliseconds. If the rates of the machine were not measured, only ratios of
-predicted times are meaningful.
+A triple consists of the distributions of `left`, `right` and `out`. In a distribution, `m:2 k:2` cuts two dimensions into two parts each, and `x3`
+means three replicas. `MB` is the volume that all ranks receive together. `predicted` is the time that the cost model predicts; times are in
+milliseconds. If the rates of the machine were not measured, only ratios of predicted times are meaningful.
 """
 
 
@@ -45,7 +46,7 @@ def ranks_of(values):
 
 
 def rank_correlation(one, other):
-    """Spearman's rank correlation: 1 if both lists have the same order."""
+    """Spearman's rank correlation. It is 1 if both lists have the same order."""
     a, b = ranks_of(one), ranks_of(other)
     mean = (len(a) - 1) / 2
     spread = math.sqrt(sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b))
@@ -62,7 +63,7 @@ def listed(rows):
 
 
 def choice_quality(rows):
-    """Reports how often the planner's choice of the stationary matrix was the fastest, and the loss otherwise."""
+    """Reports how often the planner's choice of the stationary matrix was (nearly) the fastest, and how much slower it was."""
     triples = {}
     for row in rows:
         times = triples.setdefault((row["left"], row["right"], row["out"]), {})
@@ -73,8 +74,8 @@ def choice_quality(rows):
         over.append(chosen / min(times.values()))
     near = sum(ratio <= NEAR for ratio in over)
     mean = math.exp(sum(map(math.log, over)) / len(over))
-    return ("For some triples, each of the three matrices was measured as the stationary matrix. "
-            f"In {near} of {len(over)} triples, the planner's choice takes at most {NEAR} times the time of the fastest choice. "
+    return ("Some triples were measured with each of the three matrices as the stationary matrix. "
+            f"In {near} of these {len(over)} triples, the planner's choice takes at most {NEAR} times as long as the fastest choice. "
             f"The ratio of the two times is {mean:.3f} in geometric mean, and {max(over):.2f} at worst.")
 
 
@@ -83,14 +84,16 @@ def section(mlp, ranks, rows):
     measured = [float(row["measured_ms"]) for row in swept]
     predicted = [float(row["predicted_ms"]) for row in swept]
     first = min(range(len(swept)), key=predicted.__getitem__)
-    # Triples of equal predicted time are one prediction.
+    # If several triples share the lowest predicted time, all of them are reported.
     equals = [time for time, price in zip(measured, predicted) if price == predicted[first]]
+    ratios = [time / measured[0] for time in (min(equals), max(equals))]
+    lowest = (f"1 triple, which takes {ratios[0]:.2f}" if len(equals) == 1
+              else f"{len(equals)} triples, which take {ratios[0]:.2f} to {ratios[1]:.2f}")
     once = [row for row in swept if not any("x" in row[tensor] for tensor in ("left", "right", "out"))]
     lines = ["", f"## MLP-{mlp}, {ranks} ranks", "",
              f"The {len(swept)} triples take {measured[0]:.2f} to {measured[-1]:.2f} ms. "
              f"The rank correlation of predicted and measured times is {rank_correlation(predicted, measured):.2f}. "
-             f"The triples with the lowest predicted time ({len(equals)} with equal predictions) take "
-             f"{min(equals) / measured[0]:.2f} to {max(equals) / measured[0]:.2f} times the time of the fastest triple.", "",
+             f"The lowest predicted time is that of {lowest} times as long as the fastest triple.", "",
              choice_quality([row for row in rows if row["set"] == "stationary"]), "",
              "The fastest triples:", "", *listed(swept), "", "The fastest triples without replicas:", "", *listed(once)]
     return lines

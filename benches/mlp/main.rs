@@ -1,11 +1,11 @@
-//! The two matrix products of a transformer's MLP layer, between all combinations of distributions.
+//! Measures the two matrix products of a transformer's MLP layer for all combinations of distributions.
 //!
 //! Command: `cargo bench --bench mlp -- [quick] [MACHINE.toml]`.
 //!
 //! Source: Brock and Golin, "Slicing Is All You Need", section 5.2.1. MLP-1 multiplies a batch by a wide matrix of
-//! weights, MLP-2 projects the result back. Each of the three matrices is cut by rows, by columns or into tiles, with
-//! every number of replicas that divides the number of ranks. The planner plans every triple of distributions with the
-//! algorithm `slicing` and chooses the stationary matrix. Triples that need no transfer are included, unlike in the
+//! weights, and MLP-2 projects the result back. Each of the three matrices is cut by rows, by columns or into tiles,
+//! with every number of replicas that divides the number of ranks. For every triple of distributions, the planner uses
+//! the algorithm `slicing` and chooses the stationary matrix. Triples that need no transfer are included, unlike in the
 //! plots of the paper.
 //!
 //! ```text
@@ -14,13 +14,13 @@
 //! MLP-2   batch  h      4 h
 //! ```
 //!
-//! Every round compiles and runs each triple, once untimed and once timed. Compiled programs are not kept, because all
-//! of them together exceed the memory. The medians over the rounds are printed as CSV (`set` is `all`). Then the
-//! fastest triples and a sample of the others run with each of the three matrices stationary, in alternation (`set` is
-//! `stationary`).
+//! Every round compiles and runs each triple, once untimed and once timed. Compiled programs are not kept, because
+//! together they would exceed the memory. The medians over the rounds are printed as CSV (`set` is `all`). The fastest
+//! triples and a sample of the other triples then run with each of the three matrices as the stationary one, in
+//! alternation (`set` is `stationary`).
 //!
-//! Ranks are threads of this process with one worker each. If there are more ranks than cores, the planner's machine
-//! has ranks with a fraction of a core. Results are compared with the result of one rank.
+//! Ranks are threads of this process with one worker each. If there are more ranks than cores, the planner assumes that
+//! each rank has a fraction of a core. All results are compared with the result on one rank.
 
 mod cuts;
 #[path = "../digest/mod.rs"]
@@ -38,11 +38,11 @@ use trial::{Matrices, Trial};
 
 const RANKS: [usize; 2] = [4, 6];
 
-/// Width of the weights relative to the layer, as in the paper.
+/// Ratio of the weights' longer extent (4 h) to the hidden dimension h, as in the paper.
 const WIDER: usize = 4;
 
-/// Number of fastest triples, and of others, whose choice of the stationary matrix is examined for each product and
-/// number of ranks.
+/// Number of fastest triples, and number of other triples, that are measured with each of the three matrices
+/// stationary. Applies per product and number of ranks.
 const EXAMINED_TRIPLES: usize = 8;
 
 struct Size {
@@ -81,8 +81,8 @@ fn main() {
 /// Measures all triples of one product.
 fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine>, size: &Size) {
     let world = World::in_process(ranks);
-    // Rates from a file are those of a rank with cores of its own, so ranks that share a core have a fraction of them.
-    // Measured rates are already those of all ranks running at the same time.
+    // Rates in a file apply to a rank with its own cores, so a rank that shares a core has a fraction of these rates.
+    // Measured rates need no correction, because all ranks run while they are measured.
     let share = (host::cpus().len() as f64 / ranks as f64).min(1.0);
     let of_file = |rates: &Machine| Machine {
         ranks,
@@ -132,7 +132,7 @@ fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine
     }
 }
 
-/// All triples of distributions of left, right and out.
+/// All triples of distributions for `left`, `right` and `out`.
 fn triples(ranks: usize) -> impl Iterator<Item = [String; 3]> {
     let [left, right, out] = [['m', 'k'], ['k', 'n'], ['m', 'n']].map(|dimensions| cuts(ranks, dimensions));
     let pairs =

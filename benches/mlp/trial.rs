@@ -1,4 +1,4 @@
-//! One triple of distributions: its plan, its predicted time, and the measurements of its runs.
+//! Plans and runs one triple of distributions, and stores its predicted time and its measurements.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -11,19 +11,19 @@ use super::digest::digest;
 
 const EXPRESSION: &str = "mk,kn->mn";
 
-/// Each matrix in every distribution. Storing them is cheap: there are far fewer of them than triples.
+/// Each matrix in every distribution. Keeping all of them is cheap, because there are far fewer matrices than triples.
 #[derive(Default)]
 pub struct Matrices(BTreeMap<(usize, String), DistTensor<f32>>);
 
 pub struct Trial {
-    /// Distributions of left, right and out.
+    /// Distributions of `left`, `right` and `out`.
     pub distributions: [String; 3],
     pub plan: Plan,
-    /// Seconds by the cost model. `None` unless the planner itself chose the stationary matrix.
+    /// Seconds predicted by the cost model. `None` unless the planner itself chose the stationary matrix.
     pub predicted: Option<f64>,
-    /// Seconds of the simulated schedules.
+    /// Seconds that the simulated schedules take.
     pub simulated: f64,
-    /// Planned bytes that each rank receives.
+    /// Planned number of bytes that each rank receives.
     pub planned: Vec<u64>,
     pub measured: Vec<u64>,
     pub seconds: Vec<f64>,
@@ -47,7 +47,7 @@ impl Trial {
         Trial { distributions, plan, predicted, simulated, planned, measured: Vec::new(), seconds: Vec::new() }
     }
 
-    /// The same triple with another stationary matrix.
+    /// Returns the same triple with another stationary matrix.
     pub fn with(&self, stationary: Stationary) -> Trial {
         let mut plan = self.plan.clone();
         let predicted = self.predicted.filter(|_| stationary == self.stationary());
@@ -64,12 +64,13 @@ impl Trial {
         }
     }
 
-    /// Runs once untimed and once timed. Returns the digest of the result if `digested`.
+    /// Runs the plan once untimed and once timed. Returns the digest of the result if `digested`.
     pub fn run(&mut self, world: &World, matrices: &mut Matrices, digested: bool) -> Option<Vec<f64>> {
         let [left, right, mut out] = [0, 1, 2].map(|at| {
             let value = if at < 2 { self.plan.operand(at) } else { self.plan.output() };
             let make = || DistTensor::random(world, &value.shape, &value.distribution, 1, at as u32);
-            // Removed from the map during the run, so that the result is borrowed mutably while the operands are read.
+            // Each matrix is removed from the map during the run, so that the result can be borrowed mutably while the
+            // operands are read.
             matrices.0.remove(&(at, self.distributions[at].clone())).unwrap_or_else(make)
         });
         let mut program = world.compile::<f32>(&self.plan).expect("a program");
@@ -95,7 +96,7 @@ impl Trial {
         seconds[seconds.len() / 2]
     }
 
-    /// Whether every rank received exactly the planned bytes.
+    /// Whether every rank received exactly the planned number of bytes.
     pub fn moved_as_planned(&self) -> bool {
         self.planned == self.measured
     }

@@ -1,5 +1,5 @@
-//! The algorithms and matrix sizes to measure: sizes are fitted so that computing and transfers take about equally
-//! long.
+//! Defines the algorithms to measure, and fits the sizes of their matrices so that computing and transfers take about
+//! equally long.
 
 use einsum_dist::plan::{AlgorithmName, FixedDistributions};
 use einsum_dist::{Dtype, Machine, Plan, PlanOptions};
@@ -10,16 +10,16 @@ use super::rank::{Settings, Worlds};
 /// An algorithm and the extents that grow until computing takes as long as the transfers.
 pub struct Case {
     pub algorithm: AlgorithmName,
-    /// The dimension that the algorithm must cut. `None` lets the planner cut the one with the fewest transferred
-    /// bytes.
+    /// The dimension that the algorithm must cut. If this is `None`, the planner cuts the dimension that requires the
+    /// fewest transferred bytes.
     cut: Option<&'static str>,
-    /// The cut dimension of left, right and out, for algorithms that use these distributions.
+    /// The dimensions along which `left`, `right` and `out` are cut, for algorithms with fixed distributions.
     distributions: Option<[&'static str; 3]>,
     grows: [bool; 3],
 }
 
-/// For the rings and slicing, the matrix that travels keeps its size, and the third extent determines the computing
-/// time. For grids, the planner lets the smallest matrix travel, so all extents grow.
+/// In the rings and in slicing, the matrix that travels keeps its size, and the third extent determines the computing
+/// time. In grids, the planner chooses the smallest matrix to travel, so all extents grow.
 pub const CASES: [Case; 4] = [
     Case { algorithm: AlgorithmName::RingMn, cut: Some("m"), distributions: None, grows: [true, false, false] },
     Case { algorithm: AlgorithmName::RingK, cut: Some("k"), distributions: None, grows: [false, false, true] },
@@ -35,7 +35,8 @@ pub const CASES: [Case; 4] = [
 /// Extents are multiples of this number.
 const EXTENT_MULTIPLE: f64 = 16.0;
 
-/// Maximum number of measurements while extents are fitted, and the maximum ratio of the two times after the fitting.
+/// Maximum number of measurements while extents are fitted, and the maximum ratio of computing to transfer time, or
+/// vice versa, after fitting.
 const MAX_MEASUREMENTS: usize = 4;
 const MAX_IMBALANCE: f64 = 1.05;
 
@@ -58,8 +59,8 @@ impl Case {
     pub fn balanced(&self, worlds: &Worlds, settings: &Settings) -> ([usize; 3], Plan) {
         let ranks = worlds.work.ranks();
         let options = self.options(ranks);
-        // The benchmark measures how transfers overlap with computing, so the plan must assume that they do not slow it
-        // down.
+        // The benchmark measures how transfers overlap with computing, so the plan must assume that transfers do not
+        // slow down computing.
         let mut machine = Machine { interference: 0.0, link_bandwidth: settings.link, ..Machine::new(ranks, 1) };
         let mut growing = settings.growing;
         for _ in 0..MAX_MEASUREMENTS {
@@ -71,7 +72,7 @@ impl Case {
             });
             let [compute, transfer] = seconds;
             machine.flops = 2.0 * extents.iter().product::<usize>() as f64 / (ranks as f64 * compute);
-            // `Machine::flops` is the rate of f32; f64 runs at half of it.
+            // `Machine::flops` is the rate for f32. The rate for f64 is half of it.
             machine.flops *= 2.0;
             machine.link_bandwidth = received(&plan) / transfer;
             if compute.max(transfer) < MAX_IMBALANCE * compute.min(transfer) {

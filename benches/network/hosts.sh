@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Emulates hosts on one machine: `hosts.sh HOSTS RATE PROGRAM...` runs an MPI program, one rank per host (as root).
+# Emulates hosts on one machine. As root, `hosts.sh HOSTS RATE PROGRAM...` runs an MPI program with one rank per host.
 #
 #     benches/network/hosts.sh 2 1gbit target/mpich/release/einsum-dist --algorithm ring-mn --size 4096 "mk,kn->mn"
 #
-# A host is a network namespace with address 10.77.0.N and a host name of its own, so MPI can use only TCP between
-# hosts. A bridge in another namespace serves as the switch. Every link carries RATE (in the notation of tc) in each
-# direction.
+# A host is a network namespace with the address 10.77.0.N and its own host name, so MPI can use only TCP between hosts.
+# A bridge in another namespace serves as the switch. RATE is the rate of every link in each direction, in the notation
+# of tc.
 #
 #     host 1  eth0 ---- port1
 #                            \
@@ -13,9 +13,9 @@
 #                            /
 #     host 2  eth0 ---- port2
 #
-# EINSUM_DIST_MPIRUN names the launcher of the program's MPI (default mpirun.mpich). NETWORK_HOSTS tells the program the
-# addresses of all hosts, separated by commas. The script removes its namespaces at the end, and at the start those of a
-# killed run.
+# EINSUM_DIST_MPIRUN names the launcher of the program's MPI (default mpirun.mpich). The script passes the addresses of
+# all hosts to the program in NETWORK_HOSTS, separated by commas. It removes its namespaces at the end; at the start, it
+# removes those that a killed run left.
 set -euo pipefail
 
 readonly prefix=einsum-dist
@@ -33,14 +33,15 @@ namespaces() { ip netns list | awk '{ print $1 }' | grep "^$prefix-" || true; }
 remove() {
     local namespace
     for namespace in $(namespaces); do
-        # A process that still runs in the namespace would keep it alive.
+        # A namespace exists as long as a process runs in it.
         ip netns pids "$namespace" | xargs --no-run-if-empty kill -KILL 2> /dev/null || true
         ip netns delete "$namespace"
     done
 }
 
-# Limits one end of a link: INTERFACE of NAMESPACE sends at most RATE. The bucket must contain a few GSO packets, or tbf
-# segments them. The queue must be long enough that TCP blocks before packets are dropped.
+# Limits the rate at which INTERFACE in NAMESPACE sends, which is one end of a link, to RATE. The bucket must be large
+# enough for a few GSO packets, because tbf would segment larger ones. The queue must be long enough that TCP blocks
+# before packets are dropped.
 shape() { ip netns exec "$1" tc qdisc replace dev "$2" root tbf rate "$rate" burst 256kb latency 100ms; }
 
 plug() {
@@ -48,8 +49,8 @@ plug() {
     ip netns add "$host"
     ip link add eth0 netns "$host" type veth peer name "port$1" netns "$switch"
     ip -n "$host" address add "$net.$1/24" dev eth0
-    # Use reno: bbr paces packets with timers, each of which interrupts a virtual processor, and cubic may be forbidden
-    # in a namespace.
+    # Use the congestion control reno, because bbr paces packets with timers that each interrupt a virtual processor,
+    # and cubic may be forbidden in a namespace.
     ip netns exec "$host" sysctl -qw net.ipv4.tcp_congestion_control=reno
     ip -n "$host" link set lo up
     ip -n "$host" link set eth0 up
@@ -91,12 +92,12 @@ if [[ $("${mpirun[0]}" --version 2> /dev/null) =~ Open\ MPI|OpenRTE ]]; then
     mpirun+=(--mca plm_rsh_no_tree_spawn 1 --mca pml ob1 --mca btl tcp,self)
     mpirun+=(--mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 -x PATH -x NETWORK_HOSTS --host "$NETWORK_HOSTS")
 else
-    # MPICH is built with UCX or with libfabric. UCX sends a large message only after a handshake, and the replies queue
-    # behind data in the same direction: in at least half of the runs, the two directions of a link then took turns. By
-    # default UCX also sends segments of 8 KB, each with a system call and a packet of its own.
+    # MPICH is built with UCX or with libfabric. UCX sends a large message only after a handshake, whose replies queue
+    # behind data in the same direction. In at least half of the runs, data therefore flowed in only one direction of a
+    # link at a time. By default, UCX also sends segments of 8 KB, each with its own system call and packet.
     export UCX_TCP_TX_SEG_SIZE=${UCX_TCP_TX_SEG_SIZE:-64kb} UCX_TLS=tcp UCX_NET_DEVICES=eth0 UCX_RNDV_THRESH=${UCX_RNDV_THRESH:-inf} FI_PROVIDER=tcp FI_TCP_IFACE=eth0
     mpirun+=(-launcher ssh -launcher-exec "$launcher" -hosts "$NETWORK_HOSTS" -ppn 1)
 fi
-# In the background, so that a signal to this script runs its traps immediately.
+# Runs in the background, so that a signal to this script runs its traps immediately.
 "$launcher" "$net.1" "${mpirun[*]@Q}" -n "$hosts" "${*@Q}" 9>&- &
 wait $!

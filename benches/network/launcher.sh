@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A replacement for ssh: `launcher.sh [OPTIONS] ADDRESS COMMAND...` runs a shell command on one of the hosts of
-# hosts.sh.
+# Replaces ssh. `launcher.sh [OPTIONS] ADDRESS COMMAND...` runs a shell command on one of the hosts that hosts.sh
+# emulates.
 set -euo pipefail
 
 while [[ $1 == -* ]]; do shift; done
 number=${1##*.}
 shift
 
-# Each host has its own share of this machine's cores; otherwise a thread that waits for messages could wake up on a
+# Each host has its own share of this machine's cores. Otherwise a thread that waits for messages could wake up on a
 # core of another host. If there are fewer cores than hosts, several hosts share a core.
 IFS=, read -ra hosts <<< "$NETWORK_HOSTS"
 cores=$(nproc --all)

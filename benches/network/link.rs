@@ -1,4 +1,5 @@
-//! The rate of a link and its processor cost, by plain TCP streams to the next host and from the previous host.
+//! Measures the rate of a link and its processor cost with plain TCP streams to the next host and from the previous
+//! host.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +11,7 @@ use super::product::max_over_processes;
 
 const PORT: u16 = 7707;
 
-/// Bytes per write and per read.
+/// Number of bytes per write and per read.
 const CHUNK: usize = 1 << 20;
 
 /// Streams to the next host and from the previous one.
@@ -20,11 +21,11 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Connects the ranks in a ring. `addresses` are those of all ranks. Collective.
+    /// Connects the ranks in a ring. `addresses` has one entry per rank. Collective.
     pub fn open(world: &World, addresses: &[&str]) -> Streams {
         let rank = world.local_ranks().start;
         let listener = TcpListener::bind((addresses[rank], PORT)).expect("a port");
-        // A barrier: all ranks listen before any connects.
+        // This is a barrier, so that all ranks listen before any rank connects.
         world.all_gather(&[]).expect("all ranks");
         let to = TcpStream::connect((addresses[(rank + 1) % addresses.len()], PORT)).expect("the next host");
         let (from, _) = listener.accept().expect("the host before");
@@ -41,7 +42,7 @@ impl Streams {
         })
     }
 
-    /// Bytes per second in each direction, of the slowest host. Collective.
+    /// Returns the bytes per second that the slowest host transfers in each direction. Collective.
     pub fn rate(&mut self, world: &World, bytes: usize) -> f64 {
         // The first transfer opens the TCP window of the stream.
         self.beside(CHUNK, || {});

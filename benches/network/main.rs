@@ -2,9 +2,9 @@
 //!
 //! Command, as root: `cargo bench --bench network -- [quick] [ALGORITHM...] [HOSTSxGBIT...]`.
 //!
-//! Hosts are network namespaces of this machine, joined by links of a given rate (`hosts.sh`), with one rank of one
-//! worker each. Each host has its own share of this machine's cores. `EINSUM_DIST_MPIRUN` names the launcher of the MPI
-//! that this program is built with.
+//! Hosts are network namespaces on this machine, which are joined by links with a given rate (`hosts.sh`). Each host
+//! has one rank with one worker. Each host has its own share of this machine's cores. `EINSUM_DIST_MPIRUN` names the
+//! launcher of the MPI library with which this program was built.
 //!
 //! Each algorithm multiplies matrices of f64 whose sizes make computing alone and transfers alone take about equally
 //! long. "Alone" means the same schedule with only its work tasks or only its transfers ([`einsum_dist::exec::Only`]).
@@ -23,8 +23,8 @@
 //! | file | content |
 //! |---|---|
 //! | `hosts.sh`, `launcher.sh` | creates hosts and links; runs an MPI program on them |
-//! | `link` | the rate of a plain TCP stream |
-//! | `case` | algorithms and sizes |
+//! | `link` | measures the rate of plain TCP streams |
+//! | `case` | defines algorithms and sizes |
 //! | `table.py` | writes the table |
 
 #[cfg(feature = "mpi")]
@@ -40,7 +40,7 @@ mod rank;
 
 use std::process::Command;
 
-/// Number of hosts, and Gbit/s of their links. The requirements apply to the first network.
+/// Number of hosts and Gbit/s of their links, for each network. The requirements apply only to the first network.
 const NETWORKS: [(usize, usize); 3] = [(2, 1), (4, 1), (2, 4)];
 
 /// First argument of the processes that this program starts as ranks.

@@ -1,4 +1,4 @@
-//! The program of each rank: measures the link, then one algorithm after another. Rank 0 prints.
+//! Runs on each rank. Measures the link, then one algorithm after another. Rank 0 prints the results.
 
 use einsum_dist::schedule::Lane;
 use einsum_dist::{Machine, Plan, World};
@@ -7,23 +7,23 @@ use super::case::{CASES, Case};
 use super::link::Streams;
 use super::product::{Seconds, median, received, run_options};
 
-/// Requirements: without overlap a run takes at least `SLOWDOWN` times as long as with overlap; with overlap at most
-/// `MAX_SLOWDOWN` times the longer of computing and transfers, plus the exposed time.
+/// A run must take at least `SLOWDOWN` times as long without overlap as with overlap. With overlap, it must take at
+/// most `MAX_SLOWDOWN` times the longer of computing and transfers, plus the exposed time.
 const SLOWDOWN: f64 = 1.5;
 const MAX_SLOWDOWN: f64 = 1.15;
 
 /// Sizes and number of rounds.
 pub struct Settings {
-    /// Extents of the matrix that travels.
+    /// Extents of the travelling matrix.
     pub extent: usize,
-    /// First value of the growing extents.
+    /// Initial value of the growing extents.
     pub growing: usize,
     /// Bytes per second of a plain stream.
     pub link: f64,
     rounds: usize,
 }
 
-/// The same ranks, once for each way to run a product.
+/// One world over the same ranks for each way to run a product.
 pub struct Worlds {
     pub work: World,
     pub transfers: World,
@@ -91,8 +91,9 @@ fn row(worlds: &Worlds, case: &Case, settings: &Settings, streams: &mut Streams,
     }
 }
 
-/// Seconds of transfers that cannot be hidden even if all other transfers are: the time of the plan simulated at the
-/// measured rates, minus the longer of computing and transfers. Work takes time in proportion to its operations only.
+/// Returns the seconds of transfers that remain exposed even if all other transfers are hidden. This is the time of the
+/// plan, simulated at the measured rates, minus the longer of computing and transfers. The simulated time of work is
+/// proportional to its number of operations.
 fn exposed(plan: &Plan, seconds: &Seconds) -> f64 {
     let link_bandwidth = received(plan) / seconds.transfer;
     let simulated = |flops: f64| {

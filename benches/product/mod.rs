@@ -1,4 +1,4 @@
-//! A compiled matrix product, or another plan, with its tensors, and its time with and without overlap.
+//! Compiles a matrix product or another plan, and measures its time with and without overlap.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ pub fn run_options() -> [RunOptions; 4] {
     ]
 }
 
-/// Medians of alternating rounds.
+/// Median seconds over alternating rounds.
 #[derive(Debug, Clone, Copy)]
 pub struct Seconds {
     pub compute: f64,
@@ -28,12 +28,14 @@ pub struct Seconds {
 }
 
 impl Seconds {
-    /// Runs one plan in four worlds: only computing, only transfers, both, and both without overlap. Collective.
+    /// Runs one plan in four worlds, which run only computing, only transfers, both, and both without overlap.
+    /// Collective.
     pub fn of<T: Element>(worlds: [&World; 4], plan: &Plan, rounds: usize) -> Seconds {
         Seconds::between::<T>(worlds, plan, rounds, |_| {})
     }
 
-    /// As [`Seconds::of`]. Every round also calls `other` with the product that only computes. Collective.
+    /// Measures as [`Seconds::of`] does. Every round also calls `other` with the product that only computes.
+    /// Collective.
     pub fn between<T: Element>(
         worlds: [&World; 4],
         plan: &Plan,
@@ -60,7 +62,8 @@ impl Seconds {
         self.sequential / self.wall
     }
 
-    /// Maximum slowdown without overlap: its value if overlap hides the shorter of computing and transfers completely.
+    /// Maximum slowdown without overlap. It is reached if overlap completely hides the shorter of computing and
+    /// transfers.
     pub fn max_slowdown(&self) -> f64 {
         (self.compute + self.transfer) / self.longer()
     }
@@ -75,7 +78,7 @@ pub struct Product<T: Element> {
 }
 
 impl<T: Element> Product<T> {
-    /// Compiles the plan and runs it once, which touches all memory. Collective.
+    /// Compiles the plan and runs it once, so that all memory is mapped. Collective.
     pub fn new(world: &World, plan: &Plan) -> Product<T> {
         let operand = |index: usize| {
             let value = plan.operand(index);
@@ -96,7 +99,7 @@ impl<T: Element> Product<T> {
 
     /// Seconds of `within` on the slowest process. The argument of `within` runs the product. Collective.
     pub fn run_within(&mut self, within: impl FnOnce(&mut dyn FnMut())) -> f64 {
-        // A barrier, so that all processes start at the same time.
+        // Acts as a barrier, so that all processes start at the same time.
         self.world.all_gather(&[]).expect("all ranks");
         let start = Instant::now();
         let operands: Vec<&DistTensor<T>> = self.operands.iter().collect();
@@ -105,13 +108,13 @@ impl<T: Element> Product<T> {
     }
 }
 
-/// A plan for matrices of these extents of m, n and k.
+/// Plans a matrix product with the given extents of m, n and k.
 pub fn planned(machine: &Machine, [m, n, k]: [usize; 3], options: &PlanOptions) -> Plan {
     let shaped = Problem::parse("mk,kn->mn").and_then(|problem| problem.shapes(&[vec![m, k], vec![k, n]]));
     shaped.and_then(|shaped| shaped.plan(machine, options)).expect("a matrix product")
 }
 
-/// Bytes received by the rank that receives the most.
+/// Number of bytes received by the rank that receives the most.
 pub fn received(plan: &Plan) -> f64 {
     (0..plan.ranks()).map(|rank| plan.schedule(rank).bytes_received()).max().unwrap_or(0) as f64
 }

@@ -1,6 +1,6 @@
-//! The contractions to measure, and their sizes.
+//! Defines the contractions to measure and their sizes.
 
-/// An expression of named dimensions, in several sizes.
+/// An expression with named dimensions, in several sizes.
 pub struct Case {
     pub name: &'static str,
     /// Expression; the name of a dimension determines its extent (see [`Sizes`]).
@@ -9,8 +9,8 @@ pub struct Case {
 }
 
 pub enum Sizes {
-    /// Outer and inner extents: dimensions whose names end in 0 have the outer extent, other dimensions the inner one.
-    /// c0 has extent 2.
+    /// Outer and inner extents. Dimensions whose names end in 0 have the outer extent, and other dimensions have the
+    /// inner one. c0 has extent 2.
     Growing(&'static [[usize; 2]]),
     /// Extents of m, n and k.
     Products(&'static [[usize; 3]]),
@@ -25,10 +25,10 @@ impl Sizes {
     }
 }
 
-/// The two contractions of the thesis, with its inner extent except for the smallest size, and the plain product, which
-/// has no c dimension, in several sizes and shapes.
+/// The two contractions from the thesis, and the plain matrix product in several sizes and shapes. The two contractions
+/// use the inner extent from the thesis, except in their smallest size. The plain product has no c dimension.
 ///
-/// In the first contraction, the thesis compares `c` with `master-worker` only up to the size at which its message
+/// For the first contraction, the thesis compares `c` with `master-worker` only up to the size at which its message
 /// counts overflow.
 pub const CASES: [Case; 4] = [
     Case {
@@ -60,8 +60,8 @@ pub struct Size {
 }
 
 impl Size {
-    /// All sizes of all cases with at most `max_products` scalar products, each with its indices in [`CASES`] and in
-    /// the case.
+    /// All sizes of all cases with at most `max_products` multiply-adds. Each is returned with the indices of the case
+    /// in [`CASES`] and of the size in the case.
     pub fn all(max_products: f64) -> impl Iterator<Item = ([usize; 2], Size)> {
         let numbers =
             CASES.iter().enumerate().flat_map(|(case, sizes)| (0..sizes.sizes.len()).map(move |at| [case, at]));

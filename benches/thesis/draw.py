@@ -1,6 +1,7 @@
-"""Plots the results of `make thesis`: rates of two ranks by algorithm, and their speed-up over one rank with all cores.
+"""Plots the results of `make thesis`. The plots show the rates of two ranks for each algorithm, and their speed-up
+over one rank with all cores.
 
-draw.py [THESIS.csv]: the default is benches/results/thesis.csv. The plot is written next to the table.
+Usage: draw.py [THESIS.csv]. The default is benches/results/thesis.csv. The plot is written next to the table.
 """
 
 import csv

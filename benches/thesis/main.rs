@@ -1,25 +1,27 @@
-//! The experiment of a thesis (J. Dressler, Scaling Out, section 6) on the cores of this machine:
-//! `cargo bench --bench thesis -- [quick] [MACHINE.toml]`.
+//! Repeats the experiment from section 6 of a thesis (J. Dressler, Scaling Out) on the cores of this machine.
 //!
-//! Two ranks with half of the cores each contract with one algorithm after another. One rank with all cores is the
-//! reference. Operands start, and the result ends, in the distributions of the algorithm, without replicas: on rank 0
-//! for `local` and `master-worker`. Each rank stays on its half of the cores, as in the program. For `auto`, the
-//! planner chooses the algorithm and the distributions. Times are those of [`einsum_dist::Program::run_dist`], without
-//! planning, compiling and gathering.
+//! Command: `cargo bench --bench thesis -- [quick] [MACHINE.toml]`.
 //!
-//! The ranks are threads of this process. If `EINSUM_DIST_MPIRUN` is set (and the feature `mpi` is enabled), they are
-//! also processes ([`ranks`]). In every round each variant runs once, in a random order. The medians over all rounds
-//! are printed as CSV, with empty fields for algorithms that do not apply. Variants with equal schedules, such as
-//! `auto` and the algorithm that it chose, share the mean of their times in each round. `auto over best` is a median
-//! over the rounds, too. Before timing, all results of a size are compared.
+//! Two ranks, each with half of the cores, run one algorithm after another. One rank with all cores is the reference.
+//! Operands and result have the distributions of the algorithm, without replicas. For `local` and `master-worker`, they
+//! are on rank 0. As in the command line program, each rank stays on its half of the cores. For `auto`, the planner
+//! chooses the algorithm and the distributions. Times cover [`einsum_dist::Program::run_dist`], without planning,
+//! compiling or gathering.
+//!
+//! The ranks are threads of this process. If `EINSUM_DIST_MPIRUN` is set (and the feature `mpi` is enabled), the
+//! variants also run on ranks that are processes ([`ranks`]). In every round, each variant has one turn, in random
+//! order. The medians over all rounds are printed as CSV, with empty fields for algorithms that do not apply. Variants
+//! with equal schedules, such as `auto` and the algorithm that it chose, share the mean of their times in each round.
+//! `auto over best` is also a median over the rounds. Before timing starts, the results of all variants are compared
+//! for each size.
 //!
 //! | file | content |
 //! |---|---|
-//! | `case` | expressions and extents |
-//! | `variant` | one compiled algorithm with its tensors |
-//! | `part` | one rank with the number of workers that each of the two ranks has |
-//! | `ranks` | MPI ranks |
-//! | `draw.py` | the plot |
+//! | `case` | defines expressions and extents |
+//! | `variant` | compiles and runs one algorithm |
+//! | `part` | runs one rank with the number of workers that each of the two ranks has |
+//! | `ranks` | runs MPI ranks |
+//! | `draw.py` | draws the plot |
 
 mod case;
 #[path = "../digest/mod.rs"]
@@ -41,21 +43,22 @@ use part::Part;
 use ranks::Ranks;
 use variant::{Variant, VariantSummary, asked};
 
-/// Number of ranks: the sockets of the thesis's servers.
+/// Number of ranks. It is the number of sockets in the thesis's servers.
 const RANKS: usize = 2;
 
-/// Maximum ratio of the time of `auto` to the best time of its row.
+/// Maximum ratio of the time for `auto` to the best time in the same row.
 const NEAR_BEST_FACTOR: f64 = 1.05;
 
-/// Below this number of operations (in units of 10^9), a turn is the mean of many runs, as in the thesis. An untimed
-/// run precedes them, because the previous variant leaves cold caches, and sleeping threads take time to wake up.
+/// Below this number of operations (in units of 10^9), the time of a turn is the mean over many runs, as in the thesis.
+/// An untimed run precedes these runs, because the previous variant leaves cold caches and sleeping threads take time
+/// to wake up.
 const MIN_SINGLE_RUN_GFLOP: f64 = 1.0;
 const RUNS: usize = 10;
 
 /// Command line settings.
 struct Settings {
     quick: bool,
-    /// The machine that the planner assumes; `None` measures this machine.
+    /// The machine that the planner assumes. If this is `None`, the rates of this machine are measured.
     machine: Option<Machine>,
     workers: usize,
 }
@@ -73,18 +76,18 @@ impl Settings {
         Settings { quick, machine, workers }
     }
 
-    /// The machine of a world. Collective.
+    /// The machine that the planner assumes for a world. Collective.
     fn machine(&self, world: &World) -> Machine {
         let machine = self.machine.clone().unwrap_or_else(|| world.machine(self.workers).expect("a machine"));
         Machine { ranks: world.ranks(), workers: self.workers, ..machine }
     }
 
-    /// The minimum and maximum number of rounds, and the seconds from which the number is computed.
+    /// The minimum and maximum number of rounds, and the total seconds from which the number is computed.
     fn rounds(&self) -> (f64, f64, f64) {
         if self.quick { (3.0, 11.0, 0.2) } else { (5.0, 101.0, 8.0) }
     }
 
-    /// All variants that apply on the ranks of `world`, compiled. Collective.
+    /// Compiles all variants that apply to the ranks of `world`. Collective.
     fn variants(&self, world: &World, size: &Size) -> Vec<Option<Variant>> {
         world.place(self.workers).expect("ranks that are told of each other");
         let machine = self.machine(world);
@@ -125,8 +128,8 @@ fn main() {
     }
 }
 
-/// The variant whose turn it is: one rank with all workers, one rank with the workers of a part, ranks in this process,
-/// or MPI ranks. The number is the index of the variant.
+/// Where the next run takes place: on one rank with all workers, on one rank with the workers of a part, on ranks in
+/// this process, or on MPI ranks. The number is the index of the variant.
 #[derive(Clone, Copy)]
 enum Turn {
     One,
@@ -187,8 +190,8 @@ fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<R
         .collect()
 }
 
-/// Seconds of each variant in every round. Variants with equal schedules get their common mean, because differences
-/// between them are noise.
+/// Seconds of each variant in every round. Variants with equal schedules share their mean, because differences between
+/// them are noise.
 fn mean_over_equal_schedules(
     summaries: &[Option<VariantSummary>],
     times: &[Option<&Vec<f64>>],
@@ -227,8 +230,8 @@ fn print_row(
     verdict != "no"
 }
 
-/// A pseudo-random permutation. In a fixed order, a variant would always profit from the warm caches, or suffer from
-/// the spinning threads, of the same predecessor.
+/// A pseudo-random permutation. In a fixed order, a variant would always follow the same predecessor, and would profit
+/// from its warm caches or suffer from its spinning threads.
 fn shuffled(count: usize, random: &mut u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     for at in (1..count).rev() {

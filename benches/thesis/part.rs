@@ -1,7 +1,7 @@
-//! One rank with the number of workers that each of several ranks has: the reference of a speed-up.
+//! Runs one rank with the number of workers that each of several ranks has. Its time is the reference for a speed-up.
 //!
-//! A rank in a single-process world uses the thread pool of its caller. The global pool of the program has all cores,
-//! so this rank has a pool of its own, in which it waits for its turns.
+//! A rank in a single-process world uses the thread pool of its caller. The program's global pool has all cores, so
+//! this rank has its own pool, in which it waits for its turns.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -25,7 +25,7 @@ impl Part {
             let machine = Machine::new(1, workers);
             let part = Variant::new(&World::single(), &machine, &Size::numbered(at), Some(AlgorithmName::Local));
             let mut part = part.expect("one rank contracts everything");
-            // Ends when the sender is dropped.
+            // The loop ends when the sender is dropped.
             for runs in asked {
                 if answer.send(part.turn(runs)).is_err() {
                     return;
@@ -35,7 +35,7 @@ impl Part {
         Part { turns, seconds }
     }
 
-    /// Mean seconds of a run, as [`Variant::turn`].
+    /// Mean seconds per run, as measured by [`Variant::turn`].
     pub fn turn(&self, runs: usize) -> f64 {
         self.turns.send(runs).expect("a rank that waits");
         self.seconds.recv().expect("a rank that answers")

@@ -1,4 +1,4 @@
-//! The same variants on MPI ranks, whose processes wait for their turn without using a core.
+//! Runs the same variants on MPI ranks, whose processes do not use a core while they wait for their turn.
 //!
 //! The program starts itself once under mpirun. Every rank connects to the port that its arguments name, sends its
 //! rank, and answers lines until the connection closes:
@@ -38,7 +38,7 @@ impl Ranks {
         command.args(words).args(["-n", &RANKS.to_string()]).arg(std::env::current_exe().expect("a path"));
         command.args([MPI_RANK, &port.to_string()]).args(arguments).stdin(Stdio::null());
         let mut launcher = command.spawn().expect("mpirun starts");
-        // A blocking accept would wait for ever if mpirun failed.
+        // If mpirun failed, a blocking accept would wait forever.
         listener.set_nonblocking(true).expect("a socket");
         let mut streams: Vec<(usize, BufReader<TcpStream>)> = Vec::new();
         while streams.len() < RANKS {
@@ -84,7 +84,7 @@ impl Ranks {
 }
 
 impl Drop for Ranks {
-    /// If this process panics, the ranks wait for each other, and only this process can end them.
+    /// Ends the ranks. If this process panics, they wait for each other, and nothing else ends them.
     fn drop(&mut self) {
         let _ = self.launcher.kill();
         let _ = self.launcher.wait();
@@ -98,7 +98,7 @@ fn line(stream: &mut BufReader<TcpStream>) -> String {
     line.trim().to_owned()
 }
 
-/// The program of an MPI rank.
+/// Runs on each MPI rank.
 #[cfg(feature = "mpi")]
 pub fn rank(port: &str, settings: &super::Settings) {
     use super::case::Size;

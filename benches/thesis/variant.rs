@@ -1,4 +1,4 @@
-//! One way to contract a case: a compiled program with its result, and with operands in the distributions of the plan.
+//! Compiles one way to contract a case, and stores its operands and its result in the distributions of the plan.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::case::Size;
 use super::digest::digest;
 
-/// Names and algorithms of all variants: `auto`, and each algorithm that runs on this number of ranks.
+/// Names and algorithms of all variants. These are `auto`, and each algorithm that runs on this number of ranks.
 pub fn asked(ranks: usize) -> Vec<(&'static str, Option<AlgorithmName>)> {
     let all = AlgorithmName::ALL.into_iter().filter(|algorithm| algorithm.ranks().allows(ranks));
     [("auto", None)].into_iter().chain(all.map(|algorithm| (algorithm.name(), Some(algorithm)))).collect()
@@ -19,9 +19,9 @@ pub fn asked(ranks: usize) -> Vec<(&'static str, Option<AlgorithmName>)> {
 /// Properties of a variant that are known before it is timed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VariantSummary {
-    /// A hash of the schedules of all ranks. It is equal if two algorithms result in the same schedules.
+    /// Hash of the schedules of all ranks. Two algorithms that result in the same schedules have the same hash.
     pub work: u64,
-    /// The algorithm, and the distributions of left, right and out.
+    /// The algorithm, and the distributions of `left`, `right` and `out`.
     pub plan: String,
     pub gflop: f64,
     /// Digest of the result. Empty on processes without rank 0.
@@ -61,7 +61,7 @@ impl Variant {
         Some(variant)
     }
 
-    /// Seconds of a run: of a single run, or the mean of several runs after an untimed one.
+    /// Seconds per run. This is the time of a single run, or the mean of several runs after an untimed one.
     pub fn turn(&mut self, runs: usize) -> f64 {
         if runs > 1 {
             self.run();
@@ -71,7 +71,7 @@ impl Variant {
 
     /// Seconds of one run on the ranks of this process.
     fn run(&mut self) -> f64 {
-        // A barrier: processes do not receive their turn at the same time.
+        // A barrier is needed, because processes do not receive their turn at the same time.
         self.world.all_gather(&[]).expect("all ranks");
         let start = Instant::now();
         self.program.run_dist(1.0, &[&self.left, &self.right], 0.0, &mut self.out).expect("a run");

@@ -1,4 +1,5 @@
-//! Words that the busiest rank receives with every algorithm, from its schedule and in closed form.
+//! Prints the number of words that the busiest rank receives with every algorithm, from its schedule and in closed
+//! form.
 //!
 //! Command: `cargo bench --bench volumes -- algorithms`.
 
@@ -8,17 +9,17 @@ use einsum_dist::{Machine, Plan, PlanOptions, Problem};
 
 use super::SHAPES;
 
-/// Small numbers, primes, squares, and numbers with many divisors.
+/// Numbers of ranks: small numbers, primes, squares, and numbers with many divisors.
 const RANKS: [usize; 12] = [2, 3, 4, 6, 7, 8, 9, 12, 16, 31, 36, 64];
 
-/// The plan of a product with one algorithm. `None` if the algorithm does not apply.
+/// Plans a product with one algorithm. Returns `None` if the algorithm does not apply.
 fn plan([m, n, k]: [usize; 3], ranks: usize, algorithm: AlgorithmName) -> Option<Plan> {
     let options = PlanOptions::default().algorithm(algorithm);
     let shaped = Problem::parse("mk,kn->mn").and_then(|problem| problem.shapes(&[vec![m, k], vec![k, n]]));
     shaped.expect("a product").plan(&Machine::new(ranks, 1), &options).ok()
 }
 
-/// Closed form of the words that a rank receives. `None` if the algorithm has no closed form for this plan.
+/// Closed form of the number of words that `rank` receives. `None` if the algorithm has no closed form for this plan.
 fn words(plan: &Plan, rank: usize) -> Option<u64> {
     let Source::Contract { left, right, algorithm, .. } = &plan.output().source else { unreachable!("a product") };
     let tensor = |node: usize| {

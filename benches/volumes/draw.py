@@ -1,5 +1,6 @@
-"""Plots benches/results/volumes.csv: words received by the busiest rank over the lower bound, by number of ranks.
-Also writes the means to volumes.md, next to Table 4 of the COSMA paper (Kwasniewski and others, 2019)."""
+"""Plots benches/results/volumes.csv. The plots show the ratio of the words that the busiest rank receives to the lower
+bound, for each number of ranks. Also writes the mean volumes to volumes.md, with those from Table 4 of the COSMA paper
+(Kwasniewski and others, 2019) for comparison."""
 
 import csv
 import sys
@@ -21,7 +22,7 @@ STYLES = {
 }
 
 
-# Table 4 of the paper, measured MB per rank: ScaLAPACK, CTF, CARMA and COSMA.
+# Measured MB per rank from Table 4 of the paper, for ScaLAPACK, CTF, CARMA and COSMA.
 PAPER = {
     ("square", "strong"): (203, 222, 195, 107), ("square", "limited"): (816, 986, 799, 424),
     ("square", "extra"): (303, 350, 291, 151), ("largeK", "strong"): (2636, 2278, 659, 545),
@@ -30,13 +31,13 @@ PAPER = {
     ("largeM", "extra"): (122, 77, 77, 29), ("flat", "strong"): (134, 68, 10, 7),
     ("flat", "limited"): (47, 101, 26, 8), ("flat", "extra"): (15, 15, 10, 3),
 }
-# The fewest ranks of the paper's measurements, where the paper states them.
+# The smallest number of ranks in the paper's measurements, where the paper states it.
 FEWEST, BYTES = {"largeK": 2048, "largeM": 2048}, 8
 
 
 def table(rows):
-    """Means of MB (double precision) over the numbers of ranks from 128 (or FEWEST) on, for which the matrices fit
-    into memory."""
+    """Mean MB in double precision, over all numbers of ranks from 128 (or FEWEST) on for which the matrices fit into
+    memory."""
     lines = ["| shape | memory | ranks | ours | COSMA's grid | recursive | 2.5D | 2D | paper: COSMA | CARMA | CTF | ScaLAPACK |",
              "|---" * 12 + "|"]
     for (shape, memory), (scalapack, ctf, carma, cosma) in PAPER.items():

@@ -1,17 +1,18 @@
-//! Words that the busiest rank receives, for the shapes of the COSMA paper on 2 to 18,432 ranks.
+//! Counts the words that the busiest rank receives, for the shapes of the COSMA paper on 2 to 18,432 ranks.
 //!
 //! Command: `cargo bench --bench volumes`.
 //!
-//! Our words are summed from generated schedules, not estimated. They are compared with the best grid of an exhaustive
-//! search (words without rounding), the grids of four decompositions, and the lower bound. All are counted in words
-//! with the same allowance for idle ranks ([`rivals`]). A field is empty if no grid of a decomposition fits into
-//! memory. A rank has its share of a machine's memory (strong), memory for the tensors twice (limited), or cbrt(p)
-//! times the latter, at most its share (extra). The bound assumes that all ranks work: if few are idle, the others may
-//! receive less.
-//! receive less.
+//! Our words are summed over generated schedules, not estimated. They are compared with the best grid of an exhaustive
+//! search (words without rounding), the grids of four decompositions, and the lower bound. All grids have the same
+//! allowance for idle ranks ([`rivals`]). A field is empty if no grid of a decomposition fits into memory. The lower
+//! bound assumes that all ranks work. If a few ranks are idle, the others may receive fewer words than this bound.
+//!
+//! With p ranks, a rank has one of three amounts of memory. In "strong", it has its share of a machine's memory. In
+//! "limited", it has 1/p of the memory for two copies of the tensors. In "extra", it has cbrt(p) times as much as in
+//! "limited", but at most its share of a machine's memory.
+//!
 //! On up to 12 ranks, the same shapes are also contracted with smaller extents, and the bytes that the transports count
 //! are compared with the schedules. [`algorithms`] compares all algorithms.
-//! with what schedules say. [`algorithms`] compares all algorithms.
 
 mod algorithms;
 mod rivals;
@@ -27,10 +28,10 @@ const M: Label = Label(0);
 const N: Label = Label(1);
 const K: Label = Label(2);
 
-/// Words of memory per rank: 36 ranks share 64 GiB, words are f32.
+/// Words of memory per rank, if 36 ranks share 64 GiB and words are f32.
 const MACHINE: f64 = (64u64 << 30) as f64 / 36.0 / 4.0;
 
-/// Name, extents, and the divisors of the extents for products that are executed.
+/// Name and extents of each shape, and the numbers by which the extents are divided if the product is executed.
 const SHAPES: [(&str, [usize; 3], [usize; 3]); 4] = [
     ("square", [16_384; 3], [64, 64, 64]),
     ("largeK", [17_408, 17_408, 3_735_552], [128, 128, 128]),
@@ -38,7 +39,7 @@ const SHAPES: [(&str, [usize; 3], [usize; 3]); 4] = [
     ("flat", [131_072, 131_072, 512], [128, 128, 16]),
 ];
 
-/// Powers of two, primes, and the numbers of the paper.
+/// Numbers of ranks: powers of two, primes, and the numbers in the paper.
 const RANKS: [usize; 50] = [
     2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 17, 24, 31, 32, 36, 37, 48, 61, 64, 65, 72, 96, 97, 127, 128, 144, 192,
     251, 256, 288, 509, 512, 576, 1021, 1024, 1152, 2039, 2048, 2304, 4093, 4096, 4608, 8191, 8192, 9216, 9217, 18_432,
@@ -48,7 +49,7 @@ fn kinds() -> Kinds {
     Kinds { c: vec![], m: vec![M], n: vec![N], k: vec![K] }
 }
 
-/// Words that a rank receives by its schedule.
+/// Number of words that `rank` receives in its schedule.
 fn received(grid: &Grid, extents: &[usize; 3], ranks: usize, rank: usize) -> u64 {
     let mut builder = Builder::new(rank, ranks, 1);
     let algorithm = Algorithm::Grid(Box::new(grid.clone()));
@@ -67,7 +68,8 @@ fn received(grid: &Grid, extents: &[usize; 3], ranks: usize, rank: usize) -> u64
     builder.finish().bytes_received()
 }
 
-/// Contracts with smaller extents on the given grid. Returns whether all ranks received the words of their schedules.
+/// Contracts with smaller extents on the given grid. Returns whether all ranks received the number of words in their
+/// schedules.
 fn executed(extents: [usize; 3], ranks: usize, grid: &Grid) -> bool {
     let [m, n, k] = extents;
     let options = PlanOptions::default().dtype(Dtype::Float32).algorithm(AlgorithmName::Grid);
@@ -87,7 +89,7 @@ fn executed(extents: [usize; 3], ranks: usize, grid: &Grid) -> bool {
     (0..ranks).all(|rank| measured[rank].received.iter().sum::<u64>() == plan.schedule(rank).bytes_received())
 }
 
-/// Replaces the algorithm of a plan of one contraction.
+/// Replaces the algorithm in a plan for one contraction.
 fn put(plan: &mut Plan, with: Algorithm) {
     let last = plan.values.len() - 1;
     let Source::Contract { left, right, algorithm, .. } = &mut plan.values[last].source else {

@@ -1,8 +1,10 @@
-//! Grids of pm x pn x pk ranks of other decompositions, and the words that the busiest rank receives.
+//! Computes the grids of pm x pn x pk ranks that other decompositions choose, and the words that the busiest rank
+//! receives.
 //!
-//! Every decomposition gets the best integer grid that its rule allows, with the same allowance for idle ranks as ours.
-//! Best means the fewest words if a rank receives the fraction 1 - 1/s of a tile that s ranks share. The words of the
-//! chosen grids are then counted exactly, with the same parts of tiles as ours.
+//! Every decomposition uses the best integer grid that its rule allows, with the same allowance for idle ranks as ours.
+//! The best grid has the fewest words, on the assumption that a rank receives the fraction 1 - 1/s of a tile that s
+//! ranks share. The words for the chosen grids are then counted exactly, with tiles divided into the same parts as
+//! ours.
 
 /// Extents of a matrix product.
 #[derive(Clone, Copy)]
@@ -25,14 +27,14 @@ pub struct Case {
 pub type Grid = [usize; 3];
 
 impl Case {
-    /// Sizes of the largest tiles of left, right and out.
+    /// Sizes of the largest tiles of `left`, `right` and `out`.
     fn tiles(&self, [pm, pn, pk]: Grid) -> [f64; 3] {
         let Shape { m, n, k } = self.extents;
         let [m, n, k] = [(m / pm as f64).ceil(), (n / pn as f64).ceil(), (k / pk as f64).ceil()];
         [m * k, k * n, m * n]
     }
 
-    /// Words received. `None` if the parts of the tensors and a summand of out exceed the memory.
+    /// Number of words received. `None` if the parts of the tensors and a summand of `out` exceed the memory.
     pub fn words(&self, grid: Grid) -> Option<f64> {
         let ([left, right, out], [pm, pn, pk]) = (self.tiles(grid), grid.map(|parts| parts as f64));
         let held = left / pn + right / pm + out / pk + if pk > 1.0 { out } else { 0.0 };
@@ -40,7 +42,8 @@ impl Case {
         (held <= self.memory).then_some(words)
     }
 
-    /// All grids that use enough of the ranks, and cut no dimension into more parts than its extent.
+    /// All grids that leave at most the allowed number of ranks idle, and cut no dimension into more parts than its
+    /// extent.
     fn grids(&self) -> impl Iterator<Item = Grid> + '_ {
         let Shape { m, n, k } = self.extents;
         let (ranks, least) = (self.ranks, self.ranks.saturating_sub(self.idle).max(1));
@@ -60,7 +63,7 @@ impl Case {
         self.least(self.grids())
     }
 
-    /// The grids over m and n that are closest to a square, in both orientations.
+    /// The better orientation of the grid over m and n that is closest to a square.
     pub fn two_dimensional(&self) -> Option<Grid> {
         self.least(self.squarest(1).into_iter())
     }
@@ -73,7 +76,8 @@ impl Case {
         all.into_iter().filter(|grid| stretch(grid) == least).collect()
     }
 
-    /// Grids closest to a square over m and n, in up to p S / (mk + nk) layers.
+    /// The best of the grids that are closest to a square over m and n, with up to p S / (mk + nk) layers along k. S is
+    /// the number of words of memory per rank.
     pub fn two_and_a_half(&self) -> Option<Grid> {
         let Shape { m, n, k } = self.extents;
         let p = self.ranks as f64;
@@ -81,8 +85,8 @@ impl Case {
         self.least((1..=max_layers).flat_map(|layers| self.squarest(layers)))
     }
 
-    /// Recursive bisection: cuts the longest dimension by the smallest prime factor of the ranks, for every allowed
-    /// number of ranks.
+    /// The best grid of recursive bisection over all allowed numbers of ranks. Each step cuts the longest dimension by
+    /// the smallest prime factor of the remaining number of ranks.
     pub fn recursive(&self) -> Option<Grid> {
         let Shape { m, n, k } = self.extents;
         let least = self.ranks.saturating_sub(self.idle).max(1);

@@ -144,7 +144,7 @@ fn every_mistake_has_its_own_message() {
             assert!(other.is_none_or(|other| other == *kind), "{kind:?} and {other:?} both say: {message}");
         }
     }
-    // All kinds except `TooLong`, whose example would need 2 GiB.
+    // Every kind except `TooLong` must have an example. An example for `TooLong` would need 2 GiB.
     assert_eq!(kinds.len(), K::MissingOutput as usize);
 }
 

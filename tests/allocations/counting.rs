@@ -1,6 +1,6 @@
-//! An allocator that counts the allocations of all threads of this program.
+//! Installs an allocator that counts the allocations of all threads of this program.
 //!
-//! Invariant: a test that reads a counter locks [`ALONE`] from its start to its end.
+//! A test that reads a counter must lock [`ALONE`] from its start to its end.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,21 +12,21 @@ pub static ALONE: Mutex<()> = Mutex::new(());
 
 /// Number of allocations.
 pub static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
-/// Total bytes of all allocations.
+/// Total number of bytes of all allocations.
 pub static BYTES: AtomicUsize = AtomicUsize::new(0);
-/// Bytes that are allocated now.
+/// Number of bytes that are currently allocated.
 pub static LIVE: AtomicUsize = AtomicUsize::new(0);
 /// Maximum of [`LIVE`] since a test reset it.
 pub static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// Number of the pool whose threads count towards [`OF_POOL`]. Threads of an earlier pool may still allocate while they
-/// end, so pools are numbered.
+/// Identifier of the pool whose threads count towards [`OF_POOL`]. Pools are numbered, because threads of an earlier
+/// pool may still allocate while they end.
 pub static POOL: AtomicUsize = AtomicUsize::new(0);
-/// Allocations of the threads of [`POOL`].
+/// Number of allocations by the threads of [`POOL`].
 pub static OF_POOL: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Number of the pool of this thread.
+    /// Identifier of this thread's pool.
     pub static POOL_OF_THREAD: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 

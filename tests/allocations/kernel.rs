@@ -1,4 +1,4 @@
-//! A planned contraction or permutation that ran once runs again without allocating.
+//! Tests that a planned contraction or permutation allocates nothing after its first runs.
 //!
 //! The test counts the allocations of all threads of one pool. Views are created before the count, because ndarray
 //! allocates shapes and strides of more than four dimensions; no tensor here has more than four. All runs are inside
@@ -16,7 +16,7 @@ use num_complex::Complex;
 use super::counting::{ALONE, OF_POOL, POOL, POOL_OF_THREAD};
 use super::targets;
 
-/// Number of uncounted runs, in which threads allocate their permanent data, and number of counted runs.
+/// Number of warm-up runs, in which threads allocate their permanent data, and number of counted runs.
 const WARM: usize = 3;
 const RUNS: usize = 20;
 
@@ -46,7 +46,7 @@ fn allocations(pool: &rayon::ThreadPool, mut run: impl FnMut() + Send) -> usize 
     })
 }
 
-/// Name of the plan's kind, for the list of covered kinds.
+/// Name of the plan's kind. The test requires that all kinds are covered.
 fn kind(planned: &LocalContract) -> &'static str {
     match planned.body() {
         Body::Nothing => "nothing",
@@ -61,7 +61,7 @@ fn kind(planned: &LocalContract) -> &'static str {
     }
 }
 
-/// Runs that allocated, and covered kinds.
+/// The runs that allocated, and the kinds of plans that were covered.
 #[derive(Default)]
 struct Findings {
     faults: Vec<String>,

@@ -1,5 +1,5 @@
-//! Tests that count allocations. They form a program of their own, because the allocator counts for all threads. Only
-//! one test runs at a time.
+//! Tests that count allocations. They form a separate program, because the allocator counts for all threads. Only one
+//! test runs at a time.
 
 mod counting;
 mod kernel;

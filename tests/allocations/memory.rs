@@ -1,13 +1,14 @@
-//! Memory of the ring algorithms: planned by the schedule, measured by the program, and counted by the allocator.
+//! Compares the memory of the ring algorithms as planned by the schedule, as measured by the program, and as counted by
+//! the allocator.
 //!
-//! | algorithm | memory per rank, in addition to inputs and out |
+//! | algorithm | memory per rank, in addition to inputs and `out` |
 //! |---|---|
-//! | ring-mn | 2 travelling blocks (1 on two ranks, 0 on one) |
-//! | ring-k | 1 piece of a block of out, at most half of the block (less for large blocks), even if blocks differ in size |
-//! | ring-k onto an existing out | 1 block and 1 piece |
+//! | ring-mn | 2 travelling blocks (1 if there are two ranks, none on a single rank) |
+//! | ring-k | 1 piece of a block of `out`, at most half of the block (less if blocks are large), even if sizes differ |
+//! | ring-k that accumulates onto `out` | 1 block and 1 piece |
 //!
-//! In addition, each rank with a worker needs the packing workspace of a contraction (part of the measured peak, and
-//! bounded here) and small structures.
+//! In addition, each rank with a worker needs small structures and the packing workspace of a contraction. The
+//! workspace is part of the measured peak, and the test checks a bound for it.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -20,22 +21,22 @@ use einsum_dist::{DistTensor, Dtype, Machine, Plan, PlanOptions, Problem, World}
 use super::counting::{ALONE, LIVE, PEAK};
 use AlgorithmName::{RingK, RingMn};
 
-/// Maximum bytes per rank for threads, queues, schedules, metrics, leases and local plans without tables. Of the
-/// structures that grow with the extents, only panels of boxes are included: about 100 bytes per panel of at least a
-/// dozen rows.
+/// Maximum number of bytes per rank for threads, queues, schedules, metrics, leases and local plans without tables. The
+/// only included structures that grow with the extents are panels of boxes. They need about 100 bytes per panel of at
+/// least a dozen rows.
 const MAX_SMALL_BYTES: usize = 64 << 10;
 
-/// Maximum packing memory of a contraction. Per worker: 4 MiB for a part of the operand of the columns, and two thirds
-/// of the L2 cache for the operand of the rows and a copy of out.
+/// Maximum packing memory of a contraction. Each worker needs at most 4 MiB for a part of the column operand, and two
+/// thirds of the L2 cache for the row operand and a copy of `out`.
 fn packing_bytes(workers: usize) -> usize {
     workers * ((4 << 20) + einsum_dist::kernel::host().caches.l2)
 }
 
-/// Maximum bytes of the tables in a rank's local plans: two offsets and two lengths for each index of a box, once per
-/// set of equal tasks. Local plans share equal tables, so the actual size is smaller.
+/// Maximum number of bytes of the tables in a rank's local plans. For each index of a box, the tables contain two
+/// offsets and two lengths, once per set of equal tasks. Local plans share equal tables, so the actual size is smaller.
 fn table_bytes(plan: &Plan, rank: usize) -> usize {
     let schedule = plan.schedule(rank);
-    // Extents of the box, and of the buffer that determines its strides.
+    // Returns the extents of the box, and those of the buffer that determines its strides.
     let extents = |view: &View| -> (Vec<usize>, Vec<usize>) {
         (view.bounds.iter().map(|range| range.len()).collect(), schedule.buffers[view.buffer].extents.clone())
     };
@@ -44,11 +45,11 @@ fn table_bytes(plan: &Plan, rank: usize) -> usize {
         _ => None,
     });
     let shapes: BTreeSet<_> = shapes.collect();
-    // Every label is in two of the three tensors.
+    // Every label is in two of the three tensors, so the sum is halved.
     24 * shapes.iter().map(|shape| shape.iter().flat_map(|(extents, _)| extents).sum::<usize>() / 2).sum::<usize>()
 }
 
-/// Waits until the threads of an earlier world have ended, and returns the live bytes.
+/// Waits until the threads of an earlier world have ended, and returns the number of live bytes.
 fn settled() -> usize {
     let (mut live, mut quiet) = (LIVE.load(Relaxed), 0);
     while quiet < 5 {
@@ -76,8 +77,8 @@ impl Run {
         shaped.plan(&Machine::new(self.ranks, 1), &options).unwrap()
     }
 
-    /// Runs a plan and checks its memory. Prints a line. Returns the planned bytes of the busiest rank in addition to
-    /// inputs and out.
+    /// Runs a plan, checks its memory and prints a line. Returns the planned number of bytes, without inputs and `out`,
+    /// on the rank that needs the most.
     fn check(&self, extra: impl Fn(&Plan, usize) -> u64) -> u64 {
         let plan = self.plan();
         let base = settled();
@@ -112,7 +113,7 @@ impl Run {
             planned += schedule as usize;
             max_bytes = max_bytes.max(schedule - held);
         }
-        // Packing memory need not be live at the time of the peak.
+        // Packing memory is subtracted in full, although it may not be live at the time of the peak.
         let beyond = seen.saturating_sub(planned + packing);
         let tables: usize = (0..self.ranks).map(|rank| table_bytes(&plan, rank)).sum();
         let onto = if self.accumulate { ", onto" } else { "" };
@@ -129,7 +130,7 @@ fn bytes(distribution: &einsum_dist::distribution::Distribution, shape: &[usize]
     8 * distribution.block_or_empty(shape, rank).volume() as u64
 }
 
-/// Bytes of a buffer in a rank's arena, where every buffer starts at a cache line.
+/// Number of bytes that a buffer occupies in a rank's arena, where every buffer starts at a cache line.
 fn lines(bytes: u64) -> u64 {
     bytes.next_multiple_of(64)
 }
@@ -140,13 +141,13 @@ fn travelling(plan: &Plan) -> u64 {
     lines(bytes(&travels.distribution, &travels.shape, 0))
 }
 
-/// `max_bytes` as a multiple of the largest block of out, which rank 0 has.
+/// Expresses `max_bytes` as a multiple of the largest block of `out`, which rank 0 stores.
 fn blocks_of(run: &Run, max_bytes: u64) -> f64 {
     let plan = run.plan();
     max_bytes as f64 / bytes(&plan.output().distribution, &plan.output().shape, 0) as f64
 }
 
-/// Bytes of half of the largest block of out.
+/// Number of bytes in half of the largest block of `out`.
 fn half(plan: &Plan) -> u64 {
     let shape = &plan.output().shape;
     let Source::Contract { algorithm: Algorithm::RingK(algorithm::RingK { split, .. }), .. } = plan.output().source
@@ -167,7 +168,7 @@ fn rings_take_the_memory_that_they_say() {
         |shapes, ranks, algorithm, accumulate| Run { expression: "mk,kn->mn", shapes, ranks, algorithm, accumulate };
     for ranks in [1, 2, 3, 4, 8] {
         let blocks = (ranks as u64 - 1).min(2);
-        // Travelling blocks count in full, because n is much longer than the panel that a worker packs.
+        // Travelling blocks are counted in full, because n is much longer than the panel that a worker packs.
         for shapes in [matrices(384, 480, 4800), matrices(390, 481, 4805)] {
             for accumulate in [false, true] {
                 let run = run(shapes.clone(), ranks, RingMn, accumulate);
@@ -188,7 +189,7 @@ fn rings_take_the_memory_that_they_say() {
         let max_bytes = onto.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
         println!("ring-k, onto, on {ranks}: {max_bytes} bytes, {:.3} blocks", blocks_of(&onto, max_bytes));
     }
-    // The halved dimension is another one, and the number of ranks does not divide the extents.
+    // In these cases another dimension is halved, and the number of ranks does not divide the extents.
     let batched = [vec![6, 161, 200], vec![6, 200, 160]];
     for ranks in [2, 3, 5] {
         let run =

@@ -1,6 +1,6 @@
-//! A repeated run of a program plans nothing and allocates almost nothing.
+//! Tests that a repeated run of a program plans nothing and allocates almost nothing.
 //!
-//! The remaining allocations are small lists of the run (slots, leases, metrics), whose number does not depend on
+//! The remaining allocations are small lists for the run (slots, leases, metrics). Their number does not depend on
 //! extents.
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,7 +11,7 @@ use ndarray::{ArrayD, Axis};
 
 use super::counting::{ALLOCATIONS, ALONE, BYTES};
 
-/// Average allocations and allocated bytes of a run, without the first run.
+/// Average number of allocations and of allocated bytes per run, without the first run.
 fn repeated(expression: &str, shapes: &[Vec<usize>]) -> (usize, usize) {
     let options = PlanOptions::default().dtype(Dtype::Float64);
     let shaped = Problem::parse(expression).unwrap().shapes(shapes).unwrap();
@@ -64,7 +64,7 @@ fn tensors_may_lie_otherwise_in_every_run() {
         let right = ArrayD::from_shape_fn(vec![9, 40], |at| (at[0] * 40 + at[1]) as f64);
         let wanted = program.run(&[&left, &right]).unwrap();
         for run in 0..8 {
-            // The same values in another memory order.
+            // Returns the same values in a different memory order.
             let in_other_order = |array: &ArrayD<f64>, turn: bool, flip: bool| {
                 let mut copy = array.clone();
                 if turn {

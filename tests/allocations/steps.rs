@@ -1,8 +1,9 @@
-//! Planning, verifying, simulating, reporting, compiling and running a tree cost O(steps).
+//! Tests that planning, verifying, simulating, reporting, compiling and running a tree cost O(steps).
 //!
 //! The test compares the bytes that all threads allocate for a tree and for a tree of twice the length, while no other
-//! test runs. This finds lists and maps that are as long as the tree and are built at each step. Scans without
-//! allocation are not found here; unit tests of the code that could contain them count their steps.
+//! test runs. This detects lists and maps whose length is proportional to that of the tree and that are built in every
+//! step. It does not detect scans that allocate nothing; unit tests of the code that could contain such scans count
+//! their steps.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -12,10 +13,10 @@ use ndarray::{ArrayD, IxDyn};
 
 use super::counting::{ALONE, BYTES};
 
-/// Maximum ratio of the bytes for twice the number of steps.
+/// Maximum ratio of the bytes allocated for twice the number of steps to the bytes for [`STEPS`].
 const MAX_GROWTH: f64 = 2.3;
 
-/// Number of steps, above the limits up to which planning searches exhaustively.
+/// Number of steps. It exceeds the limits up to which planning searches exhaustively.
 const STEPS: usize = 150;
 
 fn label(at: usize) -> char {
@@ -58,7 +59,7 @@ fn star(steps: usize) -> String {
     format!("{}ab{}", "[".repeat(steps - 1), tail.join("]"))
 }
 
-/// `[[ab,bc->ac],cb->ab],..`: all brackets reuse the letters `b` and `c`, for different dimensions.
+/// `[[ab,bc->ac],cb->ab],..`, in which all brackets reuse the letters `b` and `c` for different dimensions.
 fn same_letters(steps: usize) -> String {
     let step = |at: usize| if at.is_multiple_of(2) { ",bc->ac" } else { ",cb->ab" };
     let tail: Vec<&str> = (0..steps).map(step).collect();
@@ -76,7 +77,7 @@ fn turned(steps: usize) -> String {
     format!("{}{}{}{}", "[".repeat(2 * (steps - 1)), label(0), label(1), tail.concat())
 }
 
-/// Bytes allocated by all operations on one expression, from parsing to the timeline.
+/// Number of bytes allocated by all operations on one expression, from parsing to the timeline.
 fn bytes(expression: &str, ranks: usize, options: &PlanOptions) -> usize {
     let before = BYTES.load(Relaxed);
     let problem = Problem::parse(expression).unwrap();

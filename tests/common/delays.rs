@@ -1,4 +1,4 @@
-//! Runs with random delays before tasks, which cause rare completion orders of tasks and transfers.
+//! Runs plans with random delays before tasks, which cause rare completion orders of tasks and transfers.
 
 use std::ops::Range;
 
@@ -18,8 +18,8 @@ pub fn batched(ranks: usize, algorithm: AlgorithmName) -> Plan {
 }
 
 /// Runs a plan once per seed. The seed determines the delays, whether transfers overlap work, and the maximum number of
-/// transfers in flight. Every result must have the bits of a run without delays on in-process ranks. Collective;
-/// returns the world.
+/// transfers in flight. Every result must have the same bits as a run without delays on in-process ranks. Returns the
+/// world. Collective.
 pub fn same_bits(mut world: World, plan: &Plan, seeds: Range<u64>) -> World {
     let operands = [0, 1].map(|operand| random::<f32>(&plan.operand(operand).shape, 11, operand as u32));
     let operands: Vec<&dyn Operand<f32>> = operands.iter().map(|array| array as &dyn Operand<f32>).collect();

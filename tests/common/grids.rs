@@ -1,4 +1,4 @@
-//! Grids of ranks that the planner would not choose.
+//! Replaces grids of ranks by random ones, which the planner would not choose.
 
 use einsum_dist::Plan;
 use einsum_dist::algorithm::{Algorithm, Grid, Sharing};

@@ -1,4 +1,4 @@
-//! A .npy file of more than 2^31 elements and more than 4 GiB, most of which is never written.
+//! Tests a sparse .npy file with more than 2^31 elements and more than 4 GiB, most of which is never written.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use einsum_dist::{DistTensor, Dtype, NpyOutput, World};
 /// 2.2 billion elements.
 const SHAPE: [usize; 3] = [2, 46_001, 24_007];
 
-/// Corners and extents of the written boxes: the start, the elements around byte 2^32, around element 2^31, columns of
-/// all rows, the end.
+/// Corners and extents of the written boxes. They contain the start of the file, the elements around byte 2^32 and
+/// around element 2^31, some columns of all rows, and the end of the file.
 const PARTS: [([usize; 3], [usize; 3]); 5] = [
     ([0, 0, 0], [1, 40, 24_007]),
     ([0, 44_700, 0], [1, 60, 24_007]),
@@ -25,7 +25,7 @@ fn value(at: [usize; 3]) -> f32 {
     if written { (place % 65_521 + 1) as f32 } else { 0.0 }
 }
 
-/// Writes the boxes in blocks of all ranks, and reads larger boxes in other blocks. Collective.
+/// Writes the boxes in blocks distributed over all ranks, and reads larger boxes in different blocks. Collective.
 pub fn large_file(world: &World, path: &Path) {
     let elements: usize = SHAPE.iter().product();
     assert!(elements > 1 << 31 && 4 * elements > 1 << 32);

@@ -1,4 +1,4 @@
-//! Random contractions and their comparison with the reference, shared by tests.
+//! Generates random contractions and compares their results with the reference. Shared by several test programs.
 #![allow(dead_code, unused_imports, reason = "every test binary uses a part")]
 
 mod delays;
@@ -45,13 +45,13 @@ impl Case {
         let counts = [0; 4].map(|_| rng.below(4));
         let (mut left, mut right, mut out, mut extents) = (vec![], vec![], vec![], vec![]);
         let mut space = 1usize;
-        // Mostly small index spaces, so that the reference is fast; the largest one in 1 of 128 cases.
+        // Most index spaces are small, so that the reference is fast. 1 in 128 cases may have the largest index space.
         let largest = if rng.below(128) == 0 { 1 << 22 } else { 1usize << (8 + rng.below(9)) };
         let small = if largest == 1 << 22 { 1 } else { 14 };
         for (kind, count) in counts.into_iter().enumerate() {
             for _ in 0..count {
                 let max_extent = (largest / space.max(1)).clamp(1, 64);
-                // Extent 0 in 1 of 96 cases, otherwise often a small extent.
+                // 1 in 96 extents is 0. Many of the others are small.
                 let extent = match rng.below(96) {
                     0 => 0,
                     at if at % 24 <= small => 1 + rng.below(8.min(max_extent)),
@@ -74,7 +74,7 @@ impl Case {
         Case { left, right, out, names, extents, f64: rng.below(2) == 0 }
     }
 
-    /// The contraction of an expression with the given shapes.
+    /// The contraction that an expression describes, with the given shapes.
     pub fn of(expression: &str, shapes: [&[usize]; 2], f64: bool) -> Case {
         let shaped = Problem::parse(expression).unwrap().shapes(&shapes.map(<[usize]>::to_vec)).unwrap();
         let tree = shaped.tree(&Machine::default(), &PlanOptions::default()).unwrap();
@@ -106,12 +106,12 @@ impl Case {
         format!("{},{}->{}", term(&self.left), term(&self.right), term(&self.out))
     }
 
-    /// Plans with a forced algorithm; `None` if it does not apply.
+    /// Plans with a forced algorithm. Returns `None` if the algorithm does not apply.
     pub fn plan(&self, ranks: usize, algorithm: AlgorithmName) -> Option<Plan> {
         self.plan_cut(ranks, algorithm, &[])
     }
 
-    /// Plans with a forced algorithm and forced dimensions to cut; `None` if they do not apply.
+    /// Plans with a forced algorithm and forced dimensions to cut. Returns `None` if these do not apply.
     pub fn plan_cut(&self, ranks: usize, algorithm: AlgorithmName, cut: &[&str]) -> Option<Plan> {
         let dtype = if self.f64 { Dtype::Float64 } else { Dtype::Float32 };
         let cut = cut.iter().map(|name| (*name).to_owned()).collect();
@@ -121,7 +121,8 @@ impl Case {
         shaped.unwrap().plan(&Machine::new(ranks, 1), &options).ok()
     }
 
-    /// Plans with a forced algorithm for tensors with prescribed distributions; `None` if it does not apply.
+    /// Plans with a forced algorithm for tensors with prescribed distributions. Returns `None` if the algorithm does
+    /// not apply.
     pub fn plan_fixed(
         &self,
         ranks: usize,
@@ -131,7 +132,7 @@ impl Case {
     ) -> Option<Plan> {
         let dtype = if self.f64 { Dtype::Float64 } else { Dtype::Float32 };
         let fixed = fixed.clone();
-        // Options that vary between cases, but are always equal for one case.
+        // These options vary between cases, but are always the same for a given case.
         let number = self.extents.iter().sum::<usize>();
         let (reorder, idle) = (Reorder::ALL[number % Reorder::ALL.len()], number % 3 > 0);
         let options = PlanOptions::default()
@@ -147,8 +148,8 @@ impl Case {
         Problem::parse(&self.expression()).unwrap().shapes(&shapes).unwrap().plan(&machine, &options).ok()
     }
 
-    /// Runs a plan on arrays and on distributed tensors, and compares results and bytes with the expected ones.
-    /// Collective.
+    /// Runs a plan on arrays and on distributed tensors, and compares results and transferred bytes with the expected
+    /// ones. Collective.
     pub fn check(&self, world: &World, plan: &Plan, seed: u64, accumulate: bool) {
         if self.f64 {
             self.check_as::<f64>(world, plan, seed, accumulate);
@@ -198,7 +199,7 @@ impl Case {
         compare(world, &want, &prior, &again, alpha, T::ZERO, &what);
     }
 
-    /// Expected values of this process's share of the elements of the result.
+    /// Expected values for this process's share of the result's elements.
     fn wanted<T: Element>(&self, world: &World, left: &ArrayD<T>, right: &ArrayD<T>) -> ExpectedElements {
         let shape = self.shape(&self.out);
         let elements: usize = shape.iter().product();
@@ -216,7 +217,7 @@ impl Case {
     }
 }
 
-/// An undistributed tensor of random values.
+/// An undistributed tensor with random values.
 pub fn random<T: Element>(shape: &[usize], seed: u64, operand: u32) -> ArrayD<T> {
     let tensor = DistTensor::random(&World::single(), shape, &Distribution::single(), seed, operand);
     tensor.blocks().next().unwrap().1.to_owned()
@@ -229,7 +230,7 @@ fn index(shape: &[usize], mut at: usize) -> Vec<usize> {
     index
 }
 
-/// A contiguous range of elements in row-major order, and their expected values.
+/// Expected values of a contiguous range of elements in row-major order.
 struct ExpectedElements {
     share: Range<usize>,
     elements: Vec<ReferenceValue>,
@@ -251,8 +252,7 @@ fn product<T: Element>(share: &Range<usize>, left: &ArrayD<T>, right: &ArrayD<T>
     share.clone().map(element).collect()
 }
 
-/// Compares a result with its expected values. Every rank has all elements of it, and all ranks must have the same
-/// bits.
+/// Compares a result, which every rank stores completely, with its expected values. All ranks must store the same bits.
 fn compare<T: Element>(
     world: &World,
     want: &ExpectedElements,
@@ -276,17 +276,17 @@ fn compare<T: Element>(
     assert!(same, "ranks have different results: {}", what());
 }
 
-/// Chooses the algorithm of each case: the applicable one with the fewest non-empty cases so far.
+/// Chooses for each case the applicable algorithm with the fewest non-empty cases so far.
 #[derive(Default)]
 pub struct Balance {
-    /// Number of cases, and number of non-empty cases, by algorithm.
+    /// Number of cases, and number of non-empty cases, for each algorithm.
     pub ran: [usize; AlgorithmName::ALL.len()],
     pub filled: [usize; AlgorithmName::ALL.len()],
 }
 
 impl Balance {
-    /// Plans a case with the applicable algorithm of `among` that has the fewest non-empty cases. Counts the case, as a
-    /// non-empty one if `counts`.
+    /// Plans a case with the applicable algorithm of `among` that has the fewest non-empty cases. Counts the case, and
+    /// counts it as non-empty if `counts`.
     pub fn plan(
         &mut self,
         among: &[AlgorithmName],
@@ -312,7 +312,7 @@ impl fmt::Display for Balance {
     }
 }
 
-/// Runs a plan on in-process ranks. Every rank must receive the planned bytes.
+/// Runs a plan on in-process ranks. Every rank must receive the planned number of bytes.
 pub fn run(plan: &Plan, operands: &[ArrayD<f64>]) -> ArrayD<f64> {
     let operands: Vec<&dyn Operand<f64>> = operands.iter().map(|array| array as &dyn Operand<f64>).collect();
     let mut program = World::in_process(plan.ranks()).compile::<f64>(plan).unwrap();

@@ -1,5 +1,5 @@
-//! Random distributions: grids of any number of ranks with blocked cuts, cyclic cuts and replicas, without any
-//! alignment.
+//! Generates random distributions. Their grids have any number of ranks, and blocked cuts, cyclic cuts and replicas
+//! without any alignment.
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
 use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};
@@ -8,7 +8,7 @@ use einsum_dist::plan::FixedDistributions;
 use super::{Case, Rng};
 
 impl Case {
-    /// Distributions of all three tensors on at most `ranks` ranks.
+    /// Random distributions for all three tensors on at most `ranks` ranks.
     pub fn random_distributions(&self, rng: &mut Rng, ranks: usize) -> FixedDistributions {
         let [left, right, out] =
             [&self.left, &self.right, &self.out].map(|labels| random_distribution(rng, &self.shape(labels), ranks));

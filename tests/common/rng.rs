@@ -1,4 +1,4 @@
-//! A small seeded generator: the same numbers on every platform.
+//! A small seeded random number generator, which yields the same numbers on every platform.
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
 use einsum_dist::Element;

@@ -1,9 +1,12 @@
-//! Special values: infinities, NaN, signed zeros, huge and tiny numbers. The real and the imaginary part of each
-//! element of a result must have the class (finite, infinite with a sign, or NaN) that the steps of the tree yield if
-//! products are added in sequence.
+//! Tests operands with special values: infinities, NaN, signed zeros, huge and tiny numbers.
 //!
-//! Finite operands are chosen so that the class depends neither on the order of additions nor on fused multiply-adds:
-//! they are small integers or, in trees with a single multiplication, numbers whose products are far from overflow.
+//! For each element of a result, the real and the imaginary part must have the expected class (finite, infinite with a
+//! sign, or NaN). The expected class is that of a computation that adds all products in sequence, step by step along
+//! the tree.
+//!
+//! The finite numbers are chosen so that the class depends neither on the order of additions nor on fused
+//! multiply-adds. They are small integers or, in trees in which only one step multiplies, numbers whose products are
+//! far from overflow.
 
 use einsum_dist::dims::Label;
 use einsum_dist::exec::ResolvedKernel;
@@ -38,7 +41,7 @@ const EXPRESSIONS: [(&str, &[&[usize]], bool); 19] = [
     ("[ij,jk->ik],[kl,l->k]->i", &[&[6, 8], &[8, 7], &[7, 9], &[9]], true),
 ];
 
-/// Runs every expression in every type on all ranks of a world. Returns the number of runs. Collective.
+/// Runs every expression with every element type on all ranks of a world. Returns the number of runs. Collective.
 pub fn special_values(world: &World) -> usize {
     let mut rng = Rng::new(world.ranks() as u64 + 27);
     let mut runs = 0;
@@ -65,7 +68,8 @@ pub fn special_values(world: &World) -> usize {
     runs
 }
 
-/// Plans for all kernels on one rank, or for all applicable algorithms with random kernels on several ranks.
+/// On one rank, returns plans for all kernels. On several ranks, returns plans for all applicable algorithms with
+/// random kernels.
 fn plans(
     ranks: usize,
     rng: &mut Rng,
@@ -81,7 +85,7 @@ fn plans(
     by_algorithm.collect()
 }
 
-/// Runs plans of one tree with the same operands.
+/// Runs several plans for one tree with the same operands.
 fn check<T: Element>(world: &World, tree: &Tree, plans: &[Plan], rng: &mut Rng, several: bool) {
     let mut operands = vec![ArrayD::from_elem(IxDyn(&[]), T::ZERO); tree.operands];
     for node in &tree.nodes {
@@ -118,7 +122,7 @@ fn check<T: Element>(world: &World, tree: &Tree, plans: &[Plan], rng: &mut Rng, 
     }
 }
 
-/// An operand of finite values with a few special ones.
+/// An operand with finite values, except for a few special ones.
 fn operand_of<T: Element>(rng: &mut Rng, shape: &[usize], several: bool) -> ArrayD<T> {
     let narrow = matches!(T::DTYPE, Dtype::Float32 | Dtype::Complex64);
     let (huge, tiny, subnormal) = if narrow { (1e16, 1e-30, 1e-40) } else { (1e150, 1e-300, 1e-310) };
@@ -133,7 +137,7 @@ fn operand_of<T: Element>(rng: &mut Rng, shape: &[usize], several: bool) -> Arra
     let special = |rng: &mut Rng| [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, f64::INFINITY, -0.0][rng.below(5)];
     let elements: usize = shape.iter().product();
     let mut values: Vec<[f64; 2]> = (0..elements).map(|_| [finite(rng), finite(rng)]).collect();
-    // Only a few elements are special, so that the result is not all NaN.
+    // Only a few elements are special, because otherwise the whole result would be NaN.
     for _ in 0..rng.below(4) {
         values[rng.below(elements)][rng.below(2)] = special(rng);
     }
@@ -156,7 +160,7 @@ fn steps<T: Element>(tree: &Tree, operands: &[ArrayD<T>]) -> ArrayD<T> {
     values.pop().unwrap()
 }
 
-/// The result of one step: products of one element of each input, added in sequence.
+/// The result of one step. Each product has one factor from each input; products are added in sequence.
 fn step<T: Element>(tree: &Tree, inputs: &[(&[Label], &ArrayD<T>)], out: &[Label]) -> ArrayD<T> {
     let mut labels = out.to_vec();
     for label in inputs.iter().flat_map(|(labels, _)| labels.iter()) {
@@ -175,13 +179,13 @@ fn step<T: Element>(tree: &Tree, inputs: &[(&[Label], &ArrayD<T>)], out: &[Label
     sums
 }
 
-/// Product of a number and alpha or beta. A real factor multiplies each part separately.
+/// Product of a number and `alpha` or `beta`. A real factor multiplies the real and the imaginary part separately.
 fn scaled<T: Element>(value: T, factor: T) -> T {
     let (number, by) = (value.to_c64(), factor.to_c64());
     if by.im == 0.0 { T::from_f64(number.re * by.re, number.im * by.re) } else { value * factor }
 }
 
-/// Class of the real and of the imaginary part.
+/// Classes of the real and of the imaginary part.
 fn classes<T: Element>(value: T) -> [&'static str; 2] {
     let value = value.to_c64();
     [value.re, value.im].map(|part| match part {

@@ -1,4 +1,4 @@
-//! The einsum trees of the Einsum Trees paper, from `benches/data/trees.csv`.
+//! Reads the einsum trees of the Einsum Trees paper from `benches/data/trees.csv`.
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
 /// A contraction of several tensors.

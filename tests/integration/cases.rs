@@ -1,8 +1,8 @@
-//! Expressions whose work is less than one operation per rank.
+//! Expressions with less than one operation per rank.
 
 use crate::command::RunOutput;
 
-/// Expressions with the extents of their random operands.
+/// Expressions and the flags that set the extents of their random operands.
 pub const TINY_CASES: [&[&str]; 12] = [
     &["->", "-s1"],
     &["a,->a", "-s1"],
@@ -18,8 +18,8 @@ pub const TINY_CASES: [&[&str]; 12] = [
     &["[a,b->ab],ab->", "-s", "a=1,b=2"],
 ];
 
-/// Returns the number of ranks without any block in a successful run with `--check --json`. Checks the warning about
-/// them.
+/// Returns the number of ranks without any block in a successful run with `--check --json`. Checks also the warning
+/// about these ranks.
 #[track_caller]
 pub fn idle(ended: &RunOutput, ranks: usize) -> usize {
     assert_eq!(ended.code, Some(0), "{}\n{}", ended.out, ended.err);
@@ -29,7 +29,7 @@ pub fn idle(ended: &RunOutput, ranks: usize) -> usize {
     let idle = held.filter(|rank| rank["peak_bytes"]["measured"] == 0).count();
     let have = if idle == 1 { "is idle: it has no task and holds" } else { "are idle: they have no task and hold" };
     let warning = format!("warning: {idle} of {ranks} ranks {have} no block");
-    // If the plan leaves ranks idle because that is faster, no warning is required.
+    // If the plan leaves ranks idle because this is faster, no warning is required.
     let points: u64 = report["dims"].as_object().unwrap().values().map(|extent| extent.as_u64().unwrap()).product();
     let warnings: Vec<&str> = ended.err.lines().filter(|line| line.starts_with("warning: ")).collect();
     let too_many = ranks as u64 > points;

@@ -12,8 +12,8 @@ use einsum_dist::api::host;
 use einsum_dist::io::npy::{create, write_block};
 use einsum_dist::{DistTensor, Dtype, Element, World, distribution::Distribution};
 
-/// The program under test: the one that was built with these tests, or the one that `EINSUM_DIST_PROGRAM` names, for
-/// example that of another MPI.
+/// Path of the program under test. It is the program that was built with these tests, unless `EINSUM_DIST_PROGRAM`
+/// names another one, for example a build for another MPI library.
 pub fn executable() -> &'static str {
     static EXECUTABLE: LazyLock<String> = LazyLock::new(|| {
         std::env::var("EINSUM_DIST_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_einsum-dist").to_owned())
@@ -21,11 +21,11 @@ pub fn executable() -> &'static str {
     EXECUTABLE.as_str()
 }
 
-/// Environment variables of launchers and of fault injection, which must not reach the program.
+/// Environment variables set by launchers and for fault injection. They must not reach the program.
 const LAUNCHERS: [&str; 6] =
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "EINSUM_DIST_INJECT"];
 
-/// A separate directory for one test, removed on drop.
+/// A separate directory for one test, which is removed on drop.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -41,7 +41,7 @@ impl Folder {
         &self.0
     }
 
-    /// A directory next to the folder, for the temporary files of a launcher.
+    /// A directory next to the folder for a launcher's temporary files.
     fn session(&self) -> PathBuf {
         self.0.with_extension("mpi")
     }
@@ -101,7 +101,7 @@ pub fn program(folder: &Folder, arguments: &[&str]) -> Command {
     }
     // Default rates, so that plans are the same on every host.
     command.env("EINSUM_DIST_RATES", "default");
-    // A topology of one domain, so that the default is one rank.
+    // A topology with one domain, so that the default is one rank.
     if let Some(last) = host::cpus().iter().max() {
         command.env("EINSUM_DIST_TOPOLOGY", format!("core:{}", last + 1));
     }
@@ -109,7 +109,8 @@ pub fn program(folder: &Folder, arguments: &[&str]) -> Command {
     command
 }
 
-/// The launcher of the MPI under test, in a folder. `None` if `EINSUM_DIST_MPIRUN` is not set.
+/// A command that starts the launcher of the MPI library under test in a folder. `None` if `EINSUM_DIST_MPIRUN` is not
+/// set.
 pub fn launcher(folder: &Folder) -> Option<Command> {
     let Ok(launcher) = std::env::var("EINSUM_DIST_MPIRUN") else {
         eprintln!("skipped: EINSUM_DIST_MPIRUN names no launcher");
@@ -123,15 +124,15 @@ pub fn launcher(folder: &Folder) -> Option<Command> {
     Some(command)
 }
 
-/// Gives this command a session directory of its own. By default all Open MPI launchers of a user share one, and the
-/// last launcher to end removes it, possibly while another one starts to use it.
+/// Gives this command its own session directory. By default, all Open MPI launchers of a user share one directory. The
+/// last launcher to end removes it, possibly while another launcher starts to use it.
 pub fn alone(command: &mut Command, folder: &Folder) {
     std::fs::create_dir_all(folder.session()).unwrap();
     command.env("OMPI_MCA_orte_tmpdir_base", folder.session());
 }
 
-/// The same command with the default actions for signals that end programs, because the process that runs the tests may
-/// ignore some of them.
+/// The same command with default actions for signals that end programs. This is needed because the process that runs
+/// the tests may ignore some of these signals.
 pub fn listening(command: &Command) -> Command {
     let mut listening = Command::new("env");
     listening
@@ -151,7 +152,7 @@ pub fn listening(command: &Command) -> Command {
 }
 
 impl RunOutput {
-    /// The JSON object that standard output consists of.
+    /// Parses standard output, which must be one JSON object.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}\n{}", self.out, self.err))
@@ -163,7 +164,8 @@ impl RunOutput {
         self
     }
 
-    /// Requires an exit as for invalid input: one message that contains `says`, and nothing on standard output.
+    /// Requires that the program rejected invalid input with one message that contains `says`, and printed nothing to
+    /// standard output.
     #[track_caller]
     pub fn refused(&self, says: &str) {
         assert_eq!(self.code, Some(2), "{}\n{}", self.out, self.err);
@@ -174,8 +176,8 @@ impl RunOutput {
     }
 }
 
-/// A product of small integers, so that every order of additions has the same result. The result has 76,800 bytes, the
-/// operands 17,920.
+/// A product of small integers, so that the order of additions does not affect the result. The result has 76,800 bytes,
+/// the operands 17,920.
 pub const PRODUCT: [&str; 3] = ["mk,kn->mn", "left.npy", "right.npy"];
 
 /// A memory limit per rank that is too small for the result of [`PRODUCT`].
@@ -189,7 +191,8 @@ pub fn product(folder: &Folder) {
     }
 }
 
-/// Requires that a run within [`TOO_LITTLE`] produced its result in parts and used exactly the planned memory.
+/// Requires that a run within the limit [`TOO_LITTLE`] produced its result in parts and used exactly the planned
+/// memory.
 #[track_caller]
 pub fn in_parts(report: &serde_json::Value) {
     let peak = &report["peak_bytes"];
@@ -202,7 +205,7 @@ pub fn in_parts(report: &serde_json::Value) {
 /// A kernel that this processor does not support.
 const FOREIGN: &str = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
 
-/// Invalid arguments, with texts of their error messages.
+/// Invalid arguments, each with a text that its error message must contain.
 pub const REFUSED: &[(&[&str], &str)] = &[
     (&["mk,kn->mx"], "output label `x` is in none of the inputs"),
     (&["mk,kn-"], "the expression ends in `-`"),

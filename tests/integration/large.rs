@@ -1,5 +1,6 @@
-//! Blocks of more than 2^31 elements or 4 GiB, between in-process ranks and in files. These tests need up to 11 GB of
-//! memory, so they run on demand only: `tests/large.sh` (`make test-large`) first checks the available memory.
+//! Tests blocks with more than 2^31 elements or more than 4 GiB, between in-process ranks and in files. These tests
+//! need up to 11 GB of memory, so they run only on demand: `tests/large.sh` (`make test-large`) first checks the
+//! available memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ fn owned(dtype: Dtype, extents: &[usize]) -> Arc<Store> {
     Store::open(vec![Some(Slot::owned(Arc::new(memory), 0, dtype, extents))])
 }
 
-/// Moves a block from rank 0 to rank 1, and returns the completions of both ranks, which contain their byte counts.
+/// Transfers a block from rank 0 to rank 1. Returns the completions on both ranks, which contain byte counts.
 fn moved(bytes_per_second: Option<f64>, from: ReadLease, into: WriteLease) -> [Vec<Completion>; 2] {
     let fabric = Fabric::new(2, bytes_per_second);
     let mut ends = [0, 1].map(|rank| Endpoint::InProcess(fabric.endpoint(rank)));
@@ -38,7 +39,7 @@ fn numbered<T: Element + From<u16>>(at: usize) -> T {
     T::from((at % 65_521) as u16)
 }
 
-/// The source is one row, broadcast to all rows, so it is small. The target is stored completely.
+/// The source is small, because it is a broadcast of one row to all rows. The target is stored completely.
 #[test]
 #[ignore = "takes 9 GB of memory"]
 fn a_block_of_more_than_2_to_the_31_elements() {

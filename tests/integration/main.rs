@@ -1,5 +1,5 @@
-//! Tests of the public interface and of the program, by subject. `cargo test --test integration NAME` runs the tests
-//! whose path contains NAME.
+//! Tests the public interface and the program. Modules are named after subjects; `cargo test --test integration NAME`
+//! runs the tests whose path contains NAME.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,6 +1,6 @@
-//! Tensor networks that correspond to graphs.
+//! Generates tensor networks from graphs.
 
-/// An einsum_ir tree that contracts one operand per tensor to a scalar. Two operands share a label for every edge
+/// An einsum_ir expression that contracts one operand per tensor to a scalar. Two operands share one label per edge
 /// between them.
 pub fn network(tensors: usize, edges: &[(usize, usize)]) -> String {
     let mut terms = vec![Vec::new(); tensors];

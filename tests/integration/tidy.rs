@@ -1,4 +1,4 @@
-//! The rules of ARCHITECTURE.md that a test can enforce. Every failure lists all places, one per line.
+//! Enforces the rules in ARCHITECTURE.md that a test can check. A failure lists all violations, one per line.
 //!
 //! [`Source::read`] separates code from comments and strings. It parses only the Rust syntax that this requires. The
 //! rules about code do not apply to code under `#[cfg(test)]`.
@@ -45,7 +45,7 @@ const IMPORTS: [(&str, &str); 18] = [
     ),
 ];
 
-/// Modules that contain plain values only: no data, threads or communication.
+/// Modules that contain only plain values, without tensor data, threads or communication.
 const PURE: [&str; 11] = [
     "dims",
     "dtype",
@@ -89,7 +89,7 @@ impl Source {
         format!("{}:{line}: {what}", self.path)
     }
 
-    /// Names that follow `crate::`, or a chain of `super::` that reaches the root, with their lines.
+    /// Names that follow `crate::` or a chain of `super::` that reaches the root, with their line numbers.
     fn imports(&self) -> Vec<(usize, String)> {
         let parts = self.path.trim_end_matches(".rs").trim_end_matches("/mod").split('/').count();
         let to_root = "super::".repeat(parts - 1);
@@ -108,7 +108,7 @@ impl Source {
     }
 }
 
-/// The first names of a path: `distribution::Region` has one, `{dims::Label, distribution}` has two.
+/// The first names in a path. `distribution::Region` has one, and `{dims::Label, distribution}` has two.
 fn first_names(path: &str) -> Vec<String> {
     let name = |text: &str| -> String {
         let text = text.trim_start();
@@ -118,7 +118,7 @@ fn first_names(path: &str) -> Vec<String> {
     split_group(group).into_iter().map(name).filter(|name| !name.is_empty()).collect()
 }
 
-/// The members of a group in braces; `group` starts after the opening brace.
+/// The members of a group in braces. `group` starts after the opening brace.
 fn split_group(group: &str) -> Vec<&str> {
     let (mut depth, mut start, mut members) = (0, 0, Vec::new());
     for (at, c) in group.char_indices() {
@@ -176,7 +176,7 @@ fn only_code(text: &str) -> String {
     code
 }
 
-/// Number of hashes of a raw string that starts here.
+/// Number of hashes in the opening of a raw string that starts here.
 fn raw_string(rest: &str, before: &str) -> Option<usize> {
     let inner = rest.strip_prefix("br").or_else(|| rest.strip_prefix('r'))?;
     let hashes = inner.len() - inner.trim_start_matches('#').len();
@@ -198,7 +198,7 @@ fn quoted(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// Whether a quote starts a character literal, not a lifetime.
+/// Whether a quote starts a character literal rather than a lifetime.
 fn is_character(rest: &str) -> bool {
     let mut inside = rest.chars().skip(1);
     inside.next() == Some('\\') || inside.next() == Some('\'')
@@ -306,7 +306,7 @@ fn planning_is_pure() {
 
 #[test]
 fn mpi_is_called_in_comm_only() {
-    // Paths of our own module, and types of the communicators that users pass.
+    // Allowed are paths of our own module, and the types of communicators that users pass.
     let ours = ["comm::mpi::", "mpi::raw::AsRaw", "mpi::ffi::MPI_Comm>"];
     let mut faults = Vec::new();
     for source in sources(&["src", "cli/src"]).iter().filter(|source| !source.path.starts_with("src/comm/")) {
@@ -332,7 +332,8 @@ fn unsafe_code_is_where_it_may_be() {
     none("`unsafe` belongs into libxsmm-sys, kernel, memory and comm.", faults);
 }
 
-/// Whether there is a safety comment above the line, above its statement, or above its group of `unsafe` lines.
+/// Whether there is a safety comment above the line, above the statement that contains it, or above its group of
+/// `unsafe` lines.
 fn has_safety_comment(lines: &[&str], code: &[&str], at: usize) -> bool {
     let comment = |line: &str| line.contains("SAFETY:") || line.contains("# Safety");
     for above in (0..=at).rev() {
@@ -394,7 +395,7 @@ fn files_are_short() {
 
 #[test]
 fn nothing_is_left_open() {
-    // The words are split, so that this file passes its own test.
+    // The words are split so that this file passes its own test.
     let words = [
         concat!("to", "do!"),
         concat!("unimple", "mented!"),
@@ -443,7 +444,7 @@ fn the_code_map_is_complete() {
         !exists || !mapped
     });
     none("Every module is there and in the code map of ARCHITECTURE.md.", missing.map(|m| m.0.to_owned()).collect());
-    // A path with a folder, in backticks, must exist in the repository.
+    // Every path of a Rust file that is in backticks and contains a folder must exist in the repository.
     let named = map.split('`').skip(1).step_by(2).filter(|name| name.contains('/') && name.ends_with(".rs"));
     let gone = named.filter(|name| !root().join(name).exists() && !root().join("src").join(name).exists());
     none("Files that ARCHITECTURE.md names exist.", gone.map(str::to_owned).collect());

@@ -1,4 +1,4 @@
-//! Contractions on MPI ranks agree with the reference, and planned bytes equal moved bytes.
+//! Tests that contractions on MPI ranks agree with the reference and transfer the planned number of bytes.
 //!
 //! ```text
 //! mpirun -n 4 mpi contractions                     transport by messages; a failed check ends all ranks
@@ -9,7 +9,7 @@
 //!
 //! If `EINSUM_DIST_BYTES_FILE` is set, every rank appends one line to the file `$EINSUM_DIST_BYTES_FILE.<rank>`: `rank
 //! bytes-sent bytes-received`, as measured by the transport over all runs. `tests/pmpi/count.c` writes the same numbers
-//! independently, and `tests/pmpi/compare.sh` compares the two.
+//! independently, and `tests/pmpi/compare.sh` compares the two files.
 
 use std::io::Write;
 
@@ -19,13 +19,14 @@ use einsum_dist::comm::Transport;
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::plan::{AlgorithmName, FixedDistributions};
 
-/// Random contractions per run of this program.
+/// Number of random contractions per run of this program.
 const CASES: usize = 800;
 
-/// Minimum number of non-empty cases of each algorithm. The runs on several numbers of ranks together exceed 200.
+/// Minimum number of non-empty cases per algorithm in one run of this program. Runs on several numbers of ranks
+/// together have more than 200 such cases.
 const MIN_NON_EMPTY_CASES: usize = 70;
 
-/// Number of runs of each algorithm with delays.
+/// Number of runs with delays per algorithm.
 const DELAYED: u64 = 200;
 
 pub fn main() {
@@ -66,7 +67,8 @@ pub fn main() {
     world.finish().unwrap();
 }
 
-/// All ranks generate the same cases. In every second case the tensors have arbitrary distributions.
+/// Runs random contractions. All ranks generate the same cases. In every second case, the tensors have arbitrary
+/// distributions.
 fn random_contractions(world: &World) -> usize {
     let ranks = world.ranks();
     let mut rng = Rng::new(ranks as u64);
@@ -136,7 +138,7 @@ fn batches(world: &World) -> usize {
     ran
 }
 
-/// The contraction of the thesis, cut along each dimension and each pair of dimensions.
+/// Runs the contraction from the thesis, cut along each dimension and each pair of dimensions.
 fn thesis(world: &World) -> usize {
     let expression = "[m0,c0,k0,k1,m1],[n0,c0,k0,n1,k1]->[m0,n0,c0,n1,m1]";
     let (left, right) = ([5, 4, 6, 3, 7], [6, 4, 6, 5, 3]);
@@ -149,7 +151,8 @@ fn thesis(world: &World) -> usize {
             assert_eq!(alone, 1, "one algorithm cuts {name} first");
             ran += alone;
         }
-        // Expected pairs: for ring-mn an m and an n dimension, for ring-k a k dimension with an m or an n dimension.
+        // The expected pairs are an m and an n dimension for ring-mn, and a k dimension with an m or n dimension for
+        // ring-k.
         let pairs: Vec<[&str; 2]> =
             names.iter().flat_map(|a| names.iter().map(move |b| [*a, *b])).filter(|[a, b]| a < b).collect();
         let pairs: Vec<&[&str]> = pairs.iter().map(<[&str; 2]>::as_slice).collect();

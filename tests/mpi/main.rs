@@ -1,5 +1,5 @@
-//! Tests whose ranks are processes: `mpirun -n RANKS PROGRAM contractions ..` and `PROGRAM transport ..`. Without
-//! mpirun they do nothing.
+//! Runs tests whose ranks are processes. The commands are `mpirun -n RANKS PROGRAM contractions ..` and `mpirun -n
+//! RANKS PROGRAM transport ..`. Without mpirun, the tests do nothing.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,6 +1,6 @@
-//! Transfers, agreement and failures between MPI ranks.
+//! Tests transfers, agreement and failures between MPI ranks.
 //!
-//! The program runs under mpirun only. An argument names the scenario:
+//! The program must run under mpirun. An argument names the scenario:
 //!
 //! ```text
 //! mpirun -n 4 mpi transport              all tests that succeed, by messages; exit code 0
@@ -17,8 +17,8 @@
 //! mpirun -n 2 mpi transport bandwidth ROUTE [KIB]   blocks in one and in both directions, compared with a plain copy
 //! ```
 //!
-//! If `tests/pmpi/count.c` is preloaded and `PMPI_COUNT_FILE` is set, the first scenario also compares the bytes that
-//! the endpoints report with those counted between the program and MPI.
+//! If `tests/pmpi/count.c` is preloaded and `PMPI_COUNT_FILE` is set, the first scenario also compares the number of
+//! bytes that the endpoints report with the number counted between the program and MPI.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use einsum_dist::kernel::Element;
 use einsum_dist::memory::{Aligned, Footprint, ReadLease, Slot, Store, WriteLease};
 use mpi::traits::{AsRaw, Communicator as _};
 
-/// The bytes and messages of one rank, as its endpoints report them.
+/// Numbers of bytes and messages that the endpoints of one rank report.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Moved {
     sent: u64,
@@ -83,7 +83,7 @@ pub fn main() {
     }
 }
 
-/// A buffer of one rank. The values of its elements depend on the rank and the position.
+/// A buffer of one rank. The value of each element depends on the rank and on the element's position.
 fn store<T: Element + From<u16>>(rank: usize, extents: &[usize]) -> Arc<Store> {
     let elements: usize = extents.iter().product();
     let memory = Aligned::zeroed(elements * T::DTYPE.size(), &Arc::default()).unwrap();
@@ -153,7 +153,8 @@ fn probe(world: &Communicator) {
     }
 }
 
-/// One step of the ring: every rank sends to the right, receives from the left, and checks the received values.
+/// Runs one step of a ring, in which every rank sends to the right, receives from the left, and checks the received
+/// values.
 fn turn<T>(world: &Communicator, end: &mut Endpoint, chunk: usize, from: &Boxes, into: &Boxes, moved: &mut Moved)
 where
     T: Element + From<u16> + PartialEq,
@@ -193,14 +194,15 @@ fn transfers<T: Element + From<u16> + PartialEq>(world: &Communicator, moved: &m
             pairs.extend([(&parts, &dense), (&dense, &parts), (&strided, &parts), (&whole, &whole)]);
         }
         for (from, into) in pairs {
-            // The columns have 24 * 20 * 6 elements, as many as 8 planes of 20 * 18.
+            // The columns have 24 * 20 * 6 elements, which is the size of 8 planes of 20 * 18 elements.
             turn::<T>(world, &mut end, chunk, from, into, moved);
         }
         end.close().unwrap();
     }
 }
 
-/// Every rank sends hundreds of boxes to every rank, some of them large. All are posted before the first wait.
+/// Tests many transfers in flight. Every rank sends hundreds of boxes, some of them large, to every rank. All transfers
+/// are posted before the first wait.
 fn in_flight(world: &Communicator, moved: &mut Moved) {
     const BOXES: usize = 100;
     let (rank, ranks) = (world.rank(), world.size());
@@ -237,7 +239,7 @@ fn in_flight(world: &Communicator, moved: &mut Moved) {
     end.close().unwrap();
 }
 
-/// Repeated runs allocate their buffers once, and tags may repeat.
+/// Tests that repeated runs allocate their buffers only once, and that tags may repeat.
 fn repeated(world: &Communicator, moved: &mut Moved) {
     let footprint = Arc::new(Footprint::default());
     let mut end = endpoint_of(world, &footprint, false, 1 << 30);
@@ -266,8 +268,8 @@ fn repeated(world: &Communicator, moved: &mut Moved) {
     *moved = Moved { sent: moved.sent + 80_000, received: moved.received + 80_000, messages: moved.messages + 20_000 };
 }
 
-/// A rank that drops its endpoint early does not block, and does not block other ranks. Not tested with `rma`, because
-/// MPICH would not finalise properly afterwards.
+/// Tests that a rank that drops its endpoint early does not block, and does not block other ranks. `rma` is skipped,
+/// because MPICH would not finalise properly afterwards.
 fn dropped_alone(world: &Communicator) {
     if routes().0.near == Route::Rma {
         return;
@@ -282,8 +284,8 @@ fn dropped_alone(world: &Communicator) {
     }
 }
 
-/// Endpoints are dropped with transfers that no peer answers: their memory is kept, and MPI can be finalised. Not
-/// tested with `rma`, for the same reason.
+/// Tests that endpoints can be dropped with transfers that no peer answers. The memory of these transfers is kept, and
+/// MPI can be finalised. `rma` is skipped for the same reason as in [`dropped_alone`].
 fn dropped_in_flight(world: &Communicator) {
     if routes().0.near == Route::Rma {
         return;
@@ -296,7 +298,7 @@ fn dropped_in_flight(world: &Communicator) {
     end.close().unwrap();
 }
 
-/// Rank 1 reaches the collective close of its endpoint too late, so the other ranks give up.
+/// Tests that the other ranks give up if rank 1 reaches the collective close of its endpoint too late.
 fn late(world: &Communicator) {
     let end = endpoint(world, false, 1 << 30);
     world.give_up_after(Some(Duration::from_millis(300)));
@@ -329,12 +331,12 @@ fn agreement(world: &Communicator) {
     assert_eq!(sums, [ranks as f64, (ranks * last) as f64 / 2.0]);
     assert_eq!(world.all_reduce(Reduce::Max, &[rank as u64, 7]).unwrap(), [last as u64, 7]);
 
-    // Rank 0 arrives late. The other ranks must wait without needing a core of their own.
+    // Rank 0 arrives late. The other ranks must wait without occupying a core.
     std::thread::sleep(Duration::from_millis(if rank == 0 { 100 } else { 0 }));
     world.barrier().unwrap();
 }
 
-/// Rank 0 sends more or fewer elements than rank 1 expects.
+/// Tests that a transfer fails if rank 0 sends more or fewer elements than rank 1 expects.
 fn mismatch(world: &Communicator, scenario: &str) {
     let mut end = endpoint(world, false, 1 << 20);
     let elements = 1usize << 20;
@@ -352,7 +354,7 @@ fn mismatch(world: &Communicator, scenario: &str) {
         world.abort(3, &format!("found: {error}"));
     }
     end.send(0, 1, read(&mine, &vec![vec![0..sent]])).unwrap();
-    // Two transfers never complete, because rank 1 aborts.
+    // This never returns, because rank 1 aborts.
     finish(&mut end, 2).unwrap();
 }
 
@@ -375,7 +377,7 @@ fn panic_alone(world: &Communicator) {
     finish(&mut end, 1).unwrap();
 }
 
-/// The program initialises and finalises MPI itself. Its error handler must remain unchanged.
+/// Tests a program that initialises and finalises MPI itself. Its error handler must remain unchanged.
 fn foreign() {
     let (universe, _) = mpi::initialize_with_threading(mpi::Threading::Funneled).unwrap();
     let user = universe.world().split_by_color(mpi::topology::Color::with_value(0)).unwrap();
@@ -400,12 +402,12 @@ fn foreign() {
     println!("rank {}: ok", user.rank());
 }
 
-/// Very large blocks from rank 0 to rank 1 and back: one of 2.2 billion elements, and one of 8 GB (5.4 GB by message)
-/// that is sent as two boxes.
+/// Transfers very large blocks from rank 0 to rank 1 and back. One block has 2.2 billion elements. Another has 8 GB
+/// (5.4 GB if sent by message) and is sent as two boxes.
 fn huge(world: &Communicator) {
     huge_of::<f32>(world, &[1, 2_200_000_000]);
     match routes().0.near {
-        // Boxes of 3.6 and 1.8 GB. Both ranks also pack them, which needs the same memory again.
+        // Boxes of 3.6 and 1.8 GB. Both ranks also pack the boxes, which needs the same amount of memory again.
         Route::Message => huge_of::<f64>(world, &[3, (5 << 27) / 3 + 1]),
         // Boxes of 5.4 and 2.7 GB.
         Route::Shared | Route::Rma => huge_of::<f64>(world, &[3, 5 << 26]),
@@ -452,8 +454,8 @@ fn huge_of<T: Element + From<u16> + PartialEq>(world: &Communicator, extents: &[
     end.close().unwrap();
 }
 
-/// Bandwidth (GB/s) of blocks from rank 0 to rank 1 and in both directions, with four transfers in flight as in a run,
-/// and of a plain copy of blocks by rank 1 in the same rounds.
+/// Measures the bandwidth (GB/s) of transfers from rank 0 to rank 1 and in both directions, with four transfers in
+/// flight as in a run. In the same rounds, it also measures the bandwidth at which rank 1 copies blocks.
 fn bandwidth(world: &Communicator) {
     const ROUNDS: usize = 15;
     const WINDOW: usize = 4;
@@ -465,7 +467,7 @@ fn bandwidth(world: &Communicator) {
     let only = std::env::args().nth(4).map(|kib| kib.parse::<usize>().unwrap() << 10);
     let sizes = [64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20];
     let sizes = sizes.into_iter().filter(|&bytes| only.is_none_or(|only| only == bytes));
-    // Endpoints that sleep while they wait, and endpoints that spin because they have a core of their own.
+    // Measures endpoints that sleep while they wait, and endpoints that spin, as they do if they have their own core.
     for (spin, bytes) in [false, true].into_iter().flat_map(|spin| sizes.clone().map(move |bytes| (spin, bytes))) {
         let mut end = endpoint(world, spin, 1 << 30);
         let elements = bytes / 8;
@@ -522,7 +524,7 @@ fn bandwidth(world: &Communicator) {
     latency(world);
 }
 
-/// Microseconds of an exchange of 8 bytes between ranks 0 and 1, and of an agreement of all ranks.
+/// Measures the microseconds of an exchange of 8 bytes between ranks 0 and 1, and of an agreement among all ranks.
 fn latency(world: &Communicator) {
     let rank = world.rank();
     let mut end = endpoint(world, true, 1 << 30);
@@ -544,7 +546,8 @@ fn latency(world: &Communicator) {
     end.close().unwrap();
 }
 
-/// Keeps `window` transfers in flight. Each is posted again as soon as it completes, until it was posted `times` times.
+/// Keeps `window` transfers in flight. Each is posted again as soon as it completes, until it has been posted `times`
+/// times.
 fn flow(end: &mut Endpoint, window: usize, times: usize, post: impl Fn(&mut Endpoint, usize)) {
     (0..window).for_each(|at| post(end, at));
     let (mut left, mut open, mut done) = (vec![times; window], window, Vec::new());
@@ -560,7 +563,7 @@ fn flow(end: &mut Endpoint, window: usize, times: usize, post: impl Fn(&mut Endp
     }
 }
 
-/// Compares with the line that the byte counter wrote for this rank: rank, sent, received, messages.
+/// Compares `moved` with the line (rank, sent, received, messages) that the byte counter wrote for this rank.
 fn compare(file: &str, rank: usize, moved: &Moved) {
     let text = std::fs::read_to_string(format!("{file}.{rank}")).unwrap();
     let last = text.lines().last().unwrap();

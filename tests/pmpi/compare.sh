@@ -1,11 +1,11 @@
 #!/bin/sh
-# Compares the bytes that a test program measures with those that an independent library counts between the program and
-# MPI.
+# Compares the number of bytes that a test program measures with the number that an independent library counts between
+# the program and MPI.
 #
 #     tests/pmpi/compare.sh MPIRUN MPICC PROGRAM [ARGUMENT ...]       RANKS="1 2 3 4 7"
 #
 # PROGRAM writes "rank bytes-sent bytes-received" to $EINSUM_DIST_BYTES_FILE.<rank>. The counter is built with MPICC and
-# preloaded. For every rank both numbers of bytes must be equal. MPIRUN may contain options.
+# preloaded. For every rank, the two numbers must be equal. MPIRUN may contain options.
 set -eu
 
 mpirun=$1 mpicc=$2

@@ -1,13 +1,13 @@
 /* Counts the bytes of point-to-point messages between a program and MPI, independently of the program.
  *
- * This library is preloaded: its functions replace those of MPI, and call them by their PMPI names. When MPI is
- * finalised, each rank appends one line to the file $PMPI_COUNT_FILE.<rank>:
+ * This library must be preloaded. Its functions replace those of MPI, and call the originals by their PMPI names. When
+ * MPI is finalised, each rank appends one line to the file $PMPI_COUNT_FILE.<rank>:
  *
  *     rank  bytes-sent  bytes-received  messages-sent  [destination:bytes ...]
  *
- * Ranks are those of MPI_COMM_WORLD. Sent bytes are counted when a send starts, received bytes when a receive is
- * complete, from its status. Collective, persistent, partitioned, matched-probe and one-sided communication is not
- * counted, nor is a receive that ends with an error. Only one thread may call MPI.
+ * Ranks are those in MPI_COMM_WORLD. Sent bytes are counted when a send starts. Received bytes are counted from the
+ * status of a receive when it completes. Collective, persistent, partitioned, matched-probe and one-sided communication
+ * is not counted, nor is a receive that ends with an error. Only one thread may call MPI.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static long long sent, received, messages;
 static long long *sent_to;
 static int world_size;
 
-/* Receives that have started and are not complete. */
+/* Receives in flight. */
 static MPI_Request *pending;
 static int pending_count, pending_room;
 
@@ -169,7 +169,7 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
     return code;
 }
 
-/* For calls on several requests: copies of the requests, and statuses if the caller passes none. */
+/* Copies of the requests in a call on several requests, and statuses if the caller passes none. */
 static MPI_Request *befores;
 static MPI_Status *own_statuses;
 

@@ -1,4 +1,4 @@
-//! One random command: its arguments, its files, and the expected result.
+//! Generates a random command with its arguments, its files and its expected result.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::flags::{Context, FLAGS, Outcome};
 use super::operands::{self, DAMAGES, DTYPES, Dtype, FOREIGN, Numbers};
 use super::rng::Rng;
 
-/// Flags and programs that are the same for all commands.
+/// The flags and programs with which all commands are generated.
 pub struct Setting {
     /// The flags that `--help` lists.
     pub listed: Vec<String>,
@@ -27,7 +27,7 @@ pub struct Command {
     pub checks: bool,
     pub json: bool,
     pub verbose: bool,
-    /// The command runs nothing, or its result is unknown.
+    /// Whether the command runs nothing, or its result is unknown.
     pub no_result: bool,
     /// Files and folders that the command may create.
     pub allowed_files: Vec<String>,
@@ -37,9 +37,9 @@ pub struct Command {
 pub struct Output {
     pub dtype: Dtype,
     pub expected: Expected,
-    /// The file that the command writes the result to.
+    /// The file to which the command writes the result.
     pub file: Option<String>,
-    /// Some extent is 0, so a factor of a product may be an empty sum.
+    /// Whether some extent is 0, so that a factor of a product may be an empty sum.
     pub sums_nothing: bool,
 }
 
@@ -50,7 +50,7 @@ impl Command {
     pub fn random(rng: &mut Rng, setting: &Setting, folder: &Path) -> Command {
         let files = rng.one_in(2);
         let expression = Expression::random(rng, files);
-        // Drawn with and without launchers, so that a seed always generates the same commands.
+        // These numbers are drawn even if there are no launchers, so that a seed always generates the same commands.
         let (share, which, ranks) = (rng.one_in(50), rng.below(2), 1 + rng.below(4));
         let launched = (share && !setting.launchers.is_empty()).then(|| (which % setting.launchers.len(), ranks));
         let context = Context { expression: &expression, launched: launched.is_some() };
@@ -100,7 +100,7 @@ impl Command {
         made
     }
 
-    /// Flags that do not influence the comparison of results.
+    /// Generates flags that do not affect the comparison of results.
     fn flags(&mut self, rng: &mut Rng, setting: &Setting, context: &Context<'_>) -> Vec<Vec<String>> {
         let mut groups = Vec::new();
         let mut chosen = Vec::new();
@@ -186,7 +186,7 @@ impl Command {
         (arrays, promoted.unwrap_or(DTYPES[0]))
     }
 
-    /// Operands that the program generates, with extents and a type from flags.
+    /// Generates flags for the extents and the type of operands that the program itself generates.
     fn random_operands(
         &mut self,
         rng: &mut Rng,
@@ -244,14 +244,14 @@ impl Command {
         } else {
             groups.push(vec![format!("-n{ranks}")]);
         }
-        // More ranks than elements may be rejected.
+        // The program may reject more ranks than there are elements.
         let max_elements = expression.shapes.iter().map(|shape| shape.iter().product::<usize>()).max().unwrap_or(1);
         if max_elements < 6 {
             self.outcome = self.outcome.max(Outcome::Open);
         }
     }
 
-    /// Evaluates the expected result, if the command runs.
+    /// Computes the expected result if the command runs.
     fn expect(
         &mut self,
         rng: &mut Rng,
@@ -275,8 +275,8 @@ impl Command {
         let mut file = None;
         if rng.one_in(2) {
             let name = ["out.npy", "0.npy", "none/out.npy", "."][if rng.one_in(20) { 1 + rng.below(3) } else { 0 }];
-            // Replacing an operand is rejected. If `plans`, the existing file may be no operand, and may then be
-            // replaced.
+            // The program rejects an output that would replace an operand. If the command only plans, it may not read
+            // the existing file, and may then replace it.
             let clashes = folder.join(name).exists();
             if clashes && self.no_result {
                 self.allowed_files.push(name.to_owned());

@@ -1,6 +1,7 @@
-//! Expected results: products are added in sequence in double precision, step by step in the order of the brackets.
+//! Computes expected results. Products are added in sequence in double precision, step by step in the order of the
+//! brackets.
 //!
-//! This code shares nothing with the library. For every number it also computes the sum of the absolute products, to
+//! This code shares nothing with the library. For every element it also computes the sum of the absolute products, to
 //! which errors are relative.
 
 use num_complex::Complex;
@@ -12,18 +13,18 @@ use super::expression::{Index, Node};
 pub struct Array {
     pub shape: Vec<usize>,
     pub values: Vec<Complex<f64>>,
-    /// Sum of absolute products of each element.
+    /// Sum of the absolute products for each element.
     pub sizes: Vec<f64>,
 }
 
-/// The result, and the maximum number of roundings of its elements.
+/// The result, and the maximum number of roundings in any of its elements.
 #[derive(Debug)]
 pub struct Expected {
     pub array: Array,
     pub roundings: usize,
 }
 
-/// A dimension: a label, or a dimension of an ellipsis, counted from the right.
+/// A dimension is a label, or one of the dimensions that an ellipsis matches, counted from the right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Dim {
     Label(usize),
@@ -60,7 +61,7 @@ fn step(node: &Node, operands: &[Array], next: &mut usize, roundings: &mut usize
     let extent = |dim: &Dim| all.iter().find(|(known, _)| known == dim).map_or(1, |(_, extent)| *extent);
     let shape: Vec<usize> = out.iter().map(extent).collect();
     let (ranked, summed): (Vec<_>, Vec<_>) = all.iter().partition(|(dim, _)| out.contains(dim));
-    // Dimensions of the output in order, then the summed ones.
+    // Dimensions of the output in order, followed by the summed dimensions.
     let ordered: Vec<(Dim, usize)> =
         out.iter().map(|dim| (*dim, extent(dim))).chain(summed.iter().copied().copied()).collect();
     assert_eq!(ranked.len(), out.len());
@@ -69,7 +70,7 @@ fn step(node: &Node, operands: &[Array], next: &mut usize, roundings: &mut usize
     contract(&inputs, &terms, &ordered, shape, points)
 }
 
-/// Sums over the last dimensions of `ordered`, whose product of extents is `points`.
+/// Sums over the last dimensions of `ordered`. The product of the extents of these dimensions is `points`.
 fn contract(inputs: &[Array], terms: &[Vec<Dim>], ordered: &[(Dim, usize)], shape: Vec<usize>, points: usize) -> Array {
     let elements: usize = shape.iter().product();
     let mut result = Array { shape, values: vec![Complex::new(0.0, 0.0); elements], sizes: vec![0.0; elements] };

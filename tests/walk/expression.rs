@@ -1,7 +1,7 @@
-//! Random expressions in all three notations, with the shapes of their operands.
+//! Generates random expressions in all three notations, and the shapes of their operands.
 //!
-//! Invariant: [`Expression::random`] generates valid expressions that are small enough to be evaluated product by
-//! product, and whose meaning is that of [`super::einsum`]. [`spoiled`] introduces errors into their text.
+//! [`Expression::random`] generates only valid expressions that are small enough to be evaluated product by product, as
+//! [`super::einsum`] does. [`spoiled`] introduces errors into their text.
 
 use super::rng::Rng;
 
@@ -15,7 +15,7 @@ pub enum Index {
     Dots,
 }
 
-/// An operand, which has no inputs, or an einsum. An einsum is in brackets unless it is the root.
+/// An operand or an einsum. An operand has no inputs. An einsum is in brackets unless it is the root.
 #[derive(Debug)]
 pub struct Node {
     pub term: Vec<Index>,
@@ -35,7 +35,7 @@ pub struct Expression {
     pub names: Vec<String>,
     pub extents: Vec<usize>,
     pub root: Node,
-    /// The text has no arrow.
+    /// Whether the text has no arrow.
     pub implicit: bool,
     /// Shape of each operand.
     pub shapes: Vec<Vec<usize>>,
@@ -46,7 +46,7 @@ const NAMES: [&str; 10] = ["m0", "k0", "10", "9", "2", "0", "long_name", "M", "n
 const EXTENTS: [usize; 16] = [1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7, 8, 11, 13, 17];
 
 impl Expression {
-    /// With `dots`, terms may have an ellipsis for further dimensions, and extents of 1 are broadcast.
+    /// If `dots`, terms may have an ellipsis for further dimensions, and extents of 1 are broadcast.
     pub fn random(rng: &mut Rng, dots: bool) -> Expression {
         let notation = [Notation::Einsum, Notation::Einsum, Notation::Tree, Notation::EinsumIr][rng.below(4)];
         let pool: &[&str] = if notation == Notation::EinsumIr { &NAMES } else { &LETTERS };
@@ -84,14 +84,14 @@ impl Expression {
         found
     }
 
-    /// A shape for a term. With `dots`, extents may be 1, and an ellipsis may match dimensions.
+    /// A shape for a term. If `dots`, extents may be 1, and an ellipsis may match dimensions.
     fn shape(&self, term: &[Index], rng: &mut Rng, dots: bool) -> Vec<usize> {
         let single: Vec<bool> = self.names.iter().map(|_| dots && rng.one_in(12)).collect();
         let mut shape = Vec::new();
         for index in term {
             match index {
                 Index::Label(label) => shape.push(if single[*label] { 1 } else { self.extents[*label] }),
-                // A suffix of 2 x 3, because ellipses are aligned at the right.
+                // The dimensions are a suffix of 2 x 3, because ellipses are aligned at the right.
                 Index::Dots => shape.extend([2, 3][rng.below(3)..].iter().map(|&n| if rng.one_in(5) { 1 } else { n })),
             }
         }
@@ -148,7 +148,7 @@ impl Expression {
     }
 }
 
-/// An einsum of one to four inputs.
+/// An einsum with one to four inputs.
 fn node(rng: &mut Rng, depth: usize, labels: usize, dots: bool) -> Node {
     let count = [1, 2, 2, 2, 2, 3, 3, 4][rng.below(8)];
     let inputs: Vec<Node> = (0..count)

@@ -1,7 +1,7 @@
-//! Random valid and invalid values for every flag of the program.
+//! Generates random valid and invalid values for every flag of the program.
 //!
-//! Invariant: every flag that `--help` lists has a row in [`FLAGS`], otherwise the walk fails ([`unknown`]). Rows for
-//! flags that this build lacks are skipped.
+//! Every flag that `--help` lists must have a row in [`FLAGS`]; otherwise the walk fails ([`unknown`]). Rows for flags
+//! that this build lacks are skipped.
 
 use einsum_dist::plan::AlgorithmName;
 
@@ -20,7 +20,7 @@ pub enum Outcome {
 }
 use Outcome::{Open, Refused, Works};
 
-/// Data that values of flags depend on.
+/// Data on which the values of flags depend.
 pub struct Context<'a> {
     pub expression: &'a Expression,
     /// Whether a launcher starts the ranks.
@@ -32,7 +32,7 @@ type Value = (Option<String>, Outcome);
 
 pub struct Flag {
     pub name: &'static str,
-    /// On average, one command in this many has the flag.
+    /// One in this number of commands has the flag, on average.
     pub one_in: usize,
     pub value: fn(&mut Rng, &Context<'_>) -> Value,
 }
@@ -45,7 +45,7 @@ fn plain(_: &mut Rng, _: &Context<'_>) -> Value {
     (None, Works)
 }
 
-/// Flags that influence the comparison of results. [`super::command`] generates them.
+/// Flags that affect the comparison of results. [`super::command`] generates them.
 pub const COMPARED: [&str; 9] =
     ["--output", "--size", "--dtype", "--seed", "--ranks", "--accumulate", "--json", "--help", "--version"];
 
@@ -121,7 +121,7 @@ const BEYOND: &str = "18446744073709551616";
 /// Numbers of ranks whose products and sums overflow.
 const LARGE: [&str; 4] = ["4294967296", "9223372036854775807", "18446744073709551615", BEYOND];
 
-/// A valid value, or sometimes one of the others.
+/// A valid value, or sometimes one of `others`.
 fn some(rng: &mut Rng, valid: &[&str], others: &[(&str, Outcome)]) -> Value {
     if rng.one_in(9) {
         let (value, outcome) = others[rng.below(others.len())];
@@ -205,7 +205,7 @@ fn path(rng: &mut Rng, context: &Context<'_>) -> Value {
     )
 }
 
-/// Pairs of positions that form a path for a list of operands without brackets, or almost do.
+/// Pairs of positions that form a path for a list of operands without brackets, or an almost valid path.
 fn explicit(rng: &mut Rng, context: &Context<'_>) -> Value {
     let mut left = context.expression.leaves().len();
     let mut outcome = if context.expression.is_flat() && left > 1 { Works } else { Open };

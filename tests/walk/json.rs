@@ -1,4 +1,4 @@
-//! The object that `--json` prints: the keys that scripts rely on, with the types of their values.
+//! Checks the object that `--json` prints. It must have the keys that scripts rely on, with values of the right types.
 
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ const RANK: &[(&str, Kind)] =
     &[("bytes_received", Object), ("peak_bytes", Object), ("idle_seconds", Number), ("hidden_share", Number)];
 
 /// # Errors
-/// If a key is missing or its value has another type.
+/// If a key is missing or its value has the wrong type.
 pub fn report(text: &str) -> Result<Value, String> {
     let value = object(text)?;
     has("the report", &value, REPORT)?;
@@ -67,7 +67,7 @@ pub fn report(text: &str) -> Result<Value, String> {
 }
 
 /// # Errors
-/// As [`report`].
+/// If a key is missing or its value has the wrong type.
 pub fn error(text: &str) -> Result<(), String> {
     let value = object(text)?;
     has("the error", &value["error"], &[("kind", Text), ("message", Text)])?;

@@ -1,13 +1,13 @@
-//! The rules that every command must obey.
+//! Checks the rules that every command must obey.
 //!
 //! | subject | rule |
 //! |---|---|
-//! | exit | in time, without a signal, with code 0, 1 or 2; code 1 only if `--check` finds overflow or non-finite numbers |
-//! | promise | a command that must succeed exits with 0, one that must be rejected with 2 |
-//! | standard error | after a failure one message that starts with `error`; otherwise at most warnings; never a panic |
-//! | standard output | the result; after a failure nothing, or the object of `--json` |
+//! | exit | in time and without a signal; code 0, 1 or 2, but 1 only if `--check` finds overflow or non-finite numbers |
+//! | promise | a command that must succeed exits with 0; a command that must be rejected exits with 2 |
+//! | standard error | one message that starts with `error` after a failure; otherwise at most warnings; never a panic |
+//! | standard output | the result; nothing after a failure, except for the object that `--json` prints |
 //! | files | operands are unchanged; only requested files are created, and none after a failure |
-//! | numbers | errors are within the bound for type and number of roundings; exactly the expected elements are not finite |
+//! | numbers | errors are within the bound for type and roundings; exactly the expected elements are non-finite |
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub struct Ended {
     pub in_time: bool,
 }
 
-/// Contents of files by name; empty for folders.
+/// Maps the names of files to their contents. The contents of folders are empty.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 pub fn files(folder: &Path) -> Files {
@@ -58,7 +58,7 @@ pub fn judge(command: &Command, ended: &Ended, folder: &Path, before: &Files) ->
     match (code, command.outcome) {
         (0, Outcome::Works | Outcome::Open) | (2, Outcome::Open | Outcome::Refused) => {}
         (1, Outcome::Works | Outcome::Open) if one => {}
-        // Exit code 1 requires `--check` and unusual numbers, because plain numbers cannot overflow.
+        // Exit code 1 requires `--check` and numbers other than plain ones, because plain numbers cannot overflow.
         (code, outcome) => return Err(format!("exit code {code}, where the promise is {outcome:?}")),
     }
     let report = streams(command, ended, code)?;
@@ -105,7 +105,7 @@ fn left_behind(command: &Command, code: i32, folder: &Path, before: &Files) -> R
     }
 }
 
-/// Compares the file of the result, and the norm in the report.
+/// Compares the result file and the norm in the report with the expected result.
 fn numbers(command: &Command, output: &Output, folder: &Path, report: Option<&Value>) -> Result<(), String> {
     let expected = &output.expected.array;
     let bound = 2.0 * output.dtype.bound(output.expected.roundings + 8);

@@ -1,16 +1,16 @@
-//! A random walk over the command line: random expressions, files and flags. Results are compared with products that
+//! Tests the command line by a random walk over expressions, files and flags. Results are compared with products that
 //! are added in sequence.
 //!
-//! `cargo test --test walk -- --commands 1000 --seed 7` (`make test-long`). Without arguments, a short walk with a
-//! fixed seed. Command K of a seed is the same in every walk. A failure prints the command and keeps its folder;
-//! `--seed S --only K` repeats the command.
+//! Command: `cargo test --test walk -- --commands 1000 --seed 7` (`make test-long`). Without arguments, the walk is
+//! short and has a fixed seed. Command K of a seed is the same in every walk. A failure prints the command and keeps
+//! its folder; `--seed S --only K` repeats the command.
 //!
 //! | argument | meaning |
 //! |---|---|
 //! | `--commands N`, `--seconds N` | number of commands, or duration; the walk ends at the first limit that is reached |
-//! | `--seed S`, `--only K` | seed, and the number of a single command |
+//! | `--seed S`, `--only K` | seed, and the number of the only command to run |
 //! | `--jobs N` | number of concurrent commands (default: all cores) |
-//! | `--limit SECONDS` | time limit of a command (10); six times as long with `--check`, which may sum 10^9 products |
+//! | `--limit SECONDS` | time limit per command (default: 10); 6 times as long with `--check`, which may sum 10^9 products |
 //! | `--program PATH` | a program other than the one that was built with the walk |
 //! | `--launcher MPIRUN=PROGRAM` | one in 50 commands runs under this launcher; may be repeated (default: `EINSUM_DIST_MPIRUN` with the built program) |
 //!
@@ -41,10 +41,10 @@ use rng::Rng;
 /// Address space limit of each process, in bytes.
 const MEMORY: u64 = 8 << 30;
 
-/// Number of failures after which a walk ends.
+/// Number of failures after which the walk ends.
 const MAX_FAILURES: usize = 20;
 
-/// Number of commands of a walk without arguments.
+/// Number of commands in a walk without arguments.
 const DEFAULT_COMMANDS: u64 = 150;
 
 struct Walk {
@@ -132,7 +132,7 @@ impl Walk {
                     let pair = text.split_once('=').ok_or("--launcher is MPIRUN=PROGRAM")?;
                     walk.setting.launchers.push((pair.0.to_owned(), pair.1.to_owned()));
                 }
-                // Arguments that cargo passes to all tests.
+                // Ignores arguments that cargo passes to all tests.
                 _ => {}
             }
         }
@@ -177,7 +177,7 @@ impl Walk {
         }
     }
 
-    /// The words of a command line: launcher, program and arguments.
+    /// The words of a command line, which are launcher, program and arguments.
     fn words(&self, command: &Command) -> Vec<String> {
         let program: Vec<String> = match command.launched {
             Some((at, ranks)) => {

@@ -1,5 +1,5 @@
-//! Operands of all element types: files in C and Fortran order, invalid files, and the random operands of the program
-//! itself.
+//! Generates operands of all element types: files in C and Fortran order, invalid files, and the random operands that
+//! the program itself generates.
 
 use std::fmt;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub const DTYPES: [Dtype; 4] = [
 ];
 
 impl Dtype {
-    /// The smallest type that can represent the values of both.
+    /// The smallest type that can represent the values of both types.
     pub fn promote(self, other: Dtype) -> Dtype {
         Dtype { complex: self.complex || other.complex, part: self.part.max(other.part) }
     }
@@ -43,9 +43,9 @@ impl Dtype {
         format!("<{}{}", if self.complex { 'c' } else { 'f' }, self.part * self.parts())
     }
 
-    /// Largest |got - want| / (sum of |products|) after `roundings` roundings: gamma_n of Higham, "Accuracy and
-    /// Stability of Numerical Algorithms", section 3.1. A complex product has twice the roundings in each of two parts,
-    /// hence the factor sqrt(8).
+    /// Largest |got - want| / (sum of |products|) after `roundings` roundings. This is gamma_n from Higham, "Accuracy
+    /// and Stability of Numerical Algorithms", section 3.1. A complex product has twice the roundings in each of two
+    /// parts, which gives the factor sqrt(8).
     pub fn bound(self, roundings: usize) -> f64 {
         let unit = if self.part == 4 { f64::from(f32::EPSILON) / 2.0 } else { f64::EPSILON / 2.0 };
         let n = roundings as f64 * unit * if self.complex { 8f64.sqrt() } else { 1.0 };
@@ -59,7 +59,7 @@ impl fmt::Display for Dtype {
     }
 }
 
-/// The kind of numbers of a command.
+/// The kind of numbers in a command's operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
     /// Numbers in [-1, 1).
@@ -87,8 +87,8 @@ pub fn random(rng: &mut Rng, dtype: Dtype, shape: &[usize], numbers: Numbers) ->
     of(shape, values)
 }
 
-/// The random operand that the program generates: element i of operand o is a function of (seed, o, i), documented in
-/// `src/io/random.rs`.
+/// Computes the random operand that the program generates. Element i of operand o is a function of (seed, o, i), which
+/// is documented in `src/io/random.rs`.
 pub fn seeded(seed: u64, operand: usize, dtype: Dtype, shape: &[usize]) -> Array {
     let element = |at: usize| {
         let words = philox4x32_10([at as u32, 0, 0, operand as u32], [seed as u32, (seed >> 32) as u32]);
@@ -157,7 +157,8 @@ fn c_position(shape: &[usize], mut place: usize) -> usize {
 /// Kinds of invalid files, or of files that do not match the expression.
 pub const DAMAGES: [&str; 6] = ["missing", "short", "empty", "text", "directory", "rank"];
 
-/// Element types that the program converts, or rejects with a message that contains a NumPy command for the conversion.
+/// Element types that the program either converts or rejects with a message that contains a NumPy command for the
+/// conversion.
 pub const FOREIGN: [&str; 4] = ["<i8", ">f4", "|b1", "<f2"];
 
 /// Creates an invalid operand of this shape at the path.
@@ -180,7 +181,7 @@ pub fn damaged(path: &Path, damage: &str, shape: &[usize]) {
     std::fs::write(path, bytes).expect("a damaged file");
 }
 
-/// A file of zeros of another type; `descr` ends in the bytes per element.
+/// A file of zeros with another element type. `descr` ends with the number of bytes per element.
 pub fn foreign(descr: &str, shape: &[usize]) -> Vec<u8> {
     let size: usize = descr[2..].parse().expect("a type ends in its bytes");
     let mut bytes = header(descr, shape, false);
@@ -188,7 +189,7 @@ pub fn foreign(descr: &str, shape: &[usize]) -> Vec<u8> {
     bytes
 }
 
-/// Contents of a file: type, shape, and numbers in C order.
+/// The type, the shape and the numbers (in C order) in a file.
 pub type Contents = (Dtype, Vec<usize>, Vec<Complex<f64>>);
 
 /// Reads a file that the program wrote, with one of the four types.

@@ -1,15 +1,15 @@
-//! Random contractions with every algorithm. Results, verification and bytes are checked; bytes must equal the
-//! algorithm's closed form.
+//! Runs random contractions with every algorithm. Results must be correct, schedules must pass the verifier, and the
+//! number of received bytes must equal the algorithm's closed form.
 
 use crate::common::{Case, Rng, on_another_grid};
 use einsum_dist::algorithm::{Algorithm, Contraction, Tensor};
 use einsum_dist::plan::{AlgorithmName, Source, Value};
 use einsum_dist::{Dtype, Machine, Plan, PlanOptions, Problem, World};
 
-/// Contractions per algorithm.
+/// Number of contractions per algorithm.
 const CASES: usize = 400;
 
-/// A plan with this algorithm. `None` if it does not apply.
+/// Plans with the given algorithm. Returns `None` if the algorithm does not apply.
 fn plan(case: &Case, ranks: usize, algorithm: AlgorithmName, accumulate: bool) -> Option<Plan> {
     let dtype = if case.f64 { Dtype::Float64 } else { Dtype::Float32 };
     // Ranks beyond the largest square may be idle, so that Cannon's algorithm applies to any number of ranks.
@@ -19,7 +19,7 @@ fn plan(case: &Case, ranks: usize, algorithm: AlgorithmName, accumulate: bool) -
     Problem::parse(&case.expression()).unwrap().shapes(&shapes).unwrap().plan(&Machine::new(ranks, 1), &options).ok()
 }
 
-/// A plan of one contraction, and the indices of left, right and out in its values.
+/// A plan for one contraction, and the indices of `left`, `right` and `out` in its values.
 struct Tiles<'a> {
     plan: &'a Plan,
     values: [usize; 3],
@@ -36,7 +36,7 @@ impl<'a> Tiles<'a> {
         algorithm
     }
 
-    /// Closed form of the words that a rank receives. `None` if the algorithm has none.
+    /// Closed form of the number of words that `rank` receives. `None` if the algorithm has no closed form.
     fn received(&self, rank: usize) -> Option<u64> {
         let tensor = |node: usize| {
             let Value { labels, shape, distribution, .. } = self.plan.values[node].clone();
@@ -104,7 +104,8 @@ fn cannon_names_the_nearest_square() {
     }
 }
 
-/// A cube on 8 ranks is cut 2 x 2 x 2. If memory is little larger than the tensors, k is not cut, so out does not move.
+/// A cube on 8 ranks is cut 2 x 2 x 2. If memory is only slightly larger than the tensors, k is not cut, so `out` is
+/// not transferred.
 #[test]
 fn memory_decides_between_two_and_three_dimensions() {
     let cuts = |memory_limit| {

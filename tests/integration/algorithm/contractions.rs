@@ -1,5 +1,6 @@
-//! 2,000 random contractions on in-process ranks agree with the reference, and planned bytes equal moved bytes.
-//! Contractions of infinities, NaN, huge and tiny numbers yield finite, infinite or NaN elements as expected.
+//! Tests that 2,000 random contractions on in-process ranks agree with the reference, and transfer the planned number
+//! of bytes. Tests also that contractions of infinities, NaN, huge and tiny numbers yield finite, infinite or NaN
+//! elements as expected.
 
 use crate::common::{Balance, Case, Rng};
 use einsum_dist::World;
@@ -10,12 +11,12 @@ const CASES: usize = 2000;
 #[test]
 fn random_contractions_agree_with_the_reference() {
     let mut rng = Rng::new(1);
-    // One per transport: plain, throttled.
+    // One element per transport (plain and throttled).
     let mut balance: [Balance; 2] = Default::default();
     let (mut empty, mut largest) = (0, 0);
     for number in 0..CASES {
         let case = Case::random(&mut rng);
-        // One rank transfers nothing, so such cases are rare and do not count for a transport.
+        // A single rank transfers nothing, so cases with one rank are rare and do not count for a transport.
         let ranks = if rng.below(16) == 0 { 1 } else { 2 + rng.below(7) };
         let accumulate = rng.below(3) == 0;
         let world = if number % 2 == 0 { World::in_process(ranks) } else { World::throttled(ranks, 5e9) };

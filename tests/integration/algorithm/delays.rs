@@ -1,10 +1,11 @@
-//! Random delays before tasks never change a bit of a result: 200 runs of each algorithm, each with different delays.
+//! Tests that random delays before tasks never change a bit of a result. Each algorithm runs 200 times, each time with
+//! different delays.
 
 use crate::common::{batched, same_bits};
 use einsum_dist::World;
 use einsum_dist::plan::AlgorithmName;
 
-/// Runs of each algorithm on each of two numbers of ranks.
+/// Number of runs per algorithm, for each of two numbers of ranks.
 const RUNS: u64 = 100;
 
 fn check(algorithm: AlgorithmName) {
@@ -17,7 +18,7 @@ fn check(algorithm: AlgorithmName) {
 
 #[test]
 fn pauses_change_no_bit() {
-    // Runs are idle most of the time, so all algorithms run concurrently.
+    // Runs sleep most of the time, so all algorithms run concurrently.
     std::thread::scope(|scope| {
         AlgorithmName::ALL.iter().for_each(|&algorithm| drop(scope.spawn(move || check(algorithm))))
     });

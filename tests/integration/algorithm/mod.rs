@@ -1,4 +1,4 @@
-//! Algorithms: results compared with the reference, bytes, verification, mutations of schedules, and orders of events.
+//! Tests the results of the algorithms, their transferred bytes, the verifier, and orders of events.
 
 mod algorithms;
 mod contractions;

@@ -1,4 +1,5 @@
-//! Single mutations of correct schedules: the verifier rejects each mutant, or the mutant runs with the same bits.
+//! Applies single mutations to correct schedules. The verifier must reject each mutant, or the mutant must yield the
+//! same bits.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,9 +67,9 @@ fn every_mutation_is_rejected_or_harmless() {
     assert!(rejected * 10 > tried * 7, "only {rejected} of {tried} were rejected");
 }
 
-/// A random plan. It is either one contraction with a forced algorithm, sometimes on a grid that the planner would not
-/// choose, or a tree with redistributions, groups of ranks or a pipeline. It overwrites the output or accumulates onto
-/// it.
+/// A random plan. It is either one contraction with a forced algorithm, or a tree with redistributions, groups of ranks
+/// or a pipeline. Contractions sometimes use a grid that the planner would not choose. The plan overwrites the output
+/// or accumulates onto it.
 fn random_plan(rng: &mut Rng) -> Plan {
     loop {
         let ranks = 1 + rng.below(6);
@@ -117,7 +118,7 @@ fn random_plan(rng: &mut Rng) -> Plan {
     }
 }
 
-/// Names of the optional features of a plan.
+/// Names of the optional features that a plan uses.
 fn features(plan: &Plan) -> Vec<&'static str> {
     let mut found: Vec<&str> = Vec::new();
     found.extend(plan.pipeline.is_some().then_some("pipeline"));
@@ -246,7 +247,7 @@ fn pick<'a>(rng: &mut Rng, task: &'a mut Task) -> Option<&'a mut View> {
     Some(views.swap_remove(at))
 }
 
-/// Pools of one worker each. They are kept, because starting threads would take most of the time.
+/// Pools of one worker each. They are reused, because starting threads would take most of the time.
 #[derive(Default)]
 struct Pools(Vec<rayon::ThreadPool>);
 

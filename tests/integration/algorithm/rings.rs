@@ -1,12 +1,12 @@
-//! Pieces of travelling blocks in rings: contiguous slices along the outermost dimension, or slices along the dimension
-//! that is cut across ranks.
+//! Tests how rings divide travelling blocks into pieces. Pieces are contiguous slices along the outermost dimension, or
+//! slices along the dimension that is cut across ranks.
 
 use crate::common::Case;
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::schedule::{Action, Task, View};
 use einsum_dist::{Dtype, Machine, Plan, PlanOptions, Problem, World};
 
-/// A plan for links so slow that many pieces are worthwhile.
+/// A plan for links that are so slow that many pieces reduce the run time.
 fn plan(case: &Case, ranks: usize, cut: &str, accumulate: bool) -> Plan {
     let options = PlanOptions::default()
         .dtype(Dtype::Float64)
@@ -20,8 +20,8 @@ fn plan(case: &Case, ranks: usize, cut: &str, accumulate: bool) -> Plan {
 
 #[test]
 fn pieces_are_cut_along_the_outermost_dimension_where_they_are_deep_enough() {
-    // The cut dimension of the stationary tensor, and the position of the dimension along which blocks are cut into
-    // pieces.
+    // Each case has an expression, shapes, the cut dimension of the stationary tensor, and the position of the
+    // dimension along which blocks are cut into pieces.
     let cases: [(&str, [&[usize]; 2], &str, usize); 8] = [
         ("mk,kn->mn", [&[9, 2100], &[2100, 71]], "m", 0),
         ("km,kn->nm", [&[2100, 71], &[2100, 9]], "n", 0),
@@ -42,7 +42,7 @@ fn pieces_are_cut_along_the_outermost_dimension_where_they_are_deep_enough() {
             along.dedup();
             let what = format!("{expression} {shapes:?} on {ranks}: {received:?}\n{}", plan.explain());
             assert!(along.len() >= ranks, "{what}");
-            // If blocks of different sizes use one buffer in alternation, the buffer has the size of the largest.
+            // If blocks of different sizes alternate in one buffer, the buffer has the size of the largest block.
             for view in received.iter().filter(|_| ranks == 2) {
                 let within = &schedule.buffers[view.buffer].within;
                 let whole = |inner: usize| view.bounds[inner] == (0..within[inner]);

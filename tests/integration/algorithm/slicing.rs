@@ -1,5 +1,5 @@
-//! Plans that exceed a memory limit run in slices. The results are the same, and the measured memory equals the planned
-//! memory, which is within the limit.
+//! Tests plans that run in slices because they would otherwise exceed a memory limit. Results must not change, and the
+//! measured memory must equal the planned memory, which must be within the limit.
 
 use einsum_dist::distribution::Distribution;
 use einsum_dist::plan::{PathReport, PlanError};
@@ -7,7 +7,7 @@ use einsum_dist::report::Measured;
 use einsum_dist::{DistTensor, Dtype, Error, Machine, Operand, Plan, PlanOptions, Problem, World};
 use ndarray::{ArrayD, IxDyn};
 
-/// Expressions with intermediates larger than operands and result, and with prime and other extents.
+/// Expressions whose intermediates are larger than operands and result. Some extents are prime.
 const CASES: &[(&str, &[&[usize]])] = &[
     ("[[ab,cd->abcd],b,d->ac],a->c", &[&[12, 18], &[10, 14], &[18], &[14], &[12]]),
     ("[ab,cd->abcd],bd->ac", &[&[7, 11], &[13, 5], &[11, 5]]),
@@ -26,7 +26,7 @@ fn operand(at: usize, shape: &[usize]) -> ArrayD<f64> {
 
 fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, memory_limit: Option<u64>) -> Result<Plan, Error> {
     let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(memory_limit);
-    // A single rank uses the thread pool of its caller; several ranks have pools of their own.
+    // A single rank uses the thread pool of its caller, whereas each of several ranks has its own pool.
     let workers = if ranks == 1 { rayon::current_num_threads() } else { 1 };
     Problem::parse(expression)?.shapes(shapes)?.plan(&Machine::new(ranks, workers), &options)
 }
@@ -54,7 +54,7 @@ fn half_of_the_memory_is_enough() {
                 |limit| plan(expression, shapes, ranks, Some(limit)).unwrap_or_else(|error| panic!("{what}: {error}"));
             let mut limit = peak(&whole) / 2;
             let mut sliced = within(limit);
-            // If another plan fits into half of the memory without slices, the limit is reduced below the memory of
+            // If another plan without slices fits into half of the memory, the limit is reduced below the memory of
             // that plan.
             while ranks > 1 && sliced.slice_count() == 1 {
                 limit = peak(&sliced) * 4 / 5;
@@ -63,8 +63,8 @@ fn half_of_the_memory_is_enough() {
             assert!(sliced.slice_count() > 1 && peak(&sliced) <= limit, "{what}: {}", sliced.explain());
             sliced.verify().unwrap();
             assert!(sliced.total_gflop() >= whole.total_gflop(), "{what}");
-            // The results of slices along a contracted dimension are summed, so the number of roundings is at least the
-            // number of these slices.
+            // The results of slices along a contracted dimension are summed, so the bound must count at least one
+            // rounding per such slice.
             let pieces = sliced.slices.iter().map(|slice| (slice.label, slice.extent / slice.piece));
             let summed = pieces.filter(|(label, _)| !sliced.output().labels.contains(label));
             assert!(sliced.roundings() >= summed.map(|(_, pieces)| pieces as u64).product(), "{what}");
@@ -76,7 +76,7 @@ fn half_of_the_memory_is_enough() {
             assert_eq!(program.run(&borrowed).unwrap(), want, "{what}");
             let max_peak = |ranks: &[Measured]| ranks.iter().map(|rank| rank.peak_bytes).max().unwrap();
             assert_eq!(max_peak(&program.measured().unwrap()), peak(&sliced), "{what}");
-            // Dense blocks may need less packing memory than blocks that are read in place from whole tensors.
+            // Dense blocks may need less packing memory than blocks that are views of undistributed tensors.
             let block_of = |index: usize| {
                 let value = sliced.operand(index);
                 let mut block = DistTensor::zeros(&world, &sliced.operand_shape(index), &value.distribution);
@@ -123,7 +123,8 @@ fn ranks_keep_their_blocks() {
 
 #[test]
 fn slices_of_operands_and_results_are_packed_into_the_planned_memory() {
-    // The slices have other strides than dense tensors of their shape. The strides determine which operands are packed.
+    // Slices have different strides from dense tensors of the same shape, and strides determine which operands are
+    // packed.
     let cases: [(&str, &[&[usize]]); 8] = [
         ("ce,ac,bea->bec", &[&[36, 36], &[36, 36], &[36, 36, 36]]),
         ("ba,db,dac->cba", &[&[128, 16], &[60, 128], &[60, 16, 128]]),

@@ -1,4 +1,4 @@
-//! Schedules of every algorithm are verified without data, on 1 to 64 ranks.
+//! Verifies the schedules of every algorithm without data, on 1 to 64 ranks.
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::schedule::verify::follow;
 use einsum_dist::schedule::{Accumulate, Action, Schedule, Work};
@@ -23,7 +23,7 @@ fn every_algorithm_verifies() {
         for accumulate in [false, true] {
             let all =
                 [[[3, 7, 5], [3, 5, 9]], [[3, 64, 64], [3, 64, 64]], [[2, 1, 0], [2, 0, 5]], [[70, 3, 2], [70, 2, 0]]];
-            // For most numbers of ranks above 12, one of the shapes suffices.
+            // To save time, most numbers of ranks above 12 are tested with only one of the shapes.
             let few = ranks > 12 && ![16, 25, 31, 64].contains(&ranks);
             let shapes = if few { &all[ranks % 4..][..1] } else { &all[..] };
             for algorithm in algorithms(ranks) {
@@ -69,13 +69,13 @@ fn planned(expression: &str, shapes: &[Vec<usize>], ranks: usize, algorithm: Opt
     shaped.plan(&Machine::new(ranks, 1), &PlanOptions::default().algorithm(algorithm)).unwrap()
 }
 
-/// Verifies some ranks of each class instead of all ranks.
+/// The verifier follows only some ranks of each class instead of all ranks.
 #[test]
 fn thousands_of_ranks_verify_by_classes() {
     let product = [vec![1000, 700], vec![700, 900]];
     for ranks in [7, 64, 400, 1024] {
-        // `c` does not apply, because the product has no c dimension. Slicing runs on fewer ranks, because no two ranks
-        // are in one class.
+        // `c` does not apply, because the product has no c dimension. Slicing is tested on fewer ranks, because with it
+        // every rank is a class of its own.
         let applies =
             |a: &AlgorithmName| *a != AlgorithmName::BatchParallel && (ranks < 100 || *a != AlgorithmName::Slicing);
         for algorithm in algorithms(ranks).filter(applies) {
@@ -90,8 +90,7 @@ fn thousands_of_ranks_verify_by_classes() {
     assert!(plan.verify_by_classes().unwrap().steps >= 3);
 }
 
-/// Verifying the schedules of some ranks also finds faults of ranks from which these receive blocks: wrong or missing
-/// contents.
+/// Verifying the schedules of some ranks also finds wrong or missing contents of blocks that other ranks send to them.
 #[test]
 fn faults_of_ranks_that_others_have_blocks_from_are_found() {
     let product = [vec![100, 70], vec![70, 90]];
@@ -126,7 +125,7 @@ fn faults_of_ranks_that_others_have_blocks_from_are_found() {
                 Action::Send { peer, .. } => Some(peer),
                 _ => None,
             });
-            // Sends to the wrong rank.
+            // Redirects a send to the wrong rank.
             sends.next().map(|peer| *peer = (*peer + 1) % 16).is_some()
         },
     ];
@@ -137,7 +136,7 @@ fn faults_of_ranks_that_others_have_blocks_from_are_found() {
         let spec = plan.spec();
         follow(&|rank| plan.schedule(rank), &spec, &[0, 5]).unwrap();
         for change in changes {
-            // The change is made on every rank, including ranks whose blocks the verified ranks 0 and 5 receive.
+            // The change is made on every rank, including the ranks that send blocks to the verified ranks 0 and 5.
             let changed = |rank: usize| {
                 let mut schedule = plan.schedule(rank);
                 change(&mut schedule).then_some(schedule)

@@ -1,4 +1,4 @@
-//! Accuracy of sums, verdicts of `--check` at the limits of a type, and norms of any scale.
+//! Tests the accuracy of sums, the verdicts of `--check` at the limits of a type, and norms of any magnitude.
 
 use einsum_dist::{Dtype, io::npy::create, io::npy::write_block};
 
@@ -16,8 +16,8 @@ fn doubles(folder: &Folder, name: &str, shape: &[usize], values: &[f64]) {
     write_block(&path, &header, &ranges, &bytes).unwrap();
 }
 
-/// 0.1 is inexact, and partial sums are rounded in the same direction: adding the elements in sequence would cause an
-/// error of 1e-2.
+/// 0.1 is inexact, and all partial sums are rounded in the same direction, so adding the elements in sequence would
+/// cause an error of 1e-2.
 #[test]
 fn long_sums_are_exact() {
     let folder = Folder::new("long-sums");
@@ -40,7 +40,7 @@ fn long_sums_are_exact() {
     }
 }
 
-/// Results that underflow, whose relative errors are meaningless.
+/// Results that underflow must pass the check, although their relative errors are meaningless.
 #[test]
 fn underflow_is_within_the_bound() {
     let folder = Folder::new("underflow");
@@ -77,8 +77,8 @@ fn overflow_is_named() {
         assert!(right.err.contains(says), "{says}: {}", right.err);
     }
     assert!(right.out.contains("check       ok, with overflow: 4 elements"), "{}", right.out);
-    // An intermediate overflows: the product of the first two operands is infinite in single precision, but finite in
-    // double precision.
+    // An intermediate overflows, because the product of the first two operands is infinite in single precision but
+    // finite in double precision.
     std::fs::remove_file(folder.path().join("out.npy")).unwrap();
     let tree =
         ["[mk,kl->ml],ln->mn", "large.npy", "huge.npy", "small.npy", "-t1", "--check", "--json", "-o", "out.npy"];
@@ -123,7 +123,8 @@ fn norms_of_any_scale() {
     assert_eq!(report["output"]["norm"], serde_json::Value::Null);
 }
 
-/// Products in operand order leave the range of double precision, but the products along the tree do not.
+/// If all operands were multiplied in order, products would leave the range of double precision. Products along the
+/// tree do not.
 #[test]
 fn double_precision_is_not_its_own_limit() {
     let folder = Folder::new("own-limit");
@@ -147,13 +148,14 @@ fn double_precision_is_not_its_own_limit() {
     }
     doubles(&folder, "cancel.npy", &[4], &[1e308, 1e308, -1e308, -1e308]);
     run(&folder, &["k->", "cancel.npy", "-t1", "--check"]).succeeded();
-    // `a` is summed first, so infinity is not subtracted from infinity.
+    // `a` is summed before the multiplication, so infinity is not subtracted from infinity.
     folder.npy("left.npy", &[2, 3], &[2.0, 2.0, 2.0, -1.0, -1.0, -1.0]);
     folder.npy("right.npy", &[3, 1], &[f32::INFINITY, 1.0, 1.0]);
     run(&folder, &["ab,bc->c", "left.npy", "right.npy", "-t1", "--check"]).succeeded();
 }
 
-/// With little memory the check adds pieces. Its own rounding errors must not appear as errors of the result.
+/// With little memory, the check sums its reference in pieces. The rounding errors of these sums must not be reported
+/// as errors of the result.
 #[test]
 fn pieces_of_double_precision_are_as_good() {
     let folder = Folder::new("double-pieces");

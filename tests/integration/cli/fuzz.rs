@@ -1,4 +1,4 @@
-//! Regression tests for bugs that random command lines and random inputs found.
+//! Tests for regressions of bugs that random command lines and random inputs found.
 
 use super::run;
 use crate::command::Folder;

@@ -1,5 +1,5 @@
-//! Runs with less memory than they need end with one message that names the missing bytes, never with a signal, a panic
-//! or a hang. Checks of results need little time and memory.
+//! Tests that runs with too little memory end with one message that gives the number of missing bytes, never with a
+//! signal, a panic or a hang. Tests also that `--check` needs little time and memory.
 
 use std::process::Command;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::command::{Folder, PRODUCT, RunOutput, TOO_LITTLE, executable, output_
 fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> RunOutput {
     let mut shell = Command::new("timeout");
     shell.args(["60", "sh", "-c", &format!("ulimit -v {kilobytes}; exec \"$@\""), "sh", executable()]).args(arguments);
-    // The same environment variables as for other runs.
+    // Sets the same environment variables as for other runs.
     for (name, value) in program(folder, &[]).get_envs() {
         match value {
             Some(value) => shell.env(name, value),
@@ -20,7 +20,7 @@ fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> RunOutput {
     output_of(shell.current_dir(folder.path()))
 }
 
-/// Requires that the run succeeded, or ended with one message that names bytes or threads.
+/// Requires that the run succeeded, or ended with one message about bytes or threads.
 #[track_caller]
 fn check_ended_cleanly(ended: &RunOutput, what: &str) {
     let errors = ended.err.lines().filter(|line| line.starts_with("error")).count();
@@ -31,13 +31,13 @@ fn check_ended_cleanly(ended: &RunOutput, what: &str) {
             assert!(ended.err.contains(" bytes") || ended.err.contains(" threads"), "{what}: {}", ended.err);
             assert!(!ended.err.contains("panicked") && ended.err.lines().count() == 1, "{what}: {}", ended.err);
         }
-        // The dynamic loader could not map the libraries.
+        // With this exit code, the dynamic loader could not map the libraries.
         Some(127) => assert!(ended.err.contains("shared object"), "{what}: {}", ended.err),
         code => panic!("{what}: ended by a signal or not at all ({code:?}): {}", ended.err),
     }
 }
 
-/// Products, dot products, trees, several ranks, checks, and files as operands and as result.
+/// The runs cover products, dot products, trees, several ranks, checks, and files as operands and result.
 const RUNS: &[&[&str]] = &[
     &["mk,kn->mn", "-s", "20000"],
     &["mk,kn->mn", "-s", "2000", "-n", "3"],
@@ -67,11 +67,11 @@ fn sweep(limits: impl Iterator<Item = u64> + Clone) {
 
 #[test]
 fn little_memory_is_one_message() {
-    // The first limit hardly suffices to start, the second suffices for some runs.
+    // The first limit is barely enough to start the program, the second is enough for some runs.
     sweep([90_000, 400_000].into_iter());
 }
 
-/// As above, with limits from too little memory to start the program up to enough memory for all but the largest runs.
+/// Tests many limits, from too little memory to start the program up to enough memory for all but the largest runs.
 #[test]
 #[ignore = "takes minutes"]
 fn any_memory_is_one_message_or_enough() {

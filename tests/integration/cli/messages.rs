@@ -1,4 +1,4 @@
-//! Messages for operands that do not match an expression, and for invalid paths, compared with `messages.golden`.
+//! Compares messages for operands that do not match an expression, and for invalid paths, with `messages.golden`.
 //! `UPDATE_GOLDEN=1 cargo test messages` rewrites that file. Messages for invalid expressions are tested in
 //! parser/tests/golden.rs.
 

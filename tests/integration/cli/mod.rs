@@ -1,4 +1,4 @@
-//! The program as one process: its output, its files and its exit codes.
+//! Tests the output, the files and the exit codes of the program as a single process.
 
 mod bound;
 mod files;
@@ -204,11 +204,11 @@ fn runs_are_traced_and_drawn() {
     }
     assert!(out.contains("\nsteps       mk,kn->mn  ring-mn, cut along m  ") && out.contains("s predicted\n"), "{out}");
     assert!(out.contains("\nlast run    all of steps, received, "), "{out}");
-    // Predicted times are printed for runs with overlap only.
+    // Predicted times are printed only for runs with overlap.
     let out = run(&folder, &[&ring[..5], &shown, &["--no-overlap"]].concat()).succeeded().out;
     assert!(!out.contains("predicted") && !read("t.svg").contains("predicted"), "{out}");
     assert!(out.contains(", 0 % of the transfer time hidden, 0 % simulated\n") && !out.contains("last run"), "{out}");
-    // Traces of a single rank, and of a run whose result leaves in parts.
+    // Traces a run on a single rank, and a run that writes its result in parts.
     run(&folder, &[&["iij->j", "-s9", "-q"][..], &shown].concat()).succeeded();
     assert_eq!((arrows(&read("t.json"), 1, 0.0), read("t.svg").contains("rank 0")), (0, true));
     product(&folder);
@@ -226,7 +226,7 @@ fn what_cannot_be_traced_is_found_before_the_run() {
         ("--timeline", "none/t.svg", "none/t.svg: the directory none does not exist"),
         ("--trace", ".", "is a directory"),
     ] {
-        // An expensive product: an error that came only after the run would take a minute.
+        // The product is expensive, so an error that was found only after the run would take a minute.
         run(&folder, &["mk,kn->mn", "-s3000", "--kernel", "reference", flag, path]).refused(says);
     }
     assert_eq!(folder.files(), [""; 0]);
@@ -279,7 +279,7 @@ fn a_result_that_does_not_fit_leaves_in_parts() {
         let limited = [&PRODUCT[..], &["-t1", "-n", ranks, "--memory-limit", TOO_LITTLE, "--check", "--json"]].concat();
         in_parts(&run(&folder, &[&limited[..], &["-o", "parts.npy"]].concat()).succeeded().json());
         assert!(bytes("parts.npy") == bytes("whole.npy"), "{ranks} ranks");
-        // Every run accumulates onto the contents of the file; the last run replaces the file.
+        // Every run accumulates onto the original contents of the file, and only the last run replaces the file.
         folder.write("onto.npy", &bytes("whole.npy"));
         let flags = ["--accumulate", "onto.npy", "-o", "onto.npy", "--warmup", "1", "--repeat", "2"];
         let report = run(&folder, &[&limited[..], &flags].concat()).succeeded().json();
@@ -376,7 +376,7 @@ fn bad_input_is_refused_with_one_message() {
     files(&folder);
     let before = folder.files();
     for (arguments, says) in REFUSED {
-        // Giving an option twice would be another error.
+        // Giving `-o` twice would be a different error.
         let output = if arguments.contains(&"-o") { &[][..] } else { &["-o", "new.npy"] };
         run(&folder, &[arguments, output].concat()).refused(says);
         let json = run(&folder, &[arguments, &["--json"][..]].concat());
@@ -443,7 +443,7 @@ fn without_mpi_one_process_speaks_for_all_of_mpirun() {
     assert_eq!(version.out, format!("einsum-dist {}\n", env!("CARGO_PKG_VERSION")));
 }
 
-/// The result does not depend on whether warnings and errors can be written.
+/// The result must not depend on whether warnings and errors can be written.
 #[test]
 fn standard_error_may_be_full_and_standard_output_may_not() {
     let folder = Folder::new("full");
@@ -468,7 +468,7 @@ fn standard_error_may_be_full_and_standard_output_may_not() {
     }
 }
 
-/// Texts are read up to a limit, so endless files are errors.
+/// The program reads texts only up to a limit, so endless files are errors.
 #[test]
 fn texts_that_are_read_have_a_limit() {
     let folder = Folder::new("endless");
@@ -503,7 +503,7 @@ fn a_summary_of_many_steps_is_short() {
     let steps: Vec<&str> = ran.lines().skip_while(|line| !line.starts_with("steps")).collect();
     assert!(ran.lines().count() < 40 && ran.lines().all(|line| line.chars().count() < 500), "{ran}");
     assert_eq!(steps[24], "            and 175 smaller steps (--explain and --json have all)");
-    // The steps with the label a100 have the most operations.
+    // The summary must include the steps with the label a100, which have the most operations.
     assert!(steps[..24].iter().any(|step| step.contains("a100")), "{ran}");
 }
 
@@ -515,7 +515,7 @@ fn a_step_of_many_labels_is_shortened() {
     assert!(ran.contains("steps") && ran.lines().all(|line| line.chars().count() < 500), "{ran}");
 }
 
-/// Dimensions that a forced algorithm needs unsliced are not sliced, others are.
+/// Dimensions that a forced algorithm needs in full must not be sliced, whereas others may be.
 #[test]
 fn a_forced_algorithm_under_a_limit() {
     let folder = Folder::new("forced");
@@ -539,7 +539,7 @@ fn numbers_that_cannot_be_meant() {
     assert!(ran.err.contains("`@` needs the name of a file"), "{}", ran.err);
 }
 
-/// Runs the commands of data/README.md as they are printed there.
+/// Runs the commands in data/README.md as they are printed there.
 #[test]
 fn the_commands_of_the_data_work() {
     let folder = Folder::new("data");

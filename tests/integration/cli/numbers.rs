@@ -1,4 +1,4 @@
-//! Unreasonable numbers in every flag and file end the program immediately with one message.
+//! Tests that unreasonable numbers in any flag or file end the program immediately with one message.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +15,7 @@ fn run(folder: &Folder, arguments: &[&OsStr]) -> RunOutput {
     output_of(program(folder, &["mk,kn->mn", "-s8"]).args(arguments))
 }
 
-/// Requires that the program ended quickly, with a single message of a few lines that contains all texts of `says`.
+/// Requires that the program ended quickly, with a single message of a few lines that contains all texts in `says`.
 #[track_caller]
 fn refused(ended: &RunOutput, case: &str, says: &[&str]) {
     assert_eq!(ended.code, Some(2), "{case}: {} {}", ended.out, ended.err);
@@ -27,7 +27,7 @@ fn refused(ended: &RunOutput, case: &str, says: &[&str]) {
     }
 }
 
-/// All flags of the help text that take a value, with the names of their values.
+/// All flags in the help text that require a value, with the names of their values.
 fn flags(folder: &Folder) -> Vec<(String, String)> {
     let help = output_of(&mut program(folder, &["--help"])).succeeded().out;
     let long = |line: &str| {
@@ -38,7 +38,7 @@ fn flags(folder: &Folder) -> Vec<(String, String)> {
     lines.filter_map(long).collect()
 }
 
-/// Calls `work` for all cases, on four threads.
+/// Calls `work` for every case, on four threads.
 fn each<T: Sync>(cases: &[T], work: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -52,7 +52,7 @@ fn each<T: Sync>(cases: &[T], work: impl Fn(&T) + Sync) {
     });
 }
 
-/// Invalid values of a flag, depending on the name of its value.
+/// Invalid values for a flag, which depend on the name of its value.
 fn bad_values(flag: &str, value_name: &str) -> Vec<OsString> {
     let long = "9".repeat(LONG);
     let number = ["", "-5", "1e400", "nan", "inf", "18446744073709551616", "\u{ff13}", long.as_str()];
@@ -119,14 +119,14 @@ fn every_flag_refuses_values_that_cannot_be_meant() {
             "--distribution" => &["-n4", "-t1"],
             _ => &[],
         };
-        // `--completions` is used without an expression.
+        // `--completions` does not accept an expression.
         let ended = if *flag == "--completions" {
             output_of(program(&folder, &[]).arg(flag).arg(value))
         } else {
             let more: Vec<&OsStr> = more.iter().map(OsStr::new).collect();
             run(&folder, &[&[OsStr::new(flag), value][..], &more].concat())
         };
-        // A message about a file names the file instead of the flag.
+        // A message about a file contains the name of the file instead of the flag.
         let says = if name.starts_with("FILE") && value.len() > 2 { &[][..] } else { &[*flag][..] };
         refused(&ended, &case, says);
         let quoted = shown.len() < 60 && !value.is_empty() && value.to_str().is_some();
@@ -139,7 +139,7 @@ fn every_flag_refuses_values_that_cannot_be_meant() {
     assert_eq!(folder.files(), [""; 0]);
 }
 
-/// If the value of a flag is missing, the next flag is not taken for the value.
+/// If the value of a flag is missing, the next flag must not be parsed as the value.
 #[test]
 fn a_missing_value_is_missed() {
     let folder = Folder::new("missing");
@@ -174,7 +174,7 @@ fn a_missing_value_is_missed() {
     assert_eq!(folder.files(), [""; 0]);
 }
 
-/// Grids that need more ranks than exist, including numbers of ranks that overflow.
+/// Tests grids that need more ranks than exist, including numbers of ranks that overflow.
 #[test]
 fn grids_are_counted_before_they_are_used() {
     let folder = Folder::new("grids");
@@ -212,7 +212,7 @@ fn grids_are_counted_before_they_are_used() {
     refused(&ended, "cyclic", &["blocks of rank 0 would be 549755813888 separate pieces, 1048576 at most"]);
 }
 
-/// Limits of machines that are read from files, and of topologies.
+/// Tests the limits for values in machine files and topologies.
 #[test]
 fn machines_are_within_reason() {
     let folder = Folder::new("machines");

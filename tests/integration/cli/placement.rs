@@ -1,4 +1,4 @@
-//! Placement of ranks on cores: runs on hosts with several NUMA domains, and plans for other machines.
+//! Tests the placement of ranks on cores, in runs on hosts with several NUMA domains and in plans for other machines.
 //!
 //! `EINSUM_DIST_TOPOLOGY` splits the cores of this host into domains, so that threads are actually pinned. Tests that
 //! need two cores return early if this process has only one.
@@ -7,12 +7,12 @@ use crate::command::{Folder, RunOutput, executable, output_of, program};
 use einsum_dist::api::host;
 use serde_json::{Value, json};
 
-/// Runs the program with `topology` in place of the topology of this host.
+/// Runs the program with `topology` instead of this host's topology.
 fn on(topology: &str, folder: &Folder, arguments: &[&str]) -> RunOutput {
     output_of(program(folder, arguments).env("EINSUM_DIST_TOPOLOGY", topology))
 }
 
-/// Whether this process may use the processing units 0 and 1, from which the topologies below form domains.
+/// Whether this process may use the processing units 0 and 1, which are in the domains of the topologies below.
 fn two_cores() -> bool {
     host::cpus().starts_with(&[0, 1])
 }
@@ -22,7 +22,7 @@ fn two_units() -> Option<[usize; 2]> {
     host::cpus().first_chunk().copied()
 }
 
-/// Runs the program on the first two units only. Each unit is a domain that has the number of the unit.
+/// Runs the program on only the first two units. Each unit is a domain with the number of the unit.
 fn on_two(folder: &Folder, arguments: &[&str]) -> RunOutput {
     let [first, second] = two_units().unwrap();
     let here = program(folder, arguments);
@@ -37,7 +37,7 @@ fn on_two(folder: &Folder, arguments: &[&str]) -> RunOutput {
     output_of(bound.env("EINSUM_DIST_TOPOLOGY", domains_of_one_core()))
 }
 
-/// A topology of one-core domains, one for each processing unit of this host.
+/// A topology with one single-core domain per processing unit of this host.
 fn domains_of_one_core() -> String {
     format!("numa:{} core:1", host::cpus().iter().max().unwrap() + 1)
 }
@@ -75,7 +75,7 @@ fn a_domain_has_a_rank_by_default() {
     assert_eq!(of_ranks(&report, "cpus"), [json!([first, second])]);
 }
 
-/// Reports the real topology of this host.
+/// Tests the report for the real topology of this host.
 #[test]
 fn ranks_of_this_host_say_where_they_are() {
     let folder = Folder::new("placement-here");
@@ -115,7 +115,7 @@ fn a_topology_that_is_none() {
     output_of(&mut program(&folder, &arguments)).refused("`core:0` needs a number above 0 behind the colon");
 }
 
-/// For machines from files, the topology determines the numbers of ranks and workers that no flag sets.
+/// If the machine is read from a file, its topology determines the numbers of ranks and workers that no flag sets.
 #[test]
 fn a_topology_says_how_many_ranks_and_workers() {
     let folder = Folder::new("placement-machine");
@@ -143,7 +143,8 @@ fn a_topology_says_how_many_ranks_and_workers() {
     assert!(starved.contains("\nwarning   rank 0 has 72 workers and 36 cores of its own\n"), "{starved}");
 }
 
-/// The output in docs/placement.md is that of the program, except for names and numbers that depend on the host.
+/// The output shown in docs/placement.md must match that of the program, except for names and numbers that depend on
+/// the host.
 #[test]
 fn the_documentation_shows_what_is_printed() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");

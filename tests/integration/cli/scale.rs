@@ -1,28 +1,29 @@
-//! Trees of thousands of steps, run by the program.
+//! Tests that the program runs trees with thousands of steps.
 
 use super::run;
 use crate::command::Folder;
 
-/// `[[[0,1],[1,2]->[0,2]],[2,3]->[0,3]],..`: nested to the left.
+/// `[[[0,1],[1,2]->[0,2]],[2,3]->[0,3]],..`, nested to the left.
 fn left(steps: usize) -> String {
     let tail: Vec<String> = (1..=steps).map(|at| format!(",[{at},{}]->[0,{}]", at + 1, at + 1)).collect();
     format!("{}[0,1]{}", "[".repeat(steps - 1), tail.join("]"))
 }
 
-/// `[0,1],[[1,2],[[2,3],[3,4]->[2,4]]->[1,4]]->[0,4]`: nested to the right.
+/// `[0,1],[[1,2],[[2,3],[3,4]->[2,4]]->[1,4]]->[0,4]`, nested to the right.
 fn right(steps: usize) -> String {
     let head: Vec<String> = (0..steps).map(|at| format!("[{at},{}],", at + 1)).collect();
     let tail: Vec<String> = (0..steps).rev().map(|at| format!("->[{at},{}]", steps + 1)).collect();
     format!("{}[{steps},{}]{}", head.join("["), steps + 1, tail.join("]"))
 }
 
-/// `[[ab,bc->ac],cb->ab],..`: all brackets reuse the letters `b` and `c`, for different dimensions.
+/// `[[ab,bc->ac],cb->ab],..`, in which all brackets reuse the letters `b` and `c` for different dimensions.
 fn same_letters(steps: usize) -> String {
     let tail: Vec<&str> = (0..steps).map(|at| if at.is_multiple_of(2) { ",bc->ac" } else { ",cb->ab" }).collect();
     format!("{}ab{}", "[".repeat(steps - 1), tail.join("]"))
 }
 
-/// No stage recurses over the brackets: parsing, planning, verifying, printing or freeing memory.
+/// Deep nesting must not overflow the stack, so no stage (parsing, planning, verifying, printing or freeing memory) may
+/// recurse over the brackets.
 #[test]
 fn ten_thousand_nested_brackets_are_planned() {
     let folder = Folder::new("nested");
@@ -34,7 +35,7 @@ fn ten_thousand_nested_brackets_are_planned() {
     }
 }
 
-/// Runs hundreds of steps on several ranks, with all kinds of output.
+/// Runs a tree with hundreds of steps on several ranks, with all kinds of output.
 #[test]
 fn hundreds_of_nested_steps_run_on_several_ranks() {
     let folder = Folder::new("chain");
@@ -53,7 +54,7 @@ fn hundreds_of_nested_steps_run_on_several_ranks() {
     assert!(text.contains("completely") && text.contains("simulated "), "{text}");
 }
 
-/// If thousands of brackets each have a dimension of their own with the same letter, the names made for these dimensions
+/// If thousands of brackets each use the same letter for a separate dimension, the names generated for these dimensions
 /// stay short.
 #[test]
 fn dimensions_of_one_letter_have_short_names() {

@@ -1,8 +1,8 @@
-//! A fault on one rank ends all ranks within seconds, with a nonzero exit code, a message that names the place of the
-//! fault, and no incomplete file.
+//! Tests that a fault on one rank ends all ranks within seconds, with a nonzero exit code and a message that names the
+//! place of the fault. No incomplete file may remain.
 //!
-//! Ranks are threads of one process. If `EINSUM_DIST_MPIRUN` names a launcher and its options, ranks are also MPI
-//! processes, with every transport.
+//! Ranks are threads of one process. If `EINSUM_DIST_MPIRUN` names a launcher and its options, the tests also run on
+//! MPI processes, with every transport.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ const SOON: Duration = Duration::from_secs(10);
 
 const TRANSPORTS: [&str; 3] = ["shared", "message", "rma"];
 
-/// Requires that the run failed, and that the folder contains `files` only.
+/// Requires that the run failed, and that the folder contains only `files`.
 #[track_caller]
 fn failed(ended: &RunOutput, folder: &Folder, files: &[&str]) {
     assert!(ended.code != Some(0), "{}\n{}", ended.out, ended.err);
@@ -28,7 +28,7 @@ fn says(ended: &RunOutput, who: &str, what: &str) {
     assert!(found, "no line with `{who}` and `{what}`:\n{}", ended.err);
 }
 
-/// Returns whether a temporary output file existed at some time during a run, and the run's output.
+/// Returns whether a temporary output file existed at any time during a run, and the run's output.
 fn watched(command: &mut Command, folder: &Folder) -> (bool, RunOutput) {
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -46,12 +46,12 @@ fn watched(command: &mut Command, folder: &Folder) -> (bool, RunOutput) {
     })
 }
 
-/// In the ring, every rank sends, receives and computes. The result leaves in five parts, and the first one is in the
-/// file when the second starts.
+/// A ring, in which every rank sends, receives and computes. The result is written in five parts, and the first part is
+/// in the file when the second one starts.
 const RING: [&str; 8] =
     ["mk,kn->mn", "-sm=120,k=16,n=160", "-t1", "--algorithm", "ring-k", "--memory-limit", "16kB", "-oc.npy"];
 
-/// The result leaves in three parts, and no rank sends anything.
+/// The result is written in three parts, and no rank sends anything.
 const BATCH: [&str; 8] =
     ["cmk,ckn->cmn", "-sc=3,m=120,k=16,n=160", "-t1", "--algorithm", "c", "--memory-limit", "50kB", "-oc.npy"];
 
@@ -94,7 +94,7 @@ fn faults_of_a_process() {
     }
 }
 
-/// The other ranks wait between runs, where all ranks agree whether writing succeeded.
+/// While rank 1 is silent, the other ranks wait between runs, where all ranks agree whether writing succeeded.
 #[test]
 fn a_process_that_is_silent_while_the_others_write_ends_all() {
     let folder = Folder::new("mpi-silent");
@@ -108,8 +108,8 @@ fn a_process_that_is_silent_while_the_others_write_ends_all() {
     }
 }
 
-/// Rank 1 receives a signal during a long run. A killed process prints nothing; the launcher ends its peers and prints
-/// which process was killed, and by which signal.
+/// Rank 1 receives a signal during a long run. A killed process prints nothing. The launcher must end the other
+/// processes, and print which process was killed and by which signal.
 #[test]
 fn a_process_that_is_killed_or_stopped_ends_all() {
     let folder = Folder::new("mpi-killed");
@@ -136,7 +136,7 @@ fn a_process_that_is_killed_or_stopped_ends_all() {
     }
 }
 
-/// On a full file system, the message names the file, and the old result still exists.
+/// On a full file system, the message must name the file, and the old result must still exist.
 #[test]
 fn a_full_disk_leaves_no_part_of_a_file() {
     let folder = Folder::new("full");
@@ -170,13 +170,13 @@ fn a_full_disk_leaves_no_part_of_a_file() {
     }
 }
 
-/// If a trace cannot be written, the result is kept: it is printed first, and then the error.
+/// If a trace cannot be written, the result is kept. The program prints the result and then the error.
 #[test]
 fn a_trace_that_cannot_be_written_leaves_the_result() {
     let folder = Folder::new("no-trace");
     for (flag, file) in [("--trace", "t.json"), ("--timeline", "t.svg")] {
         for (how, json) in [("--json", true), ("-v", false), ("--simulate", false)] {
-            // Allows empty files only.
+            // The limit allows only empty files.
             let mut limited = Command::new("sh");
             limited.args([
                 "-c",
@@ -202,8 +202,8 @@ fn a_trace_that_cannot_be_written_leaves_the_result() {
     }
 }
 
-/// If processes can share hardly more memory than MPI itself needs, they report an error or send messages. No process
-/// hangs or is killed by a signal.
+/// If processes can share little more memory than MPI itself needs, they must report an error or transfer by messages.
+/// No process may hang or be killed by a signal.
 #[test]
 fn little_memory_to_share_is_an_error_of_all_or_none() {
     let folder = Folder::new("little");

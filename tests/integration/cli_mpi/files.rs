@@ -1,5 +1,5 @@
-//! Files and signals under mpirun: one message, one exit code, and no files left, regardless of the process that
-//! receives the signal.
+//! Tests files and signals under mpirun. Regardless of which process receives a signal, there must be one message and
+//! one exit code, and no files may remain.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::command::{Folder, executable, files, launcher, listening, output_of};
 
-/// The command of the tests with in-process ranks.
+/// The same command as in the tests with in-process ranks.
 const RING: [&str; 9] =
     ["mk,kn->mn", "-sm=120,k=16,n=160", "-t1", "--algorithm", "ring-k", "--memory-limit", "16kB", "-oc.npy", "-q"];
 
@@ -22,7 +22,7 @@ fn wait_until(mut condition: impl FnMut() -> bool, what: &str) {
     }
 }
 
-/// The processes of the program that a launcher has started.
+/// Process identifiers of the ranks that a launcher has started.
 fn ranks(launcher: u32) -> Vec<i32> {
     let children = |pid: &str| {
         let listed = Command::new("pgrep").args(["-P", pid]).output().unwrap().stdout;
@@ -30,7 +30,7 @@ fn ranks(launcher: u32) -> Vec<i32> {
     };
     let mut below = children(&launcher.to_string());
     below.extend(below.clone().iter().flat_map(|child| children(child)));
-    // Rank 0 may have a child process of the same program, which removes files after a crash.
+    // Rank 0 may have a child process that runs the same program and removes files after a crash.
     let program = |pid: &String| {
         let exe = std::fs::read_link(format!("/proc/{pid}/exe"));
         let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -54,7 +54,8 @@ fn signals_to_mpirun_or_to_a_rank_leave_nothing() {
             Some(rank) => Pid::from_raw(ranks(child.id())[rank]).unwrap(),
         };
         kill_process(to, signal).unwrap();
-        // The exit code is that of the launcher; MPICH's is 0 after SIGINT.
+        // The exit code is not checked, because it is that of the launcher, and MPICH's launcher returns 0 after
+        // SIGINT.
         child.wait().unwrap();
         // A launcher may end before the last rank.
         wait_until(|| folder.files() == ["c.npy"], &format!("{signal:?} to {rank:?} leaves {:?}", folder.files()));

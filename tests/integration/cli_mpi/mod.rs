@@ -1,7 +1,7 @@
-//! The program under mpirun: results equal those of one process, and no rank hangs.
+//! Tests the program under mpirun. Results must equal those of one process, and no rank may hang.
 //!
-//! `EINSUM_DIST_MPIRUN` names the launcher of the MPI that the program is built with, and its options. Without it these
-//! tests return early.
+//! `EINSUM_DIST_MPIRUN` contains the launcher of the MPI library that the program is built with, and the launcher's
+//! options. If it is not set, these tests return early.
 
 mod faults;
 mod files;
@@ -37,7 +37,7 @@ fn refused(ended: &RunOutput, says: &str) {
     assert!(ended.took < Duration::from_secs(15), "{:?}", ended.took);
 }
 
-/// Ranks that may use the same cores divide them, if there are enough cores for the workers of each.
+/// Ranks that may use the same cores divide these cores among them, if there are enough for the workers of each rank.
 #[test]
 fn ranks_of_a_host_have_cores_of_their_own() {
     let folder = Folder::new("mpi-cores");
@@ -54,7 +54,7 @@ fn ranks_of_a_host_have_cores_of_their_own() {
     }
 }
 
-/// If a launcher binds ranks to few of the cores that are available to them, one warning is printed.
+/// If a launcher binds ranks to only a few of the available cores, the program must print one warning.
 #[test]
 fn masks_that_starve_workers_are_said() {
     let folder = Folder::new("mpi-starved");
@@ -79,7 +79,7 @@ fn masks_that_starve_workers_are_said() {
     }
 }
 
-/// The first run measures the rates and caches them for the next; all ranks plan with the same rates.
+/// The first run measures the rates and caches them for the next run. All ranks must plan with the same rates.
 #[test]
 fn measured_rates_are_those_of_one_rank() {
     let folder = Folder::new("mpi-rates");
@@ -87,7 +87,7 @@ fn measured_rates_are_those_of_one_rank() {
     command.env_remove("EINSUM_DIST_RATES").env("EINSUM_DIST_CACHE", folder.path());
     command.args(["-n", "3", executable(), "mk,kn->mn", "-s200", "-t1", "--json"]);
     let first = output_of(&mut command).succeeded().json();
-    // Two files: the fastest transport, and its measured rates.
+    // The cache consists of two files, for the fastest transport and for its measured rates.
     let remembered = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(remembered, 2);
     let again = output_of(&mut command).succeeded().json();
@@ -145,7 +145,7 @@ fn parts_of_a_result_go_to_one_file() {
     assert_eq!(folder.files(), ["left.npy", "parts.npy", "right.npy", "twice.npy", "whole.npy"]);
 }
 
-/// Times of all processes refer to one clock, so no transfer arrives before it is sent.
+/// The times of all processes refer to one clock, so no transfer may arrive before it is sent.
 #[test]
 fn runs_are_traced_by_rank_0() {
     let folder = Folder::new("mpi-traced");

@@ -1,4 +1,4 @@
-//! Searches under mpirun: all ranks use the same path, and one rank prints why the search ended.
+//! Tests path searches under mpirun. All ranks must use the same path, and one rank must print why the search ended.
 
 use crate::command::{Folder, executable, launcher, output_of};
 

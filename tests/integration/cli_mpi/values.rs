@@ -1,4 +1,5 @@
-//! MPI ranks without work are idle, rank 0 prints their number, and all processes have the same exit code.
+//! Tests that MPI ranks without work are idle, that rank 0 prints their number, and that all processes have the same
+//! exit code.
 
 use super::{refused, run};
 use crate::cases::{TINY_CASES, idle};

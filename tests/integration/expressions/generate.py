@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes expected.txt: NumPy's result of every expression in list.txt. Usage: generate.py (needs numpy)
+"""Writes NumPy's result for every expression in list.txt to expected.txt. Usage: generate.py (needs NumPy).
 
-A line of list.txt is an expression and the shapes of its operands (`2x3`, `.` for a scalar); `#` starts a group.
-Operands are small integers that depend on the number of the operand and the position only (`value` here and in
-mod.rs), so every sum is exact in single precision and independent of its order. A line of expected.txt is an
-expression, shapes, the shape of the result, its values for real operands, and its values for complex operands (real
-and imaginary parts alternate).
+A line of list.txt consists of an expression and the shapes of its operands (`2x3`, or `.` for a scalar); `#` starts a
+group. Elements of operands are small integers that depend only on the number of the operand and the position (`value`
+here and in mod.rs), so every sum is exact in single precision and independent of its order. A line of expected.txt
+consists of an expression, shapes, the shape of the result, its values for real operands, and its values for complex
+operands (real and imaginary parts alternate).
 
-NumPy does not support ellipses that are summed (opt_einsum sums them), brackets, and more than 52 labels. This script
+NumPy does not support ellipses that are summed (opt_einsum sums them), brackets, or more than 52 labels. This script
 rewrites such expressions.
 """
 import pathlib
@@ -42,7 +42,7 @@ def is_list(term):
 
 
 def letters(text):
-    """Rewrites an einsum_ir tree with one letter for each name."""
+    """Rewrites an einsum_ir tree so that each name is one letter."""
     names = {}
     out, name = "", ""
     for c in text:
@@ -57,7 +57,7 @@ def letters(text):
 
 
 def indices(term):
-    """Removes the brackets and commas of a list of names."""
+    """Removes the brackets and commas from a list of names."""
     return term.strip("[]").replace(",", "") if is_list(term) else term
 
 
@@ -75,7 +75,7 @@ def call(terms, arrays, output):
 
 
 def einsum(text, operands):
-    """Computes an einsum after those in its brackets; removes its operands from the front of the list."""
+    """Computes the einsums in brackets and then the einsum itself. Removes its operands from the front of the list."""
     sides = split(text, "->")
     terms, arrays = [], []
     for term in split(sides[0], ","):
@@ -98,7 +98,7 @@ def einsum(text, operands):
 
 
 def squeezed(terms, arrays, output):
-    """Computes an einsum without labels of extent 1, because NumPy supports 52 labels only."""
+    """Computes an einsum without labels of extent 1, because NumPy supports only 52 labels."""
     extents = {label: n for term, array in zip(terms, arrays) for label, n in zip(term, array.shape)}
     kept = lambda term: "".join(label for label in term if extents[label] > 1)
     result = call([kept(term) for term in terms], [array.squeeze() for array in arrays], kept(output))
@@ -106,7 +106,7 @@ def squeezed(terms, arrays, output):
 
 
 def magnitude(text, operands):
-    """Returns the largest sum of absolute values; below 2^24 all sums are exact."""
+    """Returns the largest sum of absolute values. If it is below 2^24, all sums are exact."""
     result = einsum(text, [np.abs(operand.real) + np.abs(operand.imag) for operand in operands])
     return result.max() if result.size else 0
 

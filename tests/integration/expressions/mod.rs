@@ -1,5 +1,6 @@
-//! Every expression of tests/integration/expressions/list.txt on 1, 2 and 5 ranks, with every element type and several
-//! paths, is compared with NumPy's result. Operands are small integers, so results are exact in every type and order.
+//! Compares the result of every expression in tests/integration/expressions/list.txt with NumPy's result, on 1, 2 and 5
+//! ranks, for every element type and several paths. Operands are small integers, so results are exact in every element
+//! type and order of additions.
 
 use std::fmt::Debug;
 
@@ -38,7 +39,7 @@ fn cases() -> Vec<Case> {
     lines.filter(|line| !line.starts_with('#') && !line.is_empty()).map(case).collect()
 }
 
-/// The same function as in tests/integration/expressions/generate.py.
+/// Element value. This must be the same function as in tests/integration/expressions/generate.py.
 fn value(operand: usize, place: usize, part: usize) -> f64 {
     [1.0, -1.0, 2.0, 0.0, 1.0, -1.0, -2.0][(3 * place + 5 * operand + part * (2 * place + 1)) % 7]
 }

@@ -1,4 +1,4 @@
-//! Files: .npy headers and data, output files that appear completely or not at all, and random operands.
+//! Tests .npy headers and data, output files (which appear completely or not at all), and random operands.
 
 mod npy;
 mod pending;

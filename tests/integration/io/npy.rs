@@ -1,4 +1,4 @@
-//! Blocks of `.npy` files, compared with arrays in memory.
+//! Compares blocks of `.npy` files with arrays in memory.
 
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::npy::{NpyError, create, read_block, read_header, write_block};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 const ALL: [Dtype; 4] = [Dtype::Float32, Dtype::Float64, Dtype::Complex64, Dtype::Complex128];
 
-/// A separate directory for one test, removed on drop.
+/// A separate directory for one test, which is removed on drop.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -86,7 +86,7 @@ fn column_major(shape: &[usize], at: &[usize]) -> usize {
     shape.iter().zip(at).rev().fold(0, |index, (n, i)| index * n + i)
 }
 
-/// The dense block of an array in which the value of an element depends on its row-major index.
+/// A dense block of an array. The value of each element depends on its row-major index in the array.
 fn block(shape: &[usize], ranges: &[Range<usize>], size: usize) -> Vec<u8> {
     positions(ranges).iter().flat_map(|at| element(row_major(shape, at), size)).collect()
 }
@@ -150,8 +150,8 @@ fn random_blocks_are_parts_of_the_whole() {
     }
 }
 
-/// Blocks above and below each threshold, in every combination: the buffer size, the longest gap that is read instead
-/// of skipped, and the length of a long run.
+/// Tests blocks above and below each threshold, in every combination. The thresholds are the buffer size, the longest
+/// gap that is read instead of skipped, and the length of a long run.
 #[test]
 fn blocks_beyond_every_threshold() {
     let scratch = Scratch::new("large");
@@ -200,7 +200,7 @@ fn created_files_are_what_was_asked_for() {
     }
 }
 
-/// Offsets beyond 32 bits, in a sparse file.
+/// Tests offsets beyond 32 bits in a sparse file.
 #[test]
 fn elements_beyond_four_gigabytes() {
     let scratch = Scratch::new("sparse");
@@ -301,7 +301,7 @@ fn with_text(version: u8, text: &[u8], bytes: usize) -> Vec<u8> {
     file
 }
 
-/// Headers that other programs or old versions of NumPy write, and that NumPy reads.
+/// Tests headers that other programs or old versions of NumPy write, and that NumPy can read.
 #[test]
 fn what_numpy_reads() {
     let scratch = Scratch::new("spellings");
@@ -329,7 +329,7 @@ fn what_numpy_reads() {
     }
 }
 
-/// NumPy does not read these headers either. The error names the fault in one line.
+/// NumPy cannot read these headers either. The error must describe the fault in one line.
 #[test]
 fn what_numpy_does_not_read() {
     let scratch = Scratch::new("unreadable");
@@ -355,7 +355,7 @@ fn what_numpy_does_not_read() {
     }
 }
 
-/// A command that an error message suggests overwrites neither the file nor another one.
+/// The command that an error message suggests must not overwrite any file.
 #[test]
 fn advice_overwrites_nothing() {
     let scratch = Scratch::new("advice");
@@ -375,7 +375,7 @@ fn advice_overwrites_nothing() {
     }
 }
 
-/// Random changes of the bytes result in an error or a header, never in a panic.
+/// Random changes to a header's bytes must result in an error or a header, never in a panic.
 #[test]
 fn damaged_headers() {
     let scratch = Scratch::new("damaged");

@@ -1,4 +1,4 @@
-//! Output files appear completely or not at all.
+//! Tests that output files appear completely or not at all.
 
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::npy::{PendingFile, check_writable, read_block, read_header};
@@ -138,7 +138,7 @@ fn write_protection_is_respected() {
     let target = scratch.0.join("out.npy");
     fs::write(&target, "old").unwrap();
     fs::set_permissions(&target, fs::Permissions::from_mode(0o444)).unwrap();
-    // Root may write every file.
+    // For root, every file is writable, so the check applies only to other users.
     if fs::OpenOptions::new().write(true).open(&target).is_err() {
         let error = check_writable(&target).unwrap_err().to_string();
         assert_eq!(error, format!("{}: cannot write: Permission denied", target.display()));

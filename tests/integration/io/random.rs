@@ -1,4 +1,5 @@
-//! Random operands: equal for every division into blocks, and reproducible from the documentation alone.
+//! Tests that random operands are the same for every division into blocks, and can be reproduced from the documentation
+//! alone.
 
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::random::{fill_block, value};
@@ -12,7 +13,7 @@ fn fill(dtype: Dtype, shape: &[usize], ranges: &[Range<usize>]) -> Vec<u8> {
     bytes
 }
 
-/// Bytes of an element, computed from the documentation of the module.
+/// The bytes of an element, computed as the module's documentation describes.
 fn described(dtype: Dtype, index: u64) -> Vec<u8> {
     let (re, im) = value(7, 2, index);
     let single = |x: f64| (((x + 1.0) * 8_388_608.0).floor() / 8_388_608.0 - 1.0) as f32;
@@ -67,8 +68,8 @@ fn no_elements_and_no_dimensions() {
     assert_eq!(fill(Dtype::Complex128, &[], &[]), described(Dtype::Complex128, 0));
 }
 
-/// Values from an independent implementation of the documentation. Changing the generator would change all results that
-/// users have recorded.
+/// The values are from an independent implementation of the documentation. Changing the generator would change all
+/// results that users have recorded.
 #[test]
 fn golden_values() {
     for ((seed, operand, index), want) in [

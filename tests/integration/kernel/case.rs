@@ -1,23 +1,24 @@
-//! Labels and extents of random contractions. Extents are near the sizes of vectors, tiles and boxes.
+//! Generates labels and extents for random contractions. Extents are near the sizes of vectors, tiles and boxes.
 
 use crate::common::Rng;
 use einsum_dist::dims::Label;
 use einsum_dist::local_plan::Caches;
 
-/// Vector lengths, rows and columns of register tiles, cache lines, depths of boxes, and neighbours of these numbers.
+/// Vector lengths, numbers of rows and columns of register tiles, cache line lengths, depths of boxes, and the numbers
+/// next to these.
 const EDGES: [usize; 38] = [
     2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 95, 96, 97,
     127, 128, 129, 255, 257, 511, 512, 513,
 ];
 
-/// The kind of a random contraction.
+/// The style of a random contraction.
 #[derive(Debug, Clone, Copy)]
 pub enum Style {
     /// Up to 4 dimensions per kind, with small extents.
     Many,
     /// Up to 2 dimensions per kind, with extents near the sizes of blocks.
     Blocks,
-    /// One dimension each of the kinds m, n and k.
+    /// One m, one n and one k dimension.
     Matrix,
     /// Up to 2 dimensions per kind, one of which is as long as the index space allows.
     Long,
@@ -40,7 +41,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// A random contraction with an index space of at most `space`. With `full`, the space is nearly filled.
+    /// A random contraction with an index space of at most `space`. If `full`, the index space is nearly as large as
+    /// allowed.
     pub fn random(rng: &mut Rng, style: Style, space: usize, full: bool) -> Case {
         let mut case = Case { extents: Vec::new(), left: Vec::new(), right: Vec::new(), out: Vec::new() };
         for kind in 0..4 {
@@ -86,7 +88,8 @@ impl Case {
             self.extents[axis] = extent;
             room /= extent.max(1);
         }
-        // One dimension fills the remaining space, minus up to 2 indices.
+        // One dimension is extended to nearly fill the allowed space; its extent is up to 2 below the largest possible
+        // one.
         if full && room > 2 && !axes.is_empty() {
             let extent = &mut self.extents[axes[rng.below(axes.len())]];
             *extent = (*extent * room).saturating_sub(rng.below(3)).max(1);
@@ -112,7 +115,7 @@ impl Case {
     }
 }
 
-/// Random cache sizes: some realistic, most so small that a few thousand elements fill many boxes.
+/// Random cache sizes. Some are realistic. Most are so small that a few thousand elements fill many boxes.
 pub fn caches(rng: &mut Rng) -> Caches {
     let of = |l1: usize, l2: usize| Caches { l1: l1 << 10, l2: l2 << 10 };
     match rng.below(6) {

@@ -1,4 +1,4 @@
-//! Contracts a random case with every kernel, and compares the results with the expected one.
+//! Contracts a random case with every kernel, and compares each result with the expected one.
 
 use super::case::{Case, caches};
 use super::coverage::Coverage;
@@ -11,7 +11,7 @@ use einsum_dist::local_plan::Target;
 use ndarray::ArrayViewD;
 use num_complex::Complex;
 
-/// State that a thread reuses for all cases.
+/// State that one thread reuses for all cases.
 pub struct Bench {
     pub rng: Rng,
     /// Pools of 1, 2 and 3 threads.
@@ -24,15 +24,15 @@ pub struct Bench {
 struct Trial<T> {
     case: Case,
     operands: [Tensor<T>; 2],
-    /// Contents of out before each contraction.
+    /// Contents of `out` before each contraction.
     before: Tensor<T>,
     alpha: T,
     beta: T,
-    /// Expected value of each element of out, and the magnitude to which errors are relative.
+    /// Expected value of each element of `out`, and the magnitude to which its error is relative.
     want: Vec<(Complex<f64>, f64)>,
 }
 
-/// Value of the gaps around out.
+/// Value that fills the gaps around `out`.
 fn mark<T: Element>() -> T {
     T::from_f64(77.0, 0.0)
 }
@@ -119,7 +119,7 @@ impl Bench {
             out
         };
         if poison {
-            // Fills the used part of the workspace with NaN, which must not appear in the next result.
+            // Fills the used part of the workspace with NaN. A kernel that reads stale workspace would then yield NaN.
             let nan = [0, 1].map(|operand| trial.operands[operand].filled(T::from_f64(f64::NAN, f64::NAN)));
             contract(target.threads, nan[0].view(), nan[1].view());
         }
@@ -134,7 +134,8 @@ impl Bench {
                 trial.describe(target)
             );
         }
-        // The division of the work depends on the plan only, so the bits are equal with any number of threads.
+        // The division of the work depends only on the plan, so the result must have the same bits with any number of
+        // threads.
         let again = contract(threads, left.view(), right.view());
         assert!(same_bits(out.memory(), again.memory()), "other bits on {threads} threads: {}", trial.describe(target));
         assert!(out.gaps_are(mark()), "wrote outside out: {}", trial.describe(target));

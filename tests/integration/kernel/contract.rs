@@ -1,8 +1,9 @@
-//! 20,000 random contractions with every kernel, compared with the reference. The kinds of dimensions, their order,
-//! strides, factors, extents near the sizes of all blocks, cache sizes, threads and element types vary.
+//! Compares 20,000 random contractions by every kernel with the reference. Cases vary in the kinds and the order of
+//! dimensions, strides, `alpha` and `beta`, extents (near all block sizes), cache sizes, numbers of threads and element
+//! types.
 //!
-//! `KERNEL_CASES` sets the number of cases per type (default 5,000). With fewer cases, rare code paths are not required
-//! to occur.
+//! `KERNEL_CASES` sets the number of cases per element type (default 5,000). With fewer cases, the test does not
+//! require that rare code paths occur.
 
 use super::case::{Case, Style};
 use super::check::Bench;
@@ -10,13 +11,14 @@ use super::targets::{kernels, name};
 use einsum_dist::kernel::Element;
 use num_complex::Complex;
 
-/// Number of cases per type. One in `LARGE` cases is large.
+/// Number of cases per element type. One in `LARGE` cases is large.
 const CASES: usize = 5_000;
 const LARGE: usize = 50;
 /// Size of the largest index space.
 const SPACE: usize = 1 << 22;
 
-/// Code paths that small cases must take: `COMMON` several times, `RARE` once, `OF_EVERY_KERNEL` once with each kernel.
+/// Code paths that small cases must take. Those in `COMMON` must be taken several times, those in `RARE` once, and
+/// those in `OF_EVERY_KERNEL` once with each kernel.
 const COMMON: [&str; 21] = [
     "swapped",
     "not swapped",
@@ -102,7 +104,7 @@ fn small<T: Element>(seed: u64) {
     }
 }
 
-/// Contracts cases with index spaces that are large enough for several threads.
+/// Contracts cases whose index spaces are large enough for several threads.
 fn large<T: Element>(seed: u64) {
     let mut bench = Bench::new(seed);
     let count = cases() / LARGE;

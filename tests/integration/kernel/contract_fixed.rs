@@ -1,4 +1,5 @@
-//! Individual contractions: large ones on several threads, sums over empty dimensions, mismatched extents.
+//! Tests selected contractions: large contractions on several threads, sums over empty dimensions, and mismatched
+//! extents.
 
 use einsum_dist::dims::Label;
 use einsum_dist::kernel::{Workspace, contract, error_bound, reference_element};
@@ -10,8 +11,8 @@ fn labels(text: &str) -> Vec<Label> {
     text.bytes().map(|b| Label(u32::from(b))).collect()
 }
 
-/// Contracts tensors that are large enough for threads and slabs. Compares a sample of elements, and requires the same
-/// bits from a second run.
+/// Contracts tensors that are large enough for several threads and slabs. Compares a sample of elements, and requires
+/// the same bits from a second run.
 fn large(left: &str, right: &str, out: &str, extents: &[(char, usize)]) {
     let mut rng = Rng::new(9);
     let shape =

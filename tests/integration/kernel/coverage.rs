@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use einsum_dist::local_plan::{Access, Axis, Body, GemmPlan, LocalContract, Nest, OutAccess, PackBy};
 
-/// Number of times that each path was taken, by the name of the path.
+/// Maps the name of a code path to the number of times that it was taken.
 #[derive(Debug, Default)]
 pub struct Coverage(BTreeMap<String, usize>);
 
@@ -17,7 +17,7 @@ impl Coverage {
         self.0.get(way).copied().unwrap_or(0)
     }
 
-    /// Counts the paths that a plan takes with the named kernel.
+    /// Counts the code paths that a plan takes with the named kernel.
     pub fn record(&mut self, kernel: &str, planned: &LocalContract) {
         match planned.body() {
             Body::Nothing => self.count("nothing"),

@@ -1,8 +1,8 @@
-//! A faster reference: each operand is copied into one dense list, which is indexed by tables of offsets for out and
-//! for the sum.
+//! Implements a faster reference. It copies each operand into one dense list, and finds elements by tables of offsets
+//! for the indices of `out` and of the sum.
 //!
-//! It shares no code with the kernels and sums in double precision. A sample of its results is compared with the
-//! library's reference, which is too slow for large index spaces.
+//! The code sums in double precision and shares nothing with the kernels. A sample of its results is compared with the
+//! library's own reference, which is too slow for large index spaces.
 
 use super::case::Case;
 use crate::common::Rng;
@@ -14,7 +14,8 @@ use num_complex::Complex;
 /// Number of index points that the library's reference computes again.
 const SAMPLED: usize = 300;
 
-/// An operand as a dense list: values, absolute values, and offsets for the indices of out and of the sum.
+/// An operand as a dense list of values. Stores also absolute values, and offsets for the indices of `out` and of the
+/// sum.
 struct Operand {
     values: Vec<Complex<f64>>,
     norms: Vec<f64>,
@@ -40,7 +41,7 @@ impl Operand {
     }
 }
 
-/// All elements of the product of left and right, in row-major order of out.
+/// All elements of the product of `left` and `right`, in the row-major order of `out`.
 pub fn expected<T: Element>(
     rng: &mut Rng,
     case: &Case,
@@ -68,7 +69,7 @@ pub fn expected<T: Element>(
     elements
 }
 
-/// The multi-index of an element of out.
+/// The multi-index of an element of `out`.
 pub fn index_of(case: &Case, mut number: usize) -> Vec<usize> {
     let mut index = case.shape(&case.out);
     for at in index.iter_mut().rev() {

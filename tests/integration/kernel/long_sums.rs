@@ -1,6 +1,6 @@
-//! Long sums: the errors of the kernels, compared with the bounds.
+//! Compares the rounding errors of long sums with the bounds.
 //!
-//! With constant elements every addition rounds in the same direction, so the errors add up as in the worst case.
+//! With constant elements, every addition rounds in the same direction, so the errors accumulate as in the worst case.
 
 use einsum_dist::dims::Label;
 use einsum_dist::dtype::Dtype;
@@ -45,13 +45,13 @@ fn isas() -> impl Iterator<Item = Isa> {
     Isa::ALL.into_iter().filter(|&isa| available(isa))
 }
 
-/// Largest error of the elements, relative to the sum of absolute products.
+/// Largest error of any element, relative to the sum of its absolute products.
 fn worst<T: Element>(got: &ArrayD<T>, want: &[(Complex<f64>, f64)]) -> f64 {
     got.iter().zip(want).map(|(got, (value, sum))| (got.to_c64() - value).norm() / sum).fold(0.0, f64::max)
 }
 
-/// Compensated sums of terms, and sums of their absolute values. The sum and the error of each addition are added
-/// separately, so the total is more accurate than any plain sum in double precision.
+/// Compensated sums of terms, and the sum of their absolute values. The values and the rounding errors of the additions
+/// are accumulated separately, so the total is more accurate than any plain sum in double precision.
 #[derive(Clone, Default)]
 struct Exact {
     parts: [(f64, f64); 2],
@@ -92,7 +92,7 @@ fn offset(steps: &[usize; 4], index: &[usize]) -> usize {
 
 /// `sizes` are the extents of the labels in alphabetical order, from `a` on.
 fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumKind, columns: bool, data: Data) {
-    // Element types differ in their vectors only, so the other types are tested with constant data only.
+    // Kernels for other element types differ only in their vectors, so these types are tested only with constant data.
     if T::DTYPE != Dtype::Float32 && data != Data::Constant {
         return;
     }
@@ -126,7 +126,7 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumKind, columns: bo
         let again = c.clone();
         contract_planned(&plan, T::ONE, a.view(), b.view(), T::ZERO, c.view_mut(), &mut workspace).unwrap();
         assert!(c == again, "other bits");
-        // Accumulates the scaled product onto the result.
+        // Accumulates the scaled product onto the previous result.
         let (two, half) = (T::from_f64(2.0, 0.0), T::from_f64(0.5, 0.0));
         contract_planned(&plan, half, a.view(), b.view(), two, c.view_mut(), &mut workspace).unwrap();
         let twice: Vec<_> = want.iter().map(|&(value, sum)| (value * 2.5, sum * 2.5)).collect();
@@ -137,7 +137,7 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumKind, columns: bo
 #[test]
 fn contractions_of_every_nest() {
     for data in DATA {
-        // Dot products: dense, with other strides in long runs, and in short runs.
+        // Dot products of dense operands, and of operands with different strides, in long and in short runs.
         contraction::<f32>("a,a->", &[100_001], SumKind::Number, false, data);
         contraction::<f64>("a,a->", &[100_001], SumKind::Number, false, data);
         contraction::<Complex<f32>>("a,a->", &[100_001], SumKind::Number, false, data);
@@ -205,9 +205,9 @@ fn sums_of_one_tensor() {
         sums::<f64>("a->", &[300_003], false, data);
         sums::<Complex<f32>>("a->", &[300_003], false, data);
         sums::<Complex<f64>>("a->", &[100_003], false, data);
-        // Along a diagonal, along short runs, and across few or many elements.
+        // Sums along a diagonal, along short runs, and across few or many elements.
         sums::<f32>("aa->", &[1_001], false, data);
-        // Short diagonals of real and of complex elements, and a long complex diagonal.
+        // Sums along short diagonals of real and of complex elements, and along a long complex diagonal.
         sums::<f32>("abb->", &[20_000, 2], false, data);
         sums::<f32>("abb->", &[2_000, 16], false, data);
         sums::<Complex<f32>>("abb->", &[3_000, 5], false, data);
@@ -221,7 +221,7 @@ fn sums_of_one_tensor() {
     }
 }
 
-/// Short contiguous runs, with gaps between them that prevent fusing the runs into one.
+/// Tests sums of short contiguous runs, with gaps between them that prevent fusing the runs into one.
 #[test]
 fn sums_of_short_lines() {
     fn short<T: Element>(width: usize) {
@@ -254,7 +254,8 @@ fn sums_of_short_lines() {
     }
 }
 
-/// The boxes of a deep sum are added to out, because generated code does not start its sums with the contents of out.
+/// Tests generated code in deep sums, whose boxes are added to `out` after they are computed. Generated code does not
+/// start its sums with the contents of `out`.
 #[test]
 fn generated_products_of_deep_sums() {
     if !has_xsmm() {
@@ -276,7 +277,8 @@ fn generated_products_of_deep_sums() {
     }
 }
 
-/// Each time that products are added onto out, its previous contents pass through one more addition.
+/// Each time that products are added to `out`, its previous contents undergo one more addition, which the bound must
+/// include.
 #[test]
 fn small_products_onto_out() {
     let (runs, depth) = (400, 64);
@@ -299,7 +301,7 @@ fn small_products_onto_out() {
     }
 }
 
-/// Steps that extract a diagonal may also sum, and the plan counts the roundings of these sums.
+/// Steps that extract a diagonal may also sum, and the plan must count the roundings of these sums.
 #[test]
 fn sums_of_diagonals_are_counted() {
     for (text, shape, terms) in [

@@ -1,4 +1,4 @@
-//! Kernels of a single process, compared with the reference.
+//! Compares the kernels of a single process with the reference.
 
 mod case;
 mod check;

@@ -1,4 +1,5 @@
-//! Permutations and sums, compared bit by bit, for every instruction set, element type and number of threads.
+//! Compares permutations and sums with expected results bit by bit, for every instruction set, element type and number
+//! of threads.
 
 use super::tensor::Tensor;
 use crate::common::Rng;
@@ -83,7 +84,7 @@ fn every_instruction_set_type_and_number_of_threads() {
     }
 }
 
-/// Tensors large enough for the buffered loop and for streaming stores.
+/// Tests tensors that are large enough for the buffered loop and for streaming stores.
 #[test]
 fn large_ones_pass_through_the_buffer() {
     for isa in Isa::ALL.into_iter().filter(|&isa| available(isa)) {

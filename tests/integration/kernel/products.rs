@@ -1,4 +1,5 @@
-//! Batches of small products, which LIBXSMM computes as a whole if it is available: all factors, orders and threads.
+//! Tests batches of small products, which LIBXSMM (if available) computes in a single call. Covers every combination of
+//! `alpha` and `beta`, dimension order and thread count.
 
 use einsum_dist::Dtype;
 use einsum_dist::dims::Label;
@@ -22,8 +23,9 @@ fn extent(label: char) -> usize {
     }
 }
 
-/// Left is stored backwards along the batch, and out has gaps. Each target is given with the expected number of threads
-/// among which a plan divides small products of generated code, or with `None` if another kind of plan is expected.
+/// `left` has a negative stride along the batch, and `out` has gaps. Each target is paired with the expected number of
+/// threads among which a plan divides the small products of generated code, or with `None` if another kind of plan is
+/// expected.
 fn check<T: Element>([left, right, out]: [&str; 3], targets: &[(Target, Option<usize>)]) {
     let mut rng = Rng::new(5);
     let mut random = |text: &str| {
@@ -90,8 +92,7 @@ fn everywhere<T: Element>() {
         ["abmk", "bakn", "bamn"],
         ["mbk", "kbn", "bmn"],
     ] {
-        // With out in the order `bnm`, the rows of out are rows of neither operand, so LIBXSMM cannot compute the
-        // products.
+        // If `out` has the order `bnm`, its rows are rows of neither operand, so LIBXSMM cannot compute the products.
         let whole = terms[2] != "bnm";
         let targets = families.iter().flat_map(|&family| {
             let generated = family != KernelFamily::Own && real && whole;

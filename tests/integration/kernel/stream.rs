@@ -1,4 +1,4 @@
-//! Products with a large out and a small k, whose out is written with streaming stores, and variants of them that
+//! Tests products with a large `out` and a small k, which write `out` with streaming stores. Tests also variants that
 //! forbid such stores.
 
 use einsum_dist::Element;
@@ -10,7 +10,7 @@ use num_complex::Complex;
 
 use crate::common::Rng;
 
-/// Extents by label: c and d are columns of out, e and f are rows, g is summed.
+/// Extents by label. c and d index columns of `out`, e and f index rows, and g is summed.
 const EXTENTS: [(char, usize); 5] = [('c', 33), ('d', 16), ('e', 32), ('f', 257), ('g', 3)];
 const LEFT: &str = "cgd";
 const RIGHT: &str = "fge";
@@ -24,8 +24,8 @@ fn shape(text: &str) -> Vec<usize> {
     text.chars().map(|c| EXTENTS.iter().find(|(label, _)| *label == c).unwrap().1).collect()
 }
 
-/// `offset` is the distance of out from a cache line, in elements; `scale` is alpha. Returns whether the plan uses
-/// streaming stores.
+/// `offset` is the distance from the start of a cache line to `out` in elements, and `scale` is `alpha`. Returns
+/// whether the plan uses streaming stores.
 fn check<T: Element>(target: &Target, offset: usize, scale: f64, beta: f64) -> bool {
     let mut rng = Rng::new(3);
     let mut random = |text: &str| ArrayD::<T>::from_shape_simple_fn(IxDyn(&shape(text)), || rng.element());

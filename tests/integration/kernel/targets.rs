@@ -1,4 +1,4 @@
-//! The kernels that are available on this machine.
+//! Lists the kernels that are available on this machine.
 
 use einsum_dist::Dtype;
 use einsum_dist::kernel::{available, has_xsmm, host};

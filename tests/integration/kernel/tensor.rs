@@ -1,4 +1,4 @@
-//! Seeded random tensors with all kinds of strides, for the kernel tests.
+//! Generates seeded random tensors with all kinds of strides for the kernel tests.
 
 use crate::common::Rng;
 
@@ -7,16 +7,16 @@ use ndarray::{ArrayViewD, ArrayViewMutD, Axis, IxDyn, ShapeBuilder, Slice};
 
 /// Number of elements before and after every tensor.
 const GUARD: usize = 72;
-/// Maximum number of elements in the memory of a small tensor with gaps. The memory of larger ones is at most three
-/// times their size.
+/// Maximum number of elements in the memory of a small tensor with gaps. The memory of a larger tensor is at most three
+/// times its size.
 const ROOMY: usize = 1 << 13;
 
-/// Memory, and a view of it with dimensions in any order, with gaps, and with negative strides.
+/// Memory and a view of it. The view may have its dimensions in any order, gaps and negative strides.
 #[derive(Clone)]
 pub struct Tensor<T> {
-    /// All elements, with guards on both sides.
+    /// All elements, between two guards.
     memory: Vec<T>,
-    /// Slice of each axis of memory: first index, step, and length of the sliced range.
+    /// First index, step and length of the range that the view uses along each axis of memory.
     cuts: Vec<(usize, isize, usize)>,
     /// Axis of memory for each axis of the view.
     order: Vec<usize>,
@@ -81,7 +81,7 @@ impl<T: Element> Tensor<T> {
         view.permuted_axes(IxDyn(&self.order))
     }
 
-    /// Must not be called for broadcast tensors.
+    /// Must not be called for broadcast tensors, because their elements share memory.
     pub fn view_mut(&mut self) -> ArrayViewMutD<'_, T> {
         let end = self.memory.len() - GUARD;
         let shape = IxDyn(&self.shape).strides(IxDyn(&self.strides));
@@ -98,12 +98,12 @@ impl<T: Element> Tensor<T> {
         self.memory.iter().all(|&element| element == value)
     }
 
-    /// All memory: the view, the gaps and the guards.
+    /// All memory, including the gaps and the guards.
     pub fn memory(&self) -> &[T] {
         &self.memory
     }
 
-    /// The same view of memory that is filled with `value`.
+    /// The same view of new memory that is filled with `value`.
     pub fn filled(&self, value: T) -> Self {
         Tensor { memory: vec![value; self.memory.len()], ..self.clone() }
     }

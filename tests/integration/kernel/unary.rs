@@ -1,4 +1,4 @@
-//! Random permutations, diagonals and sums, and the elementwise kernels, compared with the reference.
+//! Compares random permutations, diagonals and sums, and the elementwise kernels, with the reference.
 
 use super::tensor::Tensor;
 use crate::common::Rng;
@@ -44,7 +44,7 @@ fn random_cases() {
     random_unary::<Complex<f64>>(14);
 }
 
-/// Integers, so that sums are equal in any order.
+/// Elements are integers, so that sums are equal in any order.
 #[test]
 fn large_cases_on_threads() {
     let (i, j, k) = (Label(0), Label(1), Label(2));

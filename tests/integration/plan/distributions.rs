@@ -1,9 +1,9 @@
-//! Random contractions on 1 to 12 ranks whose three tensors have arbitrary distributions, including misaligned and
-//! replicated ones. The tests check results, verify schedules and compare bytes; for `slicing` they count the bytes
-//! independently.
+//! Tests random contractions on 1 to 12 ranks whose three tensors have arbitrary distributions, including misaligned
+//! and replicated ones. The tests check results, verify schedules and compare transferred bytes. For `slicing`, they
+//! count the bytes independently.
 //!
-//! `EINSUM_DIST_ALL_ALGORITHMS=1` runs every contraction with every algorithm that applies. By default each contraction
-//! runs with one algorithm.
+//! By default, each contraction runs with one algorithm. With `EINSUM_DIST_ALL_ALGORITHMS=1`, it runs with every
+//! algorithm that applies.
 
 use crate::common::{Balance, Case, Rng};
 use einsum_dist::algorithm::{Algorithm, Slicing, Stationary};
@@ -11,11 +11,12 @@ use einsum_dist::distribution::Distribution;
 use einsum_dist::plan::{AlgorithmName, FixedDistributions, Source};
 use einsum_dist::{Plan, World};
 
-/// Number of cases with `slicing`, and with all algorithms.
+/// Number of cases for `slicing`, and number of cases for all algorithms.
 const CASES: [usize; 2] = [1000, 4000];
 
-/// Counts the elements that ranks must receive, from sets of indices per dimension and from the distributions of
-/// tensors. It uses nothing of the plan except the choice of the stationary tensor.
+/// Counts the elements that ranks must receive. The count is based on one set of indices per dimension and on the
+/// distributions of the tensors. The only information that it uses from the plan is the choice of the stationary
+/// tensor.
 struct TransferCount<'a> {
     case: &'a Case,
     ranks: usize,
@@ -44,7 +45,7 @@ impl<'a> TransferCount<'a> {
         [Stationary::Left, Stationary::Right, Stationary::Out].iter().position(|&s| s == self.stationary).unwrap()
     }
 
-    /// The indices of a rank's block. For labels that the tensor does not have, all indices.
+    /// The indices of a rank's block. Contains all indices of labels that the tensor does not have.
     fn block(&self, tensor: usize, rank: usize) -> Option<Sets> {
         let region = self.distributions[tensor].block(&self.case.shape(self.labels(tensor)), rank)?;
         let mut sets: Sets = self.case.extents.iter().map(|&extent| vec![true; extent]).collect();
@@ -56,8 +57,8 @@ impl<'a> TransferCount<'a> {
         Some(sets)
     }
 
-    /// The part of the index space that a rank contracts. Ranks with replicas of the stationary tensor divide its block
-    /// along the longest dimension that the tensor lacks, or along the longest one of all.
+    /// The part of the index space that a rank contracts. Ranks with replicas of the stationary tensor divide the work
+    /// on its block along the longest dimension that the tensor lacks, or along the longest dimension of all.
     fn share(&self, rank: usize) -> Option<Sets> {
         let stays = self.stays();
         let mut sets = self.block(stays, rank)?;
@@ -80,7 +81,7 @@ impl<'a> TransferCount<'a> {
         }
     }
 
-    /// Number of elements of a tensor that belong to both sets.
+    /// Number of a tensor's elements that belong to both sets.
     fn common(&self, tensor: usize, a: &Sets, b: &Sets) -> u64 {
         let both = |&label: &usize| a[label].iter().zip(&b[label]).filter(|(a, b)| **a && **b).count() as u64;
         self.labels(tensor).iter().map(both).product()
@@ -106,8 +107,8 @@ impl<'a> TransferCount<'a> {
                     received += self.common(2, &share, &block);
                 }
             }
-            // All-reduce of replicas: a rank receives the summands of its own part from the other replicas, and their
-            // finished parts.
+            // Replicas are summed by an all-reduce. A rank receives the summands of its own part from the other
+            // replicas, and then their finished parts.
             let (replicas, number) = (out.replicas() as u64, out.replica(rank).unwrap() as u64);
             let extents: Vec<u64> =
                 self.labels(2).iter().map(|&l| block[l].iter().filter(|holds| **holds).count() as u64).collect();
@@ -122,7 +123,7 @@ impl<'a> TransferCount<'a> {
         received
     }
 
-    /// Whether the share is empty along a dimension that the stationary tensor lacks. Then the contraction has no
+    /// Whether the share is empty along a dimension that the stationary tensor lacks. If it is, the contraction has no
     /// chunks.
     fn lacking(&self, stays: usize, share: &Sets) -> bool {
         (0..share.len()).any(|label| !self.labels(stays).contains(&label) && !share[label].contains(&true))
@@ -154,7 +155,7 @@ fn tensors_that_lie_anyhow() {
     assert!(filled * 10 >= CASES[0] * 7 && moved * 2 >= CASES[0]);
 }
 
-/// Requires that operands and result have the prescribed distributions. The plan may choose the steps between them.
+/// Requires that operands and result have the prescribed distributions. The plan may choose the steps in between.
 fn assert_distributions(plan: &Plan, fixed: &FixedDistributions) {
     let planned = [plan.operand(0), plan.operand(1), plan.output()].map(|value| Some(&value.distribution));
     assert_eq!(planned, [fixed.operands[0].as_ref(), fixed.operands[1].as_ref(), fixed.output.as_ref()]);
@@ -167,11 +168,12 @@ fn every_algorithm_from_anywhere_to_anywhere() {
     let mut balance = Balance::default();
     for number in 0..CASES[1] {
         let case = Case::random(&mut rng);
-        // Square numbers are more frequent, because `cannon` applies to square numbers of ranks only.
+        // Square numbers are more frequent, because `cannon` applies only to square numbers of ranks.
         let ranks = if rng.below(4) == 0 { [1, 4, 9][rng.below(3)] } else { 1 + rng.below(12) };
         let fixed = case.random_distributions(&mut rng, ranks);
         let accumulate = rng.below(3) == 0;
-        // The plan accumulates or overwrites. If it overwrites and the run accumulates, the run compiles another plan.
+        // The plan accumulates or overwrites. If the plan overwrites but the run accumulates, the run compiles another
+        // plan.
         let planned = accumulate && rng.below(2) == 0;
         let plan = |algorithm| case.plan_fixed(ranks, algorithm, &fixed, planned);
         let among = AlgorithmName::ALL.chunks(if all { 1 } else { AlgorithmName::ALL.len() });

@@ -1,5 +1,5 @@
-//! Properties of selected contractions and trees: bytes in closed form, unchanged inputs, equal bits, and error
-//! messages.
+//! Tests properties of selected contractions and trees: closed forms of transferred bytes, unchanged inputs, equal
+//! bits, and error messages.
 
 use crate::common::{Rng, random};
 use einsum_dist::dims::Label;
@@ -19,7 +19,7 @@ fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, options: PlanOpti
     shaped.plan(&Machine::new(ranks, 1), &options.dtype(Dtype::Float64)).unwrap()
 }
 
-/// The plan of `cmk,ckn->mcn`, which every algorithm can contract.
+/// A plan for `cmk,ckn->mcn`, which every algorithm can contract.
 fn batched(ranks: usize, algorithm: AlgorithmName) -> Plan {
     let options = PlanOptions::default().algorithm(algorithm);
     plan("cmk,ckn->mcn", &SHAPES.map(|shape| shape.to_vec()), ranks, options)
@@ -39,7 +39,7 @@ fn bits(array: &ArrayD<f64>) -> Vec<u64> {
     array.iter().map(|value| value.to_bits()).collect()
 }
 
-/// Compares a result with the sum over the complete index space of an expression.
+/// Compares a result with the sum over the complete index space of the expression.
 fn check<T: Element>(expression: &str, operands: &[ArrayViewD<T>], out: &ArrayD<T>, what: &str) {
     let shapes: Vec<Vec<usize>> = operands.iter().map(|operand| operand.shape().to_vec()).collect();
     let problem = Problem::parse(expression).unwrap().shapes(&shapes).unwrap();
@@ -74,7 +74,8 @@ fn rings_receive_what_their_closed_forms_say() {
                 let mut program = world.compile::<f64>(&plan).unwrap();
                 run(&mut program, &operands(&plan, 1));
                 let measured = program.measured().unwrap();
-                // The tensor that travels. A rank receives all of its blocks except that of rank `rank + offset`.
+                // The travelling tensor. A rank receives all of this tensor's blocks except the block of rank `rank +
+                // offset`.
                 let (travels, offset) = match algorithm {
                     RingMn if plan.operand(0).distribution == plan.output().distribution => (plan.operand(1), 0),
                     RingMn => (plan.operand(0), 0),
@@ -123,7 +124,7 @@ fn with_beta_0_the_output_is_not_read() {
     let trees = ["[cmk,ckn->mcn]->n", "[cmk->kmc],ckn->nm"];
     let plans = AlgorithmName::ALL.map(|algorithm| batched(algorithm.ranks().at_most(5), algorithm)).into_iter();
     let trees = trees.map(|tree| plan(tree, &SHAPES.map(|shape| shape.to_vec()), 3, PlanOptions::default()));
-    // An output that initially contains NaN, and a contraction without summands.
+    // This contraction sums over an empty dimension, so it has no products.
     let nothing = plan("mk,kn->mn", &[vec![6, 0], vec![0, 5]], 3, PlanOptions::default().algorithm(RingK));
     for plan in plans.chain(trees).chain([nothing]) {
         let world = World::in_process(plan.ranks());
@@ -165,7 +166,7 @@ fn every_algorithm_adds_onto_an_output() {
             for _ in 0..2 {
                 program.run_into(2.0, &[&inputs[0], &inputs[1]], -1.0, &mut out).unwrap();
             }
-            // 2 x - (2 x - prior) is prior again.
+            // 2 x - (2 x - prior) equals prior.
             assert_eq!(out, prior, "{} on {ranks}", algorithm.name());
             program.run_into(2.0, &[&inputs[0], &inputs[1]], 3.0, &mut out).unwrap();
             assert_eq!(out, &fresh * 2.0 + &prior * 3.0, "{} on {ranks}", algorithm.name());
@@ -227,7 +228,7 @@ fn either_half_of_a_run_runs_alone() {
                 });
                 let value = plan.output();
                 let mut out = DistTensor::zeros(&world, &value.shape, &value.distribution);
-                // Two runs: the state that the first run leaves must not block the second.
+                // Runs twice, because the state that the first run leaves must not block the second run.
                 (0..2).for_each(|_| program.run_dist(1.0, &[&left, &right], 0.0, &mut out).unwrap());
                 assert_eq!(world.moved().received, 2 * bytes, "{}, {only:?}", algorithm.name());
                 let work = |rank: usize, metrics: &Metrics| {
@@ -290,7 +291,7 @@ fn trees_agree_with_the_whole_sum() {
             let out = run(&mut program, &inputs);
             check(expression, &views, &out, &format!("on {ranks}\n{}", plan.explain()));
 
-            // Accumulation: 2 x - 0.5 x is exact except for one rounding of each term.
+            // Accumulates onto the result. 2 x - 0.5 x is exact except for one rounding of each term.
             let mut onto = out.clone();
             let operands: Vec<&dyn einsum_dist::Operand<f64>> = inputs.iter().map(|input| input as _).collect();
             program.run_into(2.0, &operands, -0.5, &mut onto).unwrap();
@@ -340,7 +341,7 @@ fn random_cut(rng: &mut Rng, parts: usize) -> Cut {
     }
 }
 
-/// The summand number `summand` of a tensor, which consists of integers.
+/// Summand number `summand` of a tensor of integers.
 fn summand(shape: &[usize], summand: usize) -> ArrayD<f64> {
     let mut next = 0;
     ArrayD::from_shape_simple_fn(shape, || {
@@ -423,7 +424,7 @@ fn operands_may_be_any_view() {
             check(expression, &[left.view(), right.view()], &out, &format!("views on {ranks}"));
         }
     }
-    // An output that is a strided view: rows are reversed, and every other column is used.
+    // The output is a strided view with reversed rows and every other column of an array.
     let plan = plan("ij,jk->ik", &[vec![6, 5], vec![5, 4]], 3, PlanOptions::default().algorithm(RingK));
     let inputs = operands(&plan, 23);
     let mut program = World::in_process(3).compile::<f64>(&plan).unwrap();
@@ -431,7 +432,7 @@ fn operands_may_be_any_view() {
     let mut room = ArrayD::from_elem(vec![6, 8], 0.5);
     let mut view = room.slice_mut(ndarray::s![..;-1, ..;2]);
     program.run_into(1.0, &[&inputs[0], &inputs[1]], 0.0, &mut view).unwrap();
-    // Another layout results in another local plan, which may add in another order.
+    // A different layout results in a different local plan, which may add in a different order.
     check("ij,jk->ik", &[inputs[0].view(), inputs[1].view()], &straight, "a dense output");
     check("ij,jk->ik", &[inputs[0].view(), inputs[1].view()], &view.into_dyn().to_owned(), "a view as output");
     assert!(room.slice(ndarray::s![.., 1..;2]).iter().all(|&value| value == 0.5));
@@ -458,7 +459,7 @@ fn measurements_are_those_of_the_last_run() {
     assert_eq!(world.moved().sent, world.moved().received);
 }
 
-/// The message of a rejected call.
+/// The error message of a call that must be rejected.
 fn refused<V>(result: Result<V, Error>) -> String {
     match result {
         Err(error @ Error::Usage(_)) => error.to_string(),

@@ -1,4 +1,5 @@
-//! Subtrees on separate groups of ranks: when they are chosen, verification, results and bytes.
+//! Tests subtrees on separate groups of ranks. Covers the decision to use groups, verification, results and transferred
+//! bytes.
 
 use std::ops::Range;
 
@@ -7,7 +8,8 @@ use einsum_dist::plan::Source;
 use einsum_dist::{Dtype, Machine, Plan, PlanOptions, Problem};
 use ndarray::ArrayD;
 
-/// A chain of matrices, contracted as a balanced binary tree: its expression and the shapes of its operands.
+/// Returns the expression of a chain of matrices that is contracted as a balanced binary tree, and the shapes of its
+/// operands.
 fn balanced(rng: &mut Rng, depth: u32, max_extent: usize) -> (String, Vec<Vec<usize>>) {
     let matrices = 1usize << depth;
     let names: Vec<char> = ('a'..='z').take(matrices + 1).collect();
@@ -58,13 +60,13 @@ fn small_subtrees_have_ranks_of_their_own() {
     assert!(grouped >= 20, "{grouped}");
 }
 
-/// Two products of the same size run on one rank each.
+/// Two products of the same size must run on one rank each.
 #[test]
 fn one_subtree_for_each_rank() {
     let shapes = vec![vec![256, 256]; 4];
     let plan = plan("[ab,bc->ac],[cd,de->ce]->ae", &shapes, 2);
     assert_eq!(groups(&plan), [0..1, 1..2], "{}", plan.explain());
-    // Each product runs on a single rank, so neither transfers anything.
+    // Each product runs on a single rank, so neither product transfers anything.
     let text = plan.explain().to_string();
     assert!(text.contains("local on rank 0") && text.contains("local on rank 1"), "{text}");
 }

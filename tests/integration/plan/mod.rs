@@ -1,4 +1,4 @@
-//! Plans of contractions and trees: distributions, groups of ranks, paths, slices, reuse, predicted times.
+//! Tests plans for contractions and trees: distributions, groups of ranks, paths, slices, reuse and predicted times.
 
 mod distributions;
 mod fixed;

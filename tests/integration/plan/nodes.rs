@@ -1,4 +1,4 @@
-//! Machines with several nodes: most of the transferred bytes stay within a node.
+//! Tests that on machines with several nodes most of the transferred bytes stay within a node.
 
 use einsum_dist::plan::{AlgorithmName, PipelineChoice, Source};
 use einsum_dist::schedule::{Action, Schedule};
@@ -22,7 +22,7 @@ fn plan(expression: &str, shapes: &[Vec<usize>], machine: &Machine, options: &Pl
     Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(machine, options).unwrap()
 }
 
-/// Bytes that all ranks together receive from other nodes.
+/// Total number of bytes that all ranks receive from other nodes.
 fn crossing(plan: &Plan) -> u64 {
     let bytes = |schedule: &Schedule| -> u64 {
         let far = schedule.tasks.iter().filter_map(|task| match &task.action {

@@ -1,5 +1,5 @@
-//! Results that are computed in parts because operands and the whole result exceed the memory: the elements are the
-//! same and the planned memory is used, in memory and in files.
+//! Tests results that are computed in parts because the operands and the whole result together exceed the memory limit.
+//! The elements must be the same, and the measured memory must equal the planned memory, both in memory and in files.
 
 use crate::common::Rng;
 use einsum_dist::distribution::{Bounds, Distribution};
@@ -57,14 +57,14 @@ impl Network {
     }
 
     fn plan(&self, ranks: usize, options: &PlanOptions) -> Result<Plan, Error> {
-        // A single rank uses the thread pool of its caller; several ranks have pools of their own.
+        // A single rank uses the thread pool of its caller, whereas each of several ranks has its own pool.
         let workers = if ranks == 1 { rayon::current_num_threads() } else { 1 };
         let options = options.clone().path(self.path.parse().unwrap());
         Problem::parse(&self.expression)?.shapes(&self.shapes)?.plan(&Machine::new(ranks, workers), &options)
     }
 }
 
-/// Small integers, so that sums are exact in every order.
+/// Elements are small integers, so that sums are exact in every order.
 fn whole_numbers<T: Element>(shape: &[usize], seed: usize) -> ArrayD<T> {
     let number = |place: usize| ((place * 7 + seed * 5 + 3) % 5) as f64 - 2.0;
     let elements = (0..shape.iter().product()).map(|place| T::from_f64(number(place), number(place + 2))).collect();
@@ -77,7 +77,7 @@ fn distributed<T: Element>(world: &World, array: &ArrayD<T>, distribution: &Dist
     tensor
 }
 
-/// A mutable view of a box of an array.
+/// A mutable view of a box in an array.
 fn within<'a, T>(array: &'a mut ArrayD<T>, bounds: &Bounds) -> ndarray::ArrayViewMutD<'a, T> {
     let mut view = array.view_mut();
     for (axis, range) in bounds.iter().enumerate() {
@@ -94,7 +94,7 @@ fn peak(plan: &Plan) -> u64 {
     plan.report(None).peak_bytes.planned
 }
 
-/// Bytes of the operands and of the result, on the rank where their sum is largest.
+/// Numbers of bytes of the operands and of the result, on the rank where their sum is largest.
 fn users(plan: &Plan) -> (u64, u64) {
     let bytes = |distribution: &Distribution, shape: &[usize], rank| {
         (distribution.block_or_empty(shape, rank).volume() * plan.dtype.size()) as u64
@@ -107,8 +107,8 @@ fn users(plan: &Plan) -> (u64, u64) {
     (0..plan.ranks()).map(of).max_by_key(|(operands, result)| operands + result).unwrap()
 }
 
-/// Runs a plan part by part, forwards, backwards and accumulating, and as a whole. Compares with the whole result of
-/// one rank.
+/// Runs a plan part by part (forwards, backwards and accumulating) and in one call. Compares the results with the
+/// complete result on one rank.
 fn check<T: Element>(network: &Network, sliced: &Plan) {
     let what = format!("{network:?}\n{}", sliced.explain());
     let alone = network.plan(1, &PlanOptions::default().dtype(T::DTYPE)).unwrap();
@@ -123,7 +123,7 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
     sliced.verify().unwrap();
     let mut program = world.compile::<T>(sliced).unwrap();
     let count = sliced.part_count();
-    // Accumulation without a contraction that adds onto the output would need memory that was not planned.
+    // If the last step is not a contraction that adds onto the output, accumulation needs memory that was not planned.
     let adds = sliced.accumulate || matches!(sliced.output().source, Source::Contract { .. });
     let runs = [(0.0, false), (-1.0, false), (3.0, true)];
     for (beta, backwards) in runs.into_iter().filter(|(beta, _)| adds || *beta == 0.0) {
@@ -131,7 +131,7 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
         let mut want = prior.clone();
         World::single().compile::<T>(&alone).unwrap().run_into(alpha, &borrowed, beta, &mut want).unwrap();
         let mut got = ArrayD::from_elem(want.shape(), T::from_f64(f64::NAN, 0.0));
-        // With beta 0 the part is not read, so it may contain NaN.
+        // If `beta` is 0, the part is not read, so it may contain NaN.
         let nothing = ArrayD::from_elem(sliced.part_shape(), T::from_f64(f64::NAN, f64::NAN));
         let mut part = distributed(&world, &nothing, distribution);
         for number in 0..count {
@@ -144,7 +144,8 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
             within(&mut got, &bounds).assign(&part.gather(&world).unwrap());
         }
         assert_eq!(got, want, "beta {beta:?}: {what}");
-        // If the plan overwrites and the run accumulates, the run uses another plan, with other memory and transfers.
+        // If the plan overwrites but the run accumulates, the run uses another plan, which has different memory and
+        // transfers.
         if beta == T::ZERO || sliced.accumulate {
             let measured = program.measured().unwrap();
             let max_peak = measured.iter().map(|rank| rank.peak_bytes).max().unwrap();
@@ -155,7 +156,7 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
                 }
             }
         }
-        // Also compute the whole result in one call, which needs memory for all of it.
+        // Also computes the complete result in one call, which needs memory for the complete result.
         let mut out = prior.clone();
         program.run_into(alpha, &borrowed, beta, &mut out).unwrap();
         assert_eq!(out, want, "{what}");
@@ -181,7 +182,7 @@ fn check_as(dtype: Dtype, network: &Network, plan: &Plan) {
 #[test]
 fn random_results_leave_in_parts() {
     let mut rng = Rng::new(5);
-    // Number of plans in parts by ranks, and number of those that also slice summed dimensions.
+    // Number of plans in parts for each number of ranks, and number of these plans that also slice summed dimensions.
     let (mut in_parts, mut added, mut onto) = ([0; 4], [0; 4], 0);
     for case in 0..320 {
         let network = Network::random(&mut rng);
@@ -191,7 +192,8 @@ fn random_results_leave_in_parts() {
         let options = PlanOptions::default().dtype(dtype).accumulate(rng.one_in(3));
         let whole = network.plan(ranks, &options).unwrap();
         let (operands, result) = users(&whole);
-        // A limit that is below operands and result but above the operands, plus a share of the remaining memory.
+        // The limit allows the operands and a random share of the remaining memory, but it is below the size of
+        // operands and result together.
         let between = peak(&whole) - operands - result;
         let limit = operands + (result + between) * (1 + rng.below(3)) as u64 / 4;
         let limited = options.memory_limit(limit.min(operands + result - 1)).in_parts(true);
@@ -202,7 +204,7 @@ fn random_results_leave_in_parts() {
         };
         assert!(peak(&plan) <= limit && plan.total_gflop() >= whole.total_gflop() * (1.0 - 1e-9), "{network:?}");
         if plan.result == ResultResidency::Whole {
-            // Other distributions may fit into the limit without parts.
+            // A plan with other distributions may fit into the limit without parts.
             assert!(ranks > 1 && plan.part_count() == 1, "{network:?}: {}", plan.explain());
             continue;
         }
@@ -233,7 +235,8 @@ fn sums_are_complete_before_a_part_leaves() {
             for share in 1..8 {
                 let limited = options.clone().memory_limit(operands + result * share / 8);
                 let Ok(plan) = network.plan(ranks, &limited) else { continue };
-                // Few slices only, because starting the ranks for each slice takes longer than contracting it.
+                // Runs only plans with few slices, because starting the ranks for each slice takes longer than
+                // contracting it.
                 let few = plan.slice_count() * ranks < 150;
                 if few && plan.slice_count() > plan.part_count() && plan.part_count() > 1 {
                     both += 1;
@@ -373,7 +376,8 @@ fn files_are_written_and_read_in_parts() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Name of the variable that tells a child process the folder in which it creates an output file and aborts.
+/// Name of the environment variable that contains the folder in which a child process creates an output file and
+/// aborts.
 const ABORTS_IN: &str = "EINSUM_DIST_TEST_ABORTS_IN";
 
 #[test]

@@ -1,5 +1,5 @@
-//! Contraction orders are reproducible and follow a given path. Found orders cost at most as much as left-to-right and
-//! as the paths of the data file.
+//! Tests that contraction orders are reproducible and follow a given path. Orders that a search finds must not cost
+//! more than left-to-right or than the paths in the data file.
 
 use crate::common::{Rng, trees};
 use einsum_dist::plan::PathChoice;
@@ -12,7 +12,7 @@ fn plan(expression: &str, extent: &dyn Fn(char) -> usize, path: PathChoice) -> P
     shaped.plan(&Machine::new(1, 1), &PlanOptions::default().path(path).layout(false)).unwrap()
 }
 
-/// A random network: every label is in two tensors or sometimes three, and some labels are in the output.
+/// A random network in which every label is in two or sometimes three tensors, and some labels are in the output.
 fn network(rng: &mut Rng, tensors: usize) -> String {
     let mut terms = vec![String::new(); tensors];
     let mut output = String::new();
@@ -42,7 +42,7 @@ fn searches_find_the_same_path_every_time() {
     }
 }
 
-/// Networks in which many pairs have the same cost: a search must break ties deterministically.
+/// In these networks, many pairs have the same cost. A search must break ties deterministically.
 #[test]
 fn ties_are_broken_the_same_way_every_time() {
     let ring = |tensors: usize| {

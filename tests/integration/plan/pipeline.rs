@@ -1,4 +1,5 @@
-//! Chains of contractions in a pipeline: verification, results, bytes, and run times if transfers take long.
+//! Tests chains of contractions in a pipeline. Covers verification, results, transferred bytes, and run times if
+//! transfers are slow.
 
 use crate::common::{Rng, random, run};
 use einsum_dist::plan::{PipelineChoice, Source};
@@ -53,7 +54,7 @@ fn batches_through_groups_of_ranks() {
         plan.verify().unwrap_or_else(|error| panic!("{error}: {}", plan.explain()));
         let pipeline = plan.pipeline.as_ref().unwrap();
         assert_eq!((pipeline.pieces, pipeline.groups), (batches, groups));
-        // Contractions use disjoint groups of ranks, which together are all ranks.
+        // Contractions must use disjoint groups of ranks that together contain all ranks.
         let groups: Vec<_> = plan
             .values
             .iter()
@@ -68,7 +69,7 @@ fn batches_through_groups_of_ranks() {
 
         let operands: Vec<ArrayD<f64>> = shapes.iter().zip(0..).map(|(shape, at)| random(shape, 9, at)).collect();
         let got = run(&plan, &operands);
-        // Extents are so small that the kernels add in the same order for all batch sizes.
+        // Extents are so small that the kernels add in the same order for every batch size.
         let alone = self::plan(&expression, &shapes, 1, PipelineChoice::Off);
         let want = run(&alone, &operands);
         let largest = want.iter().fold(1.0f64, |largest, x| largest.max(x.abs()));
@@ -77,7 +78,7 @@ fn batches_through_groups_of_ranks() {
     assert!(wide > 10, "{wide}");
 }
 
-/// Three contractions on three ranks have the same bits in 16 batches, in 4 batches and without a pipeline.
+/// Three contractions on three ranks must yield the same bits in 16 batches, in 4 batches and without a pipeline.
 #[test]
 fn bits_do_not_depend_on_batches() {
     let expression = "[[cbi,cij->cbj],cjk->cbk],ckl->cbl";

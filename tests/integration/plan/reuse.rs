@@ -1,5 +1,5 @@
-//! Repeated runs of a program on changed data: everything is recomputed except values that depend on constant operands
-//! only.
+//! Tests repeated runs of a program on changed data. Everything must be recomputed except values that depend only on
+//! constant operands.
 
 use einsum_dist::plan::{AlgorithmName, PlanError};
 use einsum_dist::schedule::verify::{self, Fault};
@@ -7,7 +7,7 @@ use einsum_dist::schedule::{Home, ReuseScope};
 use einsum_dist::{Dtype, Error, Machine, Operand, Plan, PlanOptions, Problem, Program, World};
 use ndarray::{ArrayD, IxDyn};
 
-/// Trees with subtrees of several operands, unary steps, batches, and scalars.
+/// The trees include subtrees with several operands, unary steps, batches and scalars.
 const CASES: &[(&str, &[&[usize]])] = &[
     ("[ab,bc->ac],[cd,de->ce]->ae", &[&[6, 9], &[9, 7], &[7, 8], &[8, 5]]),
     ("[[ab,bc->ac],cd->ad],de->ae", &[&[6, 9], &[9, 7], &[7, 8], &[8, 5]]),
@@ -25,7 +25,7 @@ fn operand(seed: usize, shape: &[usize]) -> ArrayD<f64> {
 
 fn plan(expression: &str, operands: &[ArrayD<f64>], ranks: usize, options: PlanOptions) -> Result<Plan, Error> {
     let shapes: Vec<Vec<usize>> = operands.iter().map(|operand| operand.shape().to_vec()).collect();
-    // A single rank uses the thread pool of its caller; several ranks have pools of their own.
+    // A single rank uses the thread pool of its caller, whereas each of several ranks has its own pool.
     let workers = if ranks == 1 { rayon::current_num_threads() } else { 1 };
     Problem::parse(expression)?.shapes(&shapes)?.plan(&Machine::new(ranks, workers), &options)
 }
@@ -44,7 +44,7 @@ fn fresh(expression: &str, operands: &[ArrayD<f64>]) -> ArrayD<f64> {
     World::single().compile::<f64>(&plan).unwrap().run(&borrowed(operands)).unwrap()
 }
 
-/// Number of values that are kept between runs.
+/// Number of values that the program keeps between runs.
 fn kept(plan: &Plan) -> usize {
     let is_step = |id: usize| !plan.leaves.contains(&id);
     (0..plan.values.len()).filter(|&id| is_step(id) && plan.values[id].lasts == ReuseScope::Program).count()
@@ -77,7 +77,7 @@ fn subtrees_of_constant_operands_are_computed_once() {
                 assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands), "{what}");
                 let measured = program.measured().unwrap().iter().map(|rank| rank.peak_bytes).max();
                 assert_eq!(measured, Some(plan.report(None).peak_bytes.planned), "{what}");
-                // All operands that are not constant change in place.
+                // Changes all operands that are not constant in place.
                 for run in 1..3 {
                     for at in (0..shapes.len()).filter(|at| !constant.contains(at)) {
                         operands[at].assign(&operand(at + 10 * run, shapes[at]));
@@ -89,7 +89,7 @@ fn subtrees_of_constant_operands_are_computed_once() {
                 let sum = &want * 3.0 - &out * 2.0;
                 program.run_into(3.0, &borrowed(&operands), -2.0, &mut out).unwrap();
                 assert_eq!(out, sum, "{what}");
-                // A constant operand changes, followed by a call of `renew`.
+                // Changes the constant operands, and then calls `renew`.
                 let old = operands.clone();
                 constant.iter().for_each(|&at| operands[at].assign(&operand(at + 30, shapes[at])));
                 program.renew();
@@ -106,8 +106,8 @@ fn subtrees_of_constant_operands_are_computed_once() {
     assert!(max_kept >= 3, "a subtree of several steps is kept");
 }
 
-/// Rings on several ranks. Later runs omit the steps of kept values, so transfers may still be in flight for which an
-/// omitted step would have waited.
+/// Tests rings on several ranks. Later runs omit the steps that compute kept values, so transfers for which an omitted
+/// step would have waited may still be in flight.
 #[test]
 fn rings_around_what_is_kept() {
     let expressions = ["[ab,bc->ac],[cd,de->ce]->ae", "[cd,de->ce],[ab,bc->ac]->ae"];
@@ -139,7 +139,7 @@ fn rings_around_what_is_kept() {
     }
 }
 
-/// Kept values are not recomputed, so a change of a constant operand without `renew` is not noticed.
+/// Kept values are not recomputed, so a change of a constant operand has no effect without `renew`.
 #[test]
 fn a_constant_that_changes_unsaid_is_not_noticed() {
     let (expression, shapes) = CASES[0];
@@ -153,8 +153,8 @@ fn a_constant_that_changes_unsaid_is_not_noticed() {
     assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands));
 }
 
-/// Slices: `gd,de` has none of the sliced dimensions, which are labels of `abf`. So it is computed in the first slice
-/// only, and in the first run only if its operands are constant.
+/// Tests reuse across slices. `gd,de` has none of the sliced dimensions, which are labels of `abf`. It is therefore
+/// computed only in the first slice, and only in the first run if its operands are constant.
 #[test]
 fn slices_keep_what_they_have_in_common() {
     let expression = "[[[ab,bf->abf],b->af],fg->ag],[gd,de->ge]->ae";
@@ -170,7 +170,7 @@ fn slices_keep_what_they_have_in_common() {
                 plan(expression, &operands, ranks, limited).unwrap()
             };
             let mut plan = within(&whole);
-            // If another plan fits without slices, the limit is reduced further.
+            // If another plan without slices fits, the limit is reduced further.
             while ranks > 1 && plan.slice_count() == 1 {
                 plan = within(&plan);
             }
@@ -197,7 +197,8 @@ fn slices_keep_what_they_have_in_common() {
     }
 }
 
-/// Kept values share memory with no other buffer. If this exceeds the memory limit, they are recomputed instead.
+/// Kept values do not share memory with any other buffer. If the plan would therefore exceed the memory limit, they
+/// must be recomputed instead.
 #[test]
 fn a_promise_makes_no_plan_too_large() {
     let expression = "[[[ab,bc->ac],cd->ad],de->ae],ef->af";
@@ -227,7 +228,7 @@ fn a_constant_operand_that_is_not_there() {
     assert_eq!(error.to_string(), "operand 2 is said to be constant, and there are 2 operands");
 }
 
-/// The verifier rejects a schedule that overwrites a kept value, or that derives one from operands that change.
+/// The verifier must reject a schedule that overwrites a kept value, or that computes one from operands that change.
 #[test]
 fn the_verifier_knows_what_is_kept() {
     let (expression, shapes) = CASES[1];

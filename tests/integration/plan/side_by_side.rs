@@ -1,5 +1,5 @@
-//! Branches of small steps that run side by side on the workers of a rank: results are the same, the planned memory is
-//! used, and the verifier checks the branches for conflicts.
+//! Tests branches of small steps that run concurrently on the workers of a rank. Results must be the same, the measured
+//! memory must equal the planned memory, and the verifier must find conflicts between branches.
 
 use einsum_dist::plan::PathChoice;
 use einsum_dist::schedule::verify::{self, Fault};
@@ -79,7 +79,7 @@ fn balanced_trees_of_small_products() {
     }
 }
 
-/// Trees with subtrees of unary steps, with large steps above small ones, and with steps of all sizes.
+/// Tests trees with subtrees of unary steps, with large steps above small ones, and with steps of all sizes.
 #[test]
 fn other_trees() {
     let many = |text: &str, times: usize| vec![text; times].join(",");
@@ -95,7 +95,8 @@ fn other_trees() {
             assert!(plan.branches.len() > 1, "{}", plan.explain());
         }
     }
-    // The sums of operands belong to the large contractions that read them, so nothing is left for branches.
+    // The large contractions also sum the dimensions that only one operand has, so no separate steps remain for
+    // branches.
     let sums = "amx,mby,bnz,nkw->ak";
     let shapes = [[40, 130, 20], [130, 50, 20], [50, 140, 20], [140, 60, 20]].map(Vec::from);
     for workers in [2, 3] {
@@ -132,7 +133,7 @@ fn the_verifier_knows_what_may_meet() {
     assert_eq!(fault(schedule.clone()), Ok(()));
     let Section { branches } = schedule.sections[0].clone();
     assert_eq!(branches.len(), 2);
-    // Branches that overlap, leave a gap, or end after the last task.
+    // These branches overlap, leave a gap, or end after the last task.
     for wrong in [
         vec![branches[0].clone(), branches[0].end - 1..branches[1].end],
         vec![branches[0].clone(), branches[0].end + 1..branches[1].end],
@@ -142,7 +143,7 @@ fn the_verifier_knows_what_may_meet() {
         changed.sections[0].branches = wrong;
         assert_eq!(fault(changed), Err(Fault::Section));
     }
-    // The last product of branch 0 is moved to branch 1, so it reads a value that is computed concurrently.
+    // The last product of branch 0 is moved to branch 1, where it reads a value that branch 0 computes concurrently.
     let mut changed = schedule.clone();
     changed.sections[0].branches = vec![branches[0].start..branches[0].end - 1, branches[0].end - 1..branches[1].end];
     assert!(fault(changed).is_err());

@@ -1,5 +1,5 @@
-//! Plans simulated without data: every task runs once, in order, and after its dependencies. Times agree with values
-//! computed by hand.
+//! Tests plans that are simulated without data. Every task must run once, in order and after its dependencies. Times
+//! must agree with values computed by hand.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ fn every_task_is_played_once_and_in_order() {
                     assert!(simulated.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{}", algorithm.name());
                     assert!(simulated.iter().all(|&(start, end)| start <= end && end <= simulation.seconds));
                 }
-                // The receive lane is busy for the time of its bytes and latencies.
+                // The receive lane must be busy for the time that its bytes and its latencies take.
                 let messages = schedule.tasks.iter().filter(|task| matches!(task.action, Action::Recv { .. })).count();
                 let seconds = schedule.bytes_received() as f64 / 1e7 + messages as f64 * machine.link_latency;
                 let received = simulation.busy(rank, Lane::Recv);
@@ -56,7 +56,7 @@ fn every_task_is_played_once_and_in_order() {
 #[test]
 fn rings_hide_what_they_can() {
     let alone = product(1200, &Machine::new(1, 1), AlgorithmName::Local).seconds;
-    // With infinitely fast links, four ranks take a quarter of the time.
+    // With practically infinite bandwidth, four ranks take a quarter of the time.
     let fast = Machine { link_bandwidth: 1e15, link_latency: 0.0, ..Machine::new(4, 1) };
     let spread = |algorithm: &AlgorithmName| algorithm.residency() == Residency::Distributed;
     // `c` does not apply, because the product has no c dimension.
@@ -65,7 +65,7 @@ fn rings_hide_what_they_can() {
         let seconds = product(1200, &fast, algorithm).seconds;
         assert!(seconds > 0.249 * alone && seconds < 0.4 * alone, "{}: {seconds} of {alone}", algorithm.name());
     }
-    // With slow links, a run takes hardly longer than the transfers of the busiest rank.
+    // With slow links, a run takes little longer than the transfers of the busiest rank.
     let slow = Machine { link_bandwidth: 1e6, link_latency: 0.0, ..Machine::new(4, 1) };
     let bytes = 3.0 / 4.0 * 1200.0 * 1200.0 * 4.0;
     let seconds = product(1200, &slow, AlgorithmName::RingMn).seconds;

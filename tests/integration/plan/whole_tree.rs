@@ -1,5 +1,5 @@
-//! Plans that choose the distributions of all steps together: they move no more bytes than plans made step by step, and
-//! results are right.
+//! Tests plans that choose the distributions for all steps together. They must not transfer more bytes than plans made
+//! step by step, and their results must be correct.
 
 use crate::common::{Network, Rng, random, run, trees};
 use einsum_dist::kernel::error_bound;
@@ -42,7 +42,7 @@ fn plan(network: &Network, ranks: usize, step_by_step: bool, dtype: Dtype) -> Pl
     shaped.plan(&Machine::new(ranks, 1), &options).unwrap()
 }
 
-/// Bytes that all ranks together receive.
+/// Total number of bytes that all ranks receive.
 fn bytes(plan: &Plan) -> u64 {
     (0..plan.ranks()).map(|rank| plan.schedule(rank).bytes_received()).sum()
 }
@@ -90,8 +90,8 @@ fn whole_trees_are_right() {
     }
 }
 
-/// If a plan without redistributions is best for the tree, it is chosen, even if a single step would prefer other
-/// distributions of its inputs.
+/// If a plan without redistributions is best for the tree, it must be chosen even if a single step would be faster with
+/// other distributions of its inputs.
 #[test]
 fn what_steps_would_like_is_not_forced_on_others() {
     let machine = Machine::new(2, 4);

@@ -1,15 +1,16 @@
-//! No import cycles: inside every folder of `src` and `cli/src`, files and folders import each other in one direction.
+//! Tests that there are no import cycles. Inside every folder of `src` and `cli/src`, files and folders import each
+//! other in only one direction.
 //!
-//! A module may import from its parent's file, and the parent from its children. An import from elsewhere counts as one
-//! between the two siblings below the closest common parent. A path is resolved through all `use` declarations, so an
-//! item that a parent re-exports counts as an import of the file that defines it.
+//! A module may import from its parent's file, and a parent may import from its children. Any other import counts as
+//! one between the two ancestors of the modules below their closest common parent. A path is resolved through all `use`
+//! declarations, so an item that a parent re-exports counts as an import of the file that defines it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::none;
 use super::paths::{Module, Modules, paths};
 
-/// Imports between the children of one parent: pairs of names, with the places of the imports.
+/// Imports between the children of one parent. Maps pairs of names to the places of the imports.
 type Imports = BTreeMap<(String, String), BTreeSet<String>>;
 
 /// All imports, grouped by the closest common parent of the two modules.

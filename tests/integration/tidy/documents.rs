@@ -1,10 +1,10 @@
-//! Links of the documents: the file and the heading of every relative link must exist.
+//! Tests the links in the documents. The file and the heading of every relative link must exist.
 
 use std::path::{Path, PathBuf};
 
 use super::{none, root};
 
-/// The documents of the root, of the book and of the data.
+/// The documents in the root folder, in the book (`docs`) and in `data`.
 fn documents() -> Vec<PathBuf> {
     let folders = [root(), root().join("docs"), root().join("data")];
     let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());

@@ -1,4 +1,4 @@
-//! The length of functions.
+//! Tests the length of functions.
 
 use super::{EVERYTHING, has_word, none, sources};
 

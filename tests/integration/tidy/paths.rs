@@ -1,7 +1,7 @@
-//! The modules of the crate and their imports. A path is resolved through every `use` declaration to the file that
-//! defines the item.
+//! Finds the modules of a crate and their imports. Every path is resolved through all `use` declarations to the file
+//! that defines the item.
 //!
-//! Deliberately absent: glob imports (`*`), which count as imports of the named module, and modules in braces.
+//! Glob imports (`*`) count as imports of the named module. Modules in braces are not treated as separate modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +14,8 @@ fn module(path: &str) -> Module {
     path.split('/').map(str::to_owned).collect()
 }
 
-/// The sources of a crate by module. Files of test modules are removed: their declarations are in the text, but not in
-/// `code`.
+/// The sources of a crate by module. Files of test modules are removed. They are the modules whose declarations are in
+/// the text but not in `code`.
 fn modules(crate_folder: &str) -> BTreeMap<Module, Source> {
     let name = |source: &Source| -> Module {
         let path = source.path[crate_folder.len() + 1..].trim_end_matches(".rs").trim_end_matches("/mod");
@@ -45,7 +45,7 @@ struct Import {
     name: String,
 }
 
-/// The imports of a `use` tree: `a::{b, c::{self, d as e}}` has three.
+/// The imports in a `use` tree. For example, `a::{b, c::{self, d as e}}` has three.
 fn expand(tree: &str) -> Vec<Import> {
     expand_below("", tree)
 }
@@ -81,8 +81,8 @@ fn uses(code: &str) -> Vec<(usize, Import)> {
     places.flat_map(|at| expand(tree(at)).into_iter().map(move |import| (at, import))).collect()
 }
 
-/// The paths in code, with their positions: paths of `use` declarations, paths that start with `crate`, `self` or
-/// `super`, and paths that start with an imported module.
+/// The paths in code, with their positions. These are the paths in `use` declarations, and paths that start with
+/// `crate`, `self`, `super` or an imported module.
 pub(super) fn paths(code: &str) -> Vec<(usize, String)> {
     let imports = uses(code);
     let lower = |import: &&Import| import.name.starts_with(|c: char| c.is_lowercase());
@@ -98,7 +98,7 @@ pub(super) fn paths(code: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The modules of the crate, and the imports of each.
+/// The modules of the crate, and the imports of each module.
 pub(super) struct Modules {
     pub(super) sources: BTreeMap<Module, Source>,
     imports: BTreeMap<Module, Vec<Import>>,
@@ -122,8 +122,8 @@ impl Modules {
         Modules { imports: sources.iter().map(|(module, source)| (module.clone(), of(source))).collect(), sources }
     }
 
-    /// The modules that a path in `from` depends on: each module whose import is followed, and last the module of the
-    /// item. Empty if the path leaves the crate.
+    /// The modules that a path in `from` depends on. These are all modules whose imports are followed, and last the
+    /// module of the item. Empty if the path leads to another crate.
     pub(super) fn resolve(&self, from: &Module, path: &str) -> Vec<Module> {
         let mut found = Vec::new();
         self.follow(from, path, &mut Vec::new(), &mut found);
@@ -133,7 +133,7 @@ impl Modules {
     /// `followed` contains the imports that were followed so far, so that an import whose path starts with its own name
     /// does not recurse.
     fn follow<'a>(&'a self, from: &Module, path: &str, followed: &mut Vec<&'a Import>, found: &mut Vec<Module>) {
-        // A path into another crate.
+        // The path leads to another crate.
         if path.starts_with("::") {
             return;
         }

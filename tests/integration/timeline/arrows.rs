@@ -16,12 +16,13 @@ struct Slice {
     bytes: Option<u64>,
 }
 
-/// Checks a trace of `ranks` ranks and returns its number of arrows. Clocks may differ by `late` microseconds.
+/// Checks a trace of `ranks` ranks and returns its number of arrows. The ranks' clocks may differ by `late`
+/// microseconds.
 ///
 /// Every rank is a named process. Every track has a name and a unique number, which differs from all process numbers.
-/// Slices of a track do not overlap, except that the end of a receive is a slice inside the receive. Events are sorted
-/// by time. Every arrow joins the innermost slices at its two ends: a send, and the end of the peer's receive of the
-/// same bytes. This end does not start before the send.
+/// Slices on a track do not overlap, except that the end of a receive is a slice inside the receive. Events are sorted
+/// by time. Every arrow joins the innermost slices at its two ends. These must be a send, and the end of the receive in
+/// which the peer receives the same bytes. The end of the receive does not start before the send.
 #[track_caller]
 pub fn arrows(text: &str, ranks: usize, late: f64) -> usize {
     let trace: Value = serde_json::from_str(text).unwrap();
@@ -112,7 +113,7 @@ fn check_tracks(tracks: &BTreeMap<(usize, u64), Vec<Slice>>, threads: &BTreeMap<
     }
 }
 
-/// An arrow must join a send and the end of the receive of the same bytes.
+/// An arrow must join a send and the end of the receive for the same bytes.
 #[track_caller]
 fn check_arrow(tracks: &BTreeMap<(usize, u64), Vec<Slice>>, sent: &Value, received: &Value, late: f64) {
     // The slices at each end of the arrow, from outermost to innermost.

@@ -1,5 +1,5 @@
-//! Timelines of runs and of simulated plans, as traces. One trace is compared with `trace.golden`, which
-//! `UPDATE_GOLDEN=1 cargo test timeline` rewrites.
+//! Tests the timelines of runs and of simulated plans, and their traces. One trace is compared with `trace.golden`,
+//! which `UPDATE_GOLDEN=1 cargo test timeline` rewrites.
 
 pub mod arrows;
 
@@ -23,14 +23,14 @@ fn run(program: &mut Program<f64>, shapes: &[Vec<usize>]) -> Timeline {
     program.timeline().unwrap().unwrap()
 }
 
-/// Number of tasks of all ranks, and number of receives among them.
+/// Number of tasks on all ranks, and number of receives among them.
 fn tasks(plan: &Plan) -> (usize, usize) {
     let all: Vec<_> = (0..plan.ranks()).flat_map(|rank| plan.schedule(rank).tasks).collect();
     (all.len(), all.iter().filter(|task| matches!(task.action, Action::Recv { .. })).count())
 }
 
-/// Requires that spans are within the run, that those of a lane are in order, and that exactly the transfers have
-/// bytes.
+/// Requires that spans are within the run, that the spans of each lane are in order, and that a span has bytes if and
+/// only if it is a transfer.
 #[track_caller]
 fn sound(timeline: &Timeline) {
     for rank in 0..timeline.ranks {
@@ -129,7 +129,7 @@ fn slices_and_what_runs_leave_out() {
         // Slices after the first omit the tasks of values that are reused.
         assert!(count > all.max(plan.slice_count()) && count <= all * plan.slice_count(), "{count} of {all}");
         assert!(arrows >= transfers && arrows <= transfers * plan.slice_count(), "{arrows} of {transfers}");
-        // Idle times and hidden shares are summed slice by slice.
+        // Idle times and hidden shares are accumulated over all slices.
         for rank in program.measured().unwrap() {
             assert!(rank.idle_seconds >= 0.0 && rank.hidden_share.is_none_or(|share| (0.0..=1.0).contains(&share)));
         }
@@ -145,7 +145,7 @@ fn slices_and_what_runs_leave_out() {
     arrows(&second.trace(), 2, 0.0);
 }
 
-/// The seconds of a step include all slices, each of which has several tasks of the step.
+/// The seconds reported for a step must cover all slices, each of which runs several tasks for the step.
 #[test]
 fn seconds_of_a_step_are_of_all_slices() {
     let (ranks, shapes) = (3, [vec![120, 90], vec![90, 60]]);
@@ -165,7 +165,7 @@ fn seconds_of_a_step_are_of_all_slices() {
     let timeline = run(&mut program, &shapes);
     assert_eq!(timeline.slices, plan.slice_count());
     for (rank, measured) in program.measured().unwrap().iter().enumerate() {
-        // For each slice: the time from the first work, or from the end of the first transfer, to the end.
+        // For each slice, the interval from its first work, or from the end of its first transfer, to its end.
         let mut slices = vec![(f64::INFINITY, 0.0f64); plan.slice_count()];
         let mut seen = std::collections::HashMap::new();
         for span in timeline.spans.iter().filter(|span| span.rank == rank) {

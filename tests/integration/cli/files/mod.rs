@@ -1,5 +1,5 @@
-//! Files that the program writes: they appear completely or not at all, they replace existing files, and they never
-//! overwrite inputs.
+//! Tests the files that the program writes. They appear completely or not at all, they replace existing files, and they
+//! never overwrite inputs.
 
 mod signals;
 
@@ -17,7 +17,7 @@ fn run(folder: &Folder, arguments: &[&str]) -> RunOutput {
     output_of(&mut program(folder, arguments))
 }
 
-/// A product of the files of [`files`].
+/// A product of the files that [`files`] writes.
 const PRODUCT: [&str; 4] = ["mk,kn->mn", "a.npy", "b.npy", "-t1"];
 
 fn product(folder: &Folder, arguments: &[&str]) -> RunOutput {
@@ -62,7 +62,7 @@ fn links_are_followed_to_where_they_point() {
     symlink("../chain.npy", at("far/chain.npy")).unwrap();
     symlink("far/absolute.npy", at("chain.npy")).unwrap();
     for (link, real) in [("relative.npy", "far/real.npy"), ("far/chain.npy", "far/deep/real.npy")] {
-        // First without and then with an existing file at the target.
+        // The target does not exist in the first run, and exists in the second.
         for _ in 0..2 {
             product(&folder, &["-o", link]).succeeded();
             assert!(at(link).is_symlink() && !at(real).is_symlink());
@@ -158,7 +158,7 @@ fn a_file_that_is_written_is_no_other_of_the_command() {
     assert_eq!(folder.read::<f32>("c.npy"), once.iter().map(|x| 2.0 * x).collect::<Vec<f32>>());
 }
 
-/// An input with the name of a temporary file would be removed as the leftover of a killed run before it is read.
+/// If an input had the name of a temporary file, it would be removed as the leftover of a killed run before it is read.
 #[test]
 fn no_file_of_the_command_is_taken_for_a_leftover() {
     let folder = Folder::new("no-leftover");
@@ -227,7 +227,7 @@ fn what_is_no_regular_file_is_refused_before_any_work() {
     fs::create_dir(folder.path().join("directory")).unwrap();
     symlink("directory", folder.path().join("to-directory")).unwrap();
     symlink("new/", folder.path().join("slash")).unwrap();
-    // An expensive product: an error that came only after the run would take a minute.
+    // The product is expensive, so an error that was found only after the run would take a minute.
     let slow = ["mk,kn->mn", "-s3000", "-t1", "--kernel", "reference"];
     for flag in ["-o", "--trace", "--timeline"] {
         for path in ["/dev/null", "/dev/full", "/dev/stdout", "fifo", "socket", "link"] {
@@ -291,7 +291,7 @@ fn files_that_cannot_be_written_are_one_message() {
     }
 }
 
-/// Without an early check, only the final rename would fail, after all the work.
+/// Without an early check, only the final rename would fail, after the result was computed.
 #[test]
 fn files_of_others_in_a_shared_directory_are_refused_before_any_work() {
     let folder = Folder::new("sticky");
@@ -317,7 +317,7 @@ fn files_of_others_in_a_shared_directory_are_refused_before_any_work() {
     }
 }
 
-/// A temporary file without a lock is left by a killed run; with a lock, it is still being written.
+/// A temporary file without a lock was left by a killed run. One with a lock is still being written.
 #[test]
 fn temporary_files_of_killed_runs_are_removed() {
     let folder = Folder::new("leftovers");
@@ -326,7 +326,7 @@ fn temporary_files_of_killed_runs_are_removed() {
     product(&folder, &["-o", &long]).succeeded();
     let hashed = format!(".{:016x}.1f-2e.partial", xxhash_rust::xxh3::xxh3_64(Path::new(&long).as_os_str().as_bytes()));
     let left = [".c.npy.1f-2e.partial", ".t.json.1f-2e.partial", ".t.svg.1f-2e.partial", &hashed];
-    // Temporary files of other targets, and files whose names do not have the form of temporary files.
+    // These must stay: temporary files of other targets, and files whose names do not have the form of temporary files.
     let others = [".c.npy.b.1f-2e.partial", ".c.npy.mine.partial", ".d.npy.1f-2e.partial", "c.npy.1f-2e.partial"];
     for name in left.iter().chain(&others) {
         folder.write(name, b"left");

@@ -1,5 +1,5 @@
-//! Signals during a run: they end the program, which leaves no files. `tests/signals.py` sends signals at random
-//! moments.
+//! Tests that a signal during a run ends the program, and that the program leaves no files. `tests/signals.py` sends
+//! signals at random moments.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::command::{Folder, executable, listening, program};
 
-/// A run whose result is written in several parts. When the second part starts, the first is in the file.
+/// A run whose result is written in several parts. When the second part starts, the first part is already in the file.
 const RING: [&str; 10] = [
     "mk,kn->mn",
     "-sm=120,k=16,n=160",
@@ -71,7 +71,8 @@ fn signals_that_the_parent_ignores_stay_ignored() {
     assert_eq!(folder.files(), [""; 0]);
 }
 
-/// The operating system sends SIGXFSZ, which by default would end the program and leave its temporary files.
+/// If a file exceeds the size limit, the operating system sends SIGXFSZ. By default, this signal would end the program
+/// and leave its temporary files.
 #[test]
 fn a_file_that_is_larger_than_allowed_is_an_error() {
     let folder = Folder::new("file-size");

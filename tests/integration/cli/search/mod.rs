@@ -1,9 +1,9 @@
-//! Searches for slices and for paths find a result if one exists, and end.
+//! Tests that searches for slices and for paths terminate, and find a result if one exists.
 
 use crate::command::{Folder, RunOutput, output_of, program};
 use crate::networks::{complete, lattice, network};
 
-/// Edges of a circulant graph: each tensor is connected to those at the distances `steps`.
+/// Edges of a circulant graph, in which each tensor is connected to the tensors at the distances `steps`.
 fn circulant(tensors: usize, steps: &[usize]) -> Vec<(usize, usize)> {
     (0..tensors).flat_map(|at| steps.iter().map(move |step| (at, (at + step) % tensors))).collect()
 }
@@ -13,7 +13,7 @@ fn explained(folder: &Folder, expression: &str, size: &str, flags: &[&str]) -> R
     output_of(&mut program(folder, &[&["@network.txt", "-s", size, "-t1", "--explain", "--json"], flags].concat()))
 }
 
-/// Several steps have the same peak, so slicing a single dimension does not lower it.
+/// Several steps have the same peak memory, so slicing a single dimension does not lower the peak.
 #[test]
 fn slices_are_found_where_steps_have_the_same_peak() {
     let folder = Folder::new("same-peak");
@@ -21,7 +21,7 @@ fn slices_are_found_where_steps_have_the_same_peak() {
     let plan = |flags: &[&str]| explained(&folder, &peps, "2", flags).succeeded().json();
     let report = plan(&["--memory-limit", "105kB"]);
     assert!(report["peak_bytes"]["planned"].as_u64() <= Some(105_000), "{report}");
-    // A sweep over the lattice has a tensor of maximum size in nearly every step, so it needs a sliced label for every
+    // Nearly every step of a sweep over the lattice has a tensor of maximum size, so one label must be sliced for every
     // few steps.
     assert!(report["slices"].as_u64() > Some(1), "{}", report["slices"]);
 }
@@ -48,7 +48,7 @@ fn slices_are_found_for_other_networks() {
     }
 }
 
-/// Slices are counted correctly if a product of extents, or a square, exceeds 64 bits.
+/// Slices must be counted correctly even if a product of extents, or a square, exceeds 64 bits.
 #[test]
 fn slices_of_very_large_extents_are_counted() {
     let folder = Folder::new("large-slices");

@@ -1,4 +1,4 @@
-//! In-process ranks without work are idle, and the program prints their number.
+//! Tests that in-process ranks without work are idle, and that the program prints their number.
 
 use einsum_dist::plan::AlgorithmName;
 
@@ -9,7 +9,7 @@ fn run(folder: &Folder, arguments: &[&[&str]]) -> RunOutput {
     output_of(&mut program(folder, &arguments.concat()))
 }
 
-/// The output file of several ranks equals that of one rank.
+/// The output file must be the same on several ranks as on one rank.
 #[test]
 fn ranks_without_work_are_idle() {
     let folder = Folder::new("values-idle");
@@ -28,7 +28,7 @@ fn ranks_without_work_are_idle() {
     }
 }
 
-/// All flags work if some ranks are idle.
+/// All flags must work even if some ranks are idle.
 #[test]
 fn flags_where_ranks_are_idle() {
     let folder = Folder::new("values-flags");
@@ -76,7 +76,7 @@ fn flags_where_ranks_are_idle() {
         );
         assert_eq!(explained.err, "");
     }
-    // Enough work for all ranks.
+    // This product has enough work for all ranks.
     let busy =
         run(&folder, &[&["mk,kn->mn", "-s40", "-n4", "-t1", "--algorithm", "ring-mn", "--strict-ranks"]]).succeeded();
     assert_eq!(busy.err, "");
