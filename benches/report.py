@@ -6,6 +6,7 @@ import datetime
 import json
 import math
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -138,12 +139,10 @@ def tables(kernel=""):
     """The existing tables for one kernel, by suite and number of threads."""
     found = {}
     for path in sorted(RESULTS.glob("*.csv")):
-        table = Table(path)
-        suite, threads = next(iter(next(iter(table.cases.values())).values())).get("suite"), None
-        rest = path.stem.removeprefix(suite + "-").split("-", 1)
-        threads, forced = int(rest[0]), (rest[1:] or [""])[0]
-        if forced == kernel:
-            found[suite, threads] = table
+        # SUITE-THREADS or SUITE-THREADS-KERNEL; tables of other benchmarks have no number of threads.
+        named = re.fullmatch(r"(.+?)-(\d+)(?:-(\w+))?", path.stem)
+        if named and (named[3] or "") == kernel:
+            found[named[1], int(named[2])] = Table(path)
     return found
 
 
