@@ -66,7 +66,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// Fails if there are more ranks or workers than [`Machine::check`] allows, or if a measuring run fails.
+    /// If there are more ranks or workers than [`Machine::check`] allows, or if a measuring run fails.
     pub fn machine(&self, workers: usize) -> Result<Machine> {
         self.expect_size(workers)?;
         let plain = Machine::new(self.ranks(), workers);

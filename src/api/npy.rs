@@ -55,7 +55,7 @@ impl<T: Element> DistTensor<T> {
     /// which is then renamed. Collective.
     ///
     /// # Errors
-    /// Fails if any rank cannot write the file. The temporary file is then removed.
+    /// If any rank cannot write the file. The temporary file is then removed.
     pub fn write_npy(&self, world: &World, path: impl AsRef<Path>) -> Result<()> {
         let output = NpyOutput::create(world, path, T::DTYPE, self.shape())?;
         output.write(self, &vec![0; self.shape().len()])?;
@@ -108,7 +108,7 @@ impl NpyOutput {
     /// Creates the file at its final length, under a temporary name in the directory of its target. Collective.
     ///
     /// # Errors
-    /// Fails if rank 0 cannot create the file, or if another rank cannot open it. No file is then left behind.
+    /// If rank 0 cannot create the file, or if another rank cannot open it. No file is then left behind.
     pub fn create(world: &World, path: impl AsRef<Path>, dtype: Dtype, shape: &[usize]) -> Result<NpyOutput> {
         let path = path.as_ref();
         let prepared = PreparedOutput::new(world, path, Writers::All)?;
@@ -128,7 +128,7 @@ impl NpyOutput {
     /// replica is written. Collective.
     ///
     /// # Errors
-    /// Fails if writing fails on some rank, if the box exceeds the array, or if the array has another element type.
+    /// If writing fails on some rank, if the box exceeds the array, or if the array has another element type.
     pub fn write<T: Element>(&self, tensor: &DistTensor<T>, corner: &[usize]) -> Result<()> {
         let world = &self.world;
         let dtype = self.pending.header().dtype;
@@ -164,7 +164,7 @@ impl NpyOutput {
     /// Flushes the file to disk and renames it to its target. Collective.
     ///
     /// # Errors
-    /// Fails if the data of some rank cannot be stored, or if renaming fails. No file is then left behind.
+    /// If the data of some rank cannot be stored, or if renaming fails. No file is then left behind.
     pub fn commit(self) -> Result<()> {
         let NpyOutput { pending, prepared: _prepared, world } = self;
         let failed = |cause| Error::output(world.local_ranks().start, cause);

@@ -29,7 +29,7 @@ impl PreparedOutput {
     /// removes leftovers of killed runs. Rank 0 may create the file afterwards. Collective.
     ///
     /// # Errors
-    /// Fails if some rank cannot write the output.
+    /// If some rank cannot write the output.
     pub(super) fn new(world: &World, path: &Path, writers: Writers) -> Result<PreparedOutput> {
         let writes = writers == Writers::All || world.is_root();
         world.agree(if writes { examine(path).map(drop).map_err(Error::from) } else { Ok(()) })?;
@@ -65,7 +65,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// Fails if the file cannot be written. No partial file is left behind.
+    /// If the file cannot be written. No partial file is left behind.
     pub fn write_text(&self, path: impl AsRef<Path>, text: &str) -> Result<()> {
         let path = path.as_ref();
         let prepared = PreparedOutput::new(self, path, Writers::Root)?;

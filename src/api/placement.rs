@@ -51,8 +51,8 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// Fails if there are more ranks or workers than [`Machine::check`](crate::Machine::check) allows, if MPI fails, or
-    /// if `EINSUM_DIST_TOPOLOGY` is not a topology.
+    /// If there are more ranks or workers than [`Machine::check`](crate::Machine::check) allows, if MPI fails, or if
+    /// `EINSUM_DIST_TOPOLOGY` is not a topology.
     pub fn place(&self, workers: usize) -> Result<()> {
         self.expect_size(workers)?;
         let sharing = self.sharing()?;

@@ -87,8 +87,8 @@ impl World {
     /// First compares the fingerprints of the plans of all processes.
     ///
     /// # Errors
-    /// Fails if the plan is for another number of ranks or another element type; if processes have different plans; or
-    /// if, on any rank, the kernel is not available, threads cannot be started, or memory runs out.
+    /// If the plan is for another number of ranks or another element type; if processes have different plans; or if, on
+    /// any rank, the kernel is not available, threads cannot be started, or memory runs out.
     pub fn compile<T: Element>(&self, plan: &Plan) -> Result<Program<T>> {
         Program::compile(self, plan)
     }

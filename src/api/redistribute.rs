@@ -15,8 +15,8 @@ impl<T: Element> DistTensor<T> {
     /// Distributes an array of rank 0 over the ranks. Other processes pass `None`. Collective.
     ///
     /// # Errors
-    /// Fails if rank 0 has no array of this shape, if the distribution cuts a dimension that does not exist or needs
-    /// more ranks than the world has, if memory runs out, or if the run fails.
+    /// If rank 0 has no array of this shape, if the distribution cuts a dimension that does not exist or needs more
+    /// ranks than the world has, if memory runs out, or if the run fails.
     pub fn from_root(
         world: &World,
         array: Option<ArrayViewD<'_, T>>,
@@ -40,8 +40,8 @@ impl<T: Element> DistTensor<T> {
     /// Collective. Cost: every call plans and compiles, and both tensors are in memory.
     ///
     /// # Errors
-    /// Fails if the distribution cuts a dimension that the tensor lacks, if one of the two distributions needs more
-    /// ranks than the world has, if memory runs out, or if the run fails.
+    /// If the distribution cuts a dimension that the tensor lacks, if one of the two distributions needs more ranks
+    /// than the world has, if memory runs out, or if the run fails.
     pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
         let ranks = world.ranks();
         world.agree(expect_fit(self.shape(), self.distribution(), ranks))?;
@@ -55,7 +55,7 @@ impl<T: Element> DistTensor<T> {
     /// for one copy per local rank, in addition to the result.
     ///
     /// # Errors
-    /// Fails if memory runs out or the run fails.
+    /// If memory runs out or the run fails.
     pub fn gather(&self, world: &World) -> Result<ArrayD<T>> {
         let everywhere = self.redistribute(world, &Distribution::replicated(world.ranks()))?;
         let rank = world.local_ranks().start;

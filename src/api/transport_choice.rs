@@ -15,7 +15,7 @@ const FORMAT: u32 = 3;
 /// is used, until a later check reports that the arguments of the processes differ.
 ///
 /// # Errors
-/// Fails if MPI fails or the requested transport is not available.
+/// If MPI fails or the requested transport is not available.
 pub(super) fn endpoint(communicator: &Communicator, transport: Transport) -> Result<Endpoint> {
     let asked = communicator.all_gather_bytes(&[transport as u8])?;
     let transport = if asked.iter().all(|other| *other == asked[0]) { transport } else { Transport::Message };

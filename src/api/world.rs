@@ -121,7 +121,7 @@ impl World {
     /// initialised it. Collective.
     ///
     /// # Errors
-    /// Fails if there is no launcher, if the launcher belongs to another MPI, or if MPI was initialised without thread
+    /// If there is no launcher, if the launcher belongs to another MPI, or if MPI was initialised without thread
     /// support.
     #[cfg(feature = "mpi")]
     pub fn mpi() -> Result<World> {
@@ -164,7 +164,7 @@ impl World {
     /// Sets the options with which the world runs programs: overlap, transfers in flight, timeout, faults for tests.
     ///
     /// # Panics
-    /// Panics if programs or clones of the world exist already.
+    /// If programs or clones of the world exist already.
     pub fn with(self, options: RunOptions) -> World {
         let shared = Rc::try_unwrap(self.0).unwrap_or_else(|_| panic!("options are set before programs are compiled"));
         #[cfg(feature = "mpi")]
@@ -179,7 +179,7 @@ impl World {
     /// clones of the world must be dropped first.
     ///
     /// # Errors
-    /// Fails if a program, an output or a clone of the world still exists, or if MPI fails.
+    /// If a program, an output or a clone of the world still exists, or if MPI fails.
     pub fn finish(self) -> Result<()> {
         let shared = Rc::try_unwrap(self.0).map_err(|_| Error::Usage("a program still holds the world".to_owned()))?;
         match shared.members {
@@ -264,7 +264,7 @@ impl World {
     /// into account. Collective.
     ///
     /// # Errors
-    /// Fails if the plan is for another number of ranks, or if the ranks of a process or host need more memory than is
+    /// If the plan is for another number of ranks, or if the ranks of a process or host need more memory than is
     /// available. The error contains the number of missing bytes.
     pub fn check_memory(&self, plan: &Plan, beside: u64) -> Result<()> {
         self.agree(self.expect_plan(plan))?;
@@ -288,7 +288,7 @@ impl World {
     /// processes, or `u64::MAX` without any limit. The memory of the plan must not be allocated yet. Collective.
     ///
     /// # Errors
-    /// Fails if MPI fails.
+    /// If MPI fails.
     pub fn spare_memory(&self, plan: &Plan) -> Result<u64> {
         let needs = self.local_ranks().map(|rank| plan.peak_bytes(rank)).fold(0, u64::saturating_add);
         let (needed, processes) = self.needed_here(needs)?;
@@ -357,7 +357,7 @@ impl World {
     /// Gathers bytes from every process, in order of processes. Collective.
     ///
     /// # Errors
-    /// Fails if MPI fails.
+    /// If MPI fails.
     pub fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
         match &self.0.members {
             Members::Single | Members::InProcess { .. } => Ok(vec![mine.to_vec()]),
@@ -369,7 +369,7 @@ impl World {
     /// Gathers the measurements of every process, in order of processes. Collective.
     ///
     /// # Errors
-    /// Fails if MPI fails or a process sends another type.
+    /// If MPI fails or a process sends another type.
     pub(super) fn gather<V: Serialize + DeserializeOwned>(&self, mine: &V) -> Result<Vec<V>> {
         // The values consist of numbers, names and lists. Serialising them into memory cannot fail.
         let all = self.all_gather(&serde_json::to_vec(mine).unwrap_or_default())?;

@@ -40,7 +40,7 @@ impl ResolvedKernel {
     /// Resolves a kernel choice on this machine.
     ///
     /// # Errors
-    /// Fails if the kernel cannot run on this machine, in this build, or for this element type.
+    /// If the kernel cannot run on this machine, in this build, or for this element type.
     pub fn resolve(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, KernelError> {
         find(kernel, dtype).map_err(|why| {
             let others = KernelChoice::ALL.into_iter().filter(|&other| find(other, dtype).is_ok());

@@ -34,7 +34,7 @@ pub fn value(seed: u64, operand: u32, index: u64) -> (f64, f64) {
 ///
 /// # Panics
 ///
-/// Panics if the ranges are not inside the shape, or if `into` does not have exactly the size of the block.
+/// If the ranges are not inside the shape, or if `into` does not have exactly the size of the block.
 pub fn fill_block(dtype: Dtype, seed: u64, operand: u32, shape: &[usize], ranges: &[Range<usize>], into: &mut [u8]) {
     assert_eq!(shape.len(), ranges.len(), "one range per dimension");
     assert!(ranges.iter().zip(shape).all(|(r, &n)| r.start <= r.end && r.end <= n), "the block lies inside the shape");

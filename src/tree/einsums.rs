@@ -53,8 +53,8 @@ impl Einsums {
     /// Resolves an expression over operands of these shapes.
     ///
     /// # Errors
-    /// Fails if the number of operands or the rank of an operand is wrong, or if a label has two extents. The error
-    /// contains the places in the text.
+    /// If the number of operands or the rank of an operand is wrong, or if a label has two extents. The error contains
+    /// the places in the text.
     pub fn new(expression: &Expression, shapes: &[Vec<usize>]) -> Result<Einsums, ShapeError> {
         check_count(expression, shapes.len())?;
         let ranks: Vec<usize> = shapes.iter().map(Vec::len).collect();

@@ -20,7 +20,7 @@ use crate::machine::{Synthetic, Topology};
 /// mask. Cost: tens of milliseconds for the first call.
 ///
 /// # Errors
-/// Fails if `EINSUM_DIST_TOPOLOGY` is not a topology.
+/// If `EINSUM_DIST_TOPOLOGY` is not a topology.
 pub fn topology() -> Result<&'static Topology> {
     static TOPOLOGY: OnceLock<std::result::Result<Topology, String>> = OnceLock::new();
     let found = TOPOLOGY.get_or_init(|| match std::env::var("EINSUM_DIST_TOPOLOGY") {

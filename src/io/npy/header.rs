@@ -49,7 +49,7 @@ impl NpyHeader {
 /// requires.
 ///
 /// # Errors
-/// Fails if there is no regular file, or if NumPy would not read it as an array of these types.
+/// If there is no regular file, or if NumPy would not read it as an array of these types.
 pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     let found = fs::metadata(path).map_err(NpyError::io(path, "open"))?;
     // A directory can be opened but not read, and opening a pipe would block until it has a writer.

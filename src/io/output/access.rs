@@ -37,7 +37,7 @@ impl Access {
     /// Gives these rights to a file that no other process can open yet.
     ///
     /// # Errors
-    /// Fails if the mode cannot be set.
+    /// If the mode cannot be set.
     pub fn give(&self, file: &File) -> Result<()> {
         let (user, group) = (self.found.uid(), self.found.gid());
         // The owner is set before the mode, because `fchown` clears the set-user-ID and set-group-ID bits. `examine`

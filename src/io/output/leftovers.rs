@@ -64,7 +64,7 @@ pub fn remove_leftovers(target: &Path) -> Vec<Leftover> {
 /// kept. Returns whether the name is free.
 ///
 /// # Errors
-/// Fails if the file cannot be removed.
+/// If the file cannot be removed.
 pub(super) fn remove_one(path: &Path) -> Result<bool, FileError> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() && remove(path) == Some(true) => Ok(false),

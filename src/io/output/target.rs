@@ -25,8 +25,8 @@ pub struct OutputCheck {
 /// Checks, before any work is done, whether an output of this name can be created. Leaves nothing behind.
 ///
 /// # Errors
-/// Fails if the path is a directory, a device, a pipe or a socket; if links form a loop; if the directory does not
-/// exist or cannot be written; or if the file is write-protected.
+/// If the path is a directory, a device, a pipe or a socket; if links form a loop; if the directory does not exist or
+/// cannot be written; or if the file is write-protected.
 pub fn examine(path: &Path) -> Result<OutputCheck, FileError> {
     let target = replaceable(path)?;
     let probe = probe(path, &target)?;

@@ -38,7 +38,7 @@ impl Temporary {
     /// Creates the file. The tag distinguishes this run from all others.
     ///
     /// # Errors
-    /// Fails if the target cannot be replaced, or if the file cannot be created.
+    /// If the target cannot be replaced, or if the file cannot be created.
     pub fn create(target: &Path, tag: &str) -> Result<Temporary, FileError> {
         let target = replaceable(target)?;
         let path = beside(&target, tag)?;
@@ -58,7 +58,7 @@ impl Temporary {
     /// Opens the file that another process created with the same target and tag.
     ///
     /// # Errors
-    /// Fails if the file does not exist or cannot be written.
+    /// If the file does not exist or cannot be written.
     pub fn open(target: &Path, tag: &str) -> Result<Temporary, FileError> {
         let target = followed(target)?;
         let path = beside(&target, tag)?;
@@ -70,7 +70,7 @@ impl Temporary {
     /// it removes the file.
     ///
     /// # Errors
-    /// Fails if the target's links cannot be followed, or if the target is a directory.
+    /// If the target's links cannot be followed, or if the target is a directory.
     pub fn announce(target: &Path, tag: &str) -> Result<Announced, FileError> {
         Ok(Announced::new(beside(&followed(target)?, tag)?))
     }
@@ -94,7 +94,7 @@ impl Temporary {
     /// Every process must call this before it reports success to the others.
     ///
     /// # Errors
-    /// Fails if the disk is full or not available any more.
+    /// If the disk is full or not available any more.
     pub fn flush(&self) -> Result<(), FileError> {
         self.file.sync_data().map_err(FileError::io(&self.path, "write"))
     }
@@ -103,7 +103,7 @@ impl Temporary {
     /// owner of the file that it replaces. Must be called by one process only, after all have flushed.
     ///
     /// # Errors
-    /// Fails if the file cannot be written or renamed. The file is then removed.
+    /// If the file cannot be written or renamed. The file is then removed.
     pub fn commit(mut self) -> Result<(), FileError> {
         self.flush()?;
         if let Some(old) = Access::of(&self.target).or_else(|| self.old.take()) {
