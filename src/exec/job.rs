@@ -1,4 +1,4 @@
-//! A work task and its leases, which the communication thread passes to a worker.
+//! Defines a work task with its leases, which the communication thread passes to a worker.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ enum Step<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Leases the views of a work task.
+    /// Leases the buffer views that a work task accesses.
     ///
     /// # Errors
     /// If the store refuses a lease.
