@@ -43,7 +43,7 @@ impl<T: Element> DistTensor<T> {
     /// as in [`DistTensor::from_npy`]. Collective.
     ///
     /// # Errors
-    /// The same as for [`DistTensor::from_npy`]. Also, if the box exceeds the array.
+    /// The same as for [`DistTensor::from_npy`], and if the box exceeds the array.
     pub fn read_npy(&mut self, world: &World, path: impl AsRef<Path>, corner: &[usize]) -> Result<()> {
         let path = path.as_ref();
         let rank = world.local_ranks().start;

@@ -187,7 +187,7 @@ impl<T: Element> Program<T> {
     /// [`accumulate`](crate::PlanOptions::accumulate).
     ///
     /// # Errors
-    /// The same as for [`Program::run`]. Also, if `out` has the wrong shape.
+    /// The same as for [`Program::run`], and if `out` has the wrong shape.
     pub fn run_into(&mut self, alpha: T, operands: &[&dyn Operand<T>], beta: T, out: &mut dyn Output<T>) -> Result<()> {
         self.ran_accumulating = beta != T::ZERO && !self.plan.accumulate;
         if self.ran_accumulating {
@@ -274,7 +274,7 @@ impl<T: Element> Program<T> {
     /// ```
     ///
     /// # Errors
-    /// The same as for [`Program::run_dist`]. Also, if the part does not exist.
+    /// The same as for [`Program::run_dist`], and if the part does not exist.
     pub fn run_part(
         &mut self,
         part: usize,

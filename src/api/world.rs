@@ -135,7 +135,7 @@ impl World {
     /// Like [`World::mpi`], but with the given transport. Collective.
     ///
     /// # Errors
-    /// The same as for [`World::mpi`]. Also, for [`Transport::Shared`], if memory cannot be shared or if no two ranks
+    /// The same as for [`World::mpi`], and, for [`Transport::Shared`], if memory cannot be shared or if no two ranks
     /// are on the same node.
     #[cfg(feature = "mpi")]
     pub fn mpi_by(transport: Transport) -> Result<World> {

@@ -52,8 +52,8 @@ impl NpyHeader {
 /// If there is no regular file, or if NumPy would not read the file as an array with one of these types.
 pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     let found = fs::metadata(path).map_err(NpyError::io(path, "open"))?;
-    // These are checked before the file is opened, because a directory can be opened but not read, and opening a pipe
-    // would block until it has a writer.
+    // Both cases are checked before the file is opened, because a directory can be opened but not read, and opening a
+    // pipe would block until it has a writer.
     if found.is_dir() {
         return Err(FileError::IsDirectory { path: path.to_path_buf() }.into());
     }

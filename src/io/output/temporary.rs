@@ -158,7 +158,8 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
 mod tests {
     use super::*;
 
-    /// Tests creation while another process has locked a leftover to remove it, and is then descheduled.
+    /// Tests that creation waits for a process that has locked a leftover to remove it, and fails if the lock is never
+    /// released.
     #[test]
     fn a_name_that_is_being_swept_is_waited_for() {
         let path = std::env::temp_dir().join(format!("einsum-dist-swept-{}", std::process::id()));
