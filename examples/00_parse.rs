@@ -7,7 +7,7 @@ use einsum_parser::{NodeKind, parse};
 fn main() -> Result<(), einsum_parser::ParseError> {
     // Every bracket contains an arrow and is contracted first.
     let tree = parse("[ij, jk -> ik], kl -> il")?;
-    // White space is ignored. An expression is printed in its canonical form.
+    // White space is ignored, and an expression is printed in canonical form.
     assert_eq!(tree.to_string(), "[ij,jk->ik],kl->il");
 
     // Children are listed before their parents, so the root is last. Each node has its position in the text.

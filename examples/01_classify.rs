@@ -6,7 +6,7 @@
 use einsum_dist::{Kind, Machine, PlanOptions, Problem, Step};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // In the contraction of the thesis, both operands and the result have five dimensions.
+    // In the thesis's example contraction, both operands and the result have five dimensions.
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/thesis.einsum"))?;
     let shapes = [vec![8, 4, 12, 7, 6], vec![9, 4, 12, 5, 7]];
     let problem = Problem::parse(text.trim())?.shapes(&shapes)?;

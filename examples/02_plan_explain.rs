@@ -6,14 +6,15 @@ use einsum_dist::AlgorithmName;
 use einsum_dist::{Machine, PlanOptions, Problem};
 
 fn main() -> einsum_dist::Result<()> {
-    // A chain of two products on 8 ranks with 4 workers each. The cost model chooses an algorithm for each product. The
-    // column `distribution` shows how each tensor is cut: `i/8` means that dimension i is cut over 8 ranks.
+    // Plans a chain of two products on 8 ranks with 4 workers each. The cost model chooses an algorithm for each
+    // product. The column `distribution` shows how each tensor is cut. For example, `i/8` means that dimension i is cut
+    // over 8 ranks.
     let chain = Problem::parse("[ij,jk->ik],kl->il")?.shapes(&[vec![4096, 2048], vec![2048, 1024], vec![1024, 512]])?;
     let plan = chain.plan(&Machine::new(8, 4), &PlanOptions::default())?;
     println!("{}\n", plan.explain());
 
-    // Verifies the schedules of all ranks together: transfers match, no rank deadlocks, no data are read too early, and
-    // every element of the result contains every summand exactly once.
+    // Verifies the schedules of all ranks together. Transfers must match, no rank may deadlock, no data may be read too
+    // early, and every element of the result must contain every summand exactly once.
     plan.verify()?;
 
     // The same inputs give the same plan; another machine may give a different one.

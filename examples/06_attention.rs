@@ -36,7 +36,7 @@ fn main() -> Result<(), Failure> {
         let mut scores = Array4::<f32>::zeros((batches, heads, CHUNK, keys.dim().1));
         let score = plan(SCORES, [&[batches, CHUNK, heads, depth], keys.shape()])?;
         let attend = plan(VALUES, [scores.shape(), values.shape()])?;
-        // Compiled once for all chunks.
+        // The programs are compiled once and used for all chunks.
         let (mut score_program, mut attend_program) = (world.compile::<f32>(&score)?, world.compile::<f32>(&attend)?);
         let mut attended = Array4::<f32>::zeros(queries.dim());
         for start in (0..all).step_by(CHUNK) {

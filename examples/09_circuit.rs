@@ -18,7 +18,7 @@ use num_complex::Complex;
 type Amplitudes = ArrayD<Complex<f32>>;
 type Failure = Box<dyn std::error::Error>;
 
-/// A circuit as an expression, and its operands.
+/// A circuit, represented as an expression and its operands.
 struct Circuit {
     text: String,
     /// The array name of each operand.
@@ -52,7 +52,8 @@ impl Circuit {
 
 fn main() -> Result<(), Failure> {
     // Odd qubits are projected onto one state each, and even qubits stay open, so the result has 1,024 of the 2^20
-    // amplitudes. NumPy computed them in double precision by applying one gate after the other to a state vector.
+    // amplitudes. NumPy computed these amplitudes in double precision by applying one gate after the other to a state
+    // vector.
     let want = numpy::array::<Complex<f64>>("circuit_result")?;
     let amplitudes = Circuit::read("circuit")?;
     let whole = amplitudes.plan(1, None)?;

@@ -1,4 +1,4 @@
-//! The element type as a run-time value.
+//! Represents the element type as a run-time value.
 //!
 //! Planning and scheduling count elements and bytes, so they use a [`Dtype`]. Only [`crate::kernel`] and the public
 //! wrappers are generic over the Rust element type. Integers and half precision are not supported.
@@ -39,7 +39,7 @@ impl Dtype {
         }
     }
 
-    /// Whether elements have an imaginary part.
+    /// Whether the elements are complex numbers.
     pub const fn is_complex(self) -> bool {
         matches!(self, Dtype::Complex64 | Dtype::Complex128)
     }

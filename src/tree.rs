@@ -45,7 +45,7 @@ pub enum UnaryOp {
     Diagonal,
 }
 
-/// How a node is computed.
+/// The step that computes a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "fields are named for what they are")]
 pub enum Step {
@@ -64,7 +64,7 @@ pub struct Network<'a> {
     pub tensors: Vec<&'a [Label]>,
     /// Labels of the result.
     pub output: &'a [Label],
-    /// Extents by label.
+    /// Extents, indexed by label.
     pub extents: &'a [usize],
 }
 
@@ -79,14 +79,14 @@ pub fn left_to_right(tensors: usize) -> Order {
     (1..tensors).map(|right| vec![left(right - 1), right]).collect()
 }
 
-/// A tensor of the tree.
+/// A tensor in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     /// Dimensions, slowest-varying first.
     pub labels: Vec<Label>,
-    /// How it is computed.
+    /// The step that computes the tensor.
     pub step: Step,
-    /// The part of the expression that defines it.
+    /// The part of the expression that defines the tensor.
     pub span: Span,
 }
 
@@ -96,7 +96,7 @@ pub struct Tree {
     /// Distinct names of dimensions. If several dimensions have the same letter, all but the first get primes or
     /// numbers.
     pub names: Vec<String>,
-    /// Extents of dimensions, by label.
+    /// Extents of dimensions, indexed by label.
     pub extents: Vec<usize>,
     /// Nodes, each listed after its inputs. The last node is the result.
     pub nodes: Vec<Node>,

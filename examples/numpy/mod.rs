@@ -9,7 +9,7 @@ use einsum_dist::error_bound;
 use einsum_dist::ndarray::{ArrayBase, ArrayD, Data, Dimension, Zip};
 use einsum_dist::{DistTensor, Element, Operand, Plan, Result, World};
 
-/// The text of a file in `data/`.
+/// Reads the text of a file in `data/`.
 pub fn text(name: &str) -> std::io::Result<String> {
     Ok(std::fs::read_to_string(path(name))?.trim().to_owned())
 }
@@ -41,12 +41,12 @@ pub fn absolute<T: Element>(arrays: &[ArrayD<T>]) -> Vec<ArrayD<T>> {
     arrays.iter().map(|array| array.mapv(|x| T::from_f64(x.to_c64().norm(), 0.0))).collect()
 }
 
-/// Bound on the rounding error of an element, relative to its sum of absolute products.
+/// Bound on the rounding error of an element, relative to the element's sum of absolute products.
 pub fn bound(plan: &Plan) -> f64 {
     error_bound(plan.dtype, plan.roundings(), plan.operands as u32)
 }
 
-/// The maximum of |got - want| / magnitude over all elements.
+/// Returns the maximum of |got - want| / magnitude over all elements.
 pub fn error<T: Element, W: Element, M: Element, D: Dimension>(
     got: &ArrayBase<impl Data<Elem = T>, D>,
     want: &ArrayBase<impl Data<Elem = W>, D>,

@@ -28,7 +28,7 @@ pub(super) fn is_off() -> bool {
     std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default")
 }
 
-/// Replaces a cache file. If that fails, the next run measures again.
+/// Replaces a cache file. Failures are ignored, and the next run then measures again.
 pub(super) fn write(file: &Path, text: &str) {
     let made = file.parent().map_or(Ok(()), std::fs::create_dir_all);
     if made.is_ok() {

@@ -42,7 +42,7 @@ const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
 const MOVE_RUNS: usize = 10;
 /// Number of elements that each rank copies or receives.
 const COPIED_ELEMENTS: usize = 1 << 22;
-/// Version of the cache format.
+/// Version of the cache file format.
 const FORMAT: u32 = 8;
 /// Ranks are treated as equally fast if all their speeds differ from the mean by less than this fraction.
 const MAX_SPEED_DEVIATION: f64 = 0.02;
@@ -241,7 +241,7 @@ impl World {
             self.products(machine, [SIDE; 3], AlgorithmName::BatchParallel)?,
         ];
         let [startup_seconds, by_one, by_all] = self.median_seconds(&plans)?;
-        // The time that sharing saves is added to the overhead, because the cost model already subtracts it.
+        // The time saved by sharing the work is added to the overhead, because the cost model already subtracts it.
         let cube = 2.0 * (SIDE as f64).powi(3) / (machine.rate(SIDE as f64) * machine.workers as f64);
         let saved = (self.ranks() as f64 / machine.solo_speedup - 1.0) * cube;
         Ok((startup_seconds, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))

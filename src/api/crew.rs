@@ -69,7 +69,7 @@ pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
 }
 
 pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Error) -> Error {
-    // The system's message is more specific than rayon's.
+    // The system's message, if there is one, is more specific than rayon's.
     let message = why.source().map_or_else(|| why.to_string(), ToString::to_string);
     Error::Threads { rank: Rank::here(rank), threads, message }
 }
@@ -119,7 +119,7 @@ mod tests {
         }
     }
 
-    /// The cores of the calling thread.
+    /// The cores in the calling thread's affinity mask.
     fn own_cores() -> Vec<usize> {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
         crate::api::cores::listed(&status)

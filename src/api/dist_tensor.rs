@@ -1,4 +1,4 @@
-//! Tensors that are distributed over the ranks of a world.
+//! Implements tensors that are distributed over the ranks of a world.
 
 use std::ops::Range;
 
@@ -56,8 +56,8 @@ impl<T: Element> DistTensor<T> {
         DistTensor::allocate(world, shape, distribution).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Like [`DistTensor::zeros`], but returns errors. Collective: if memory runs out on one rank, every process
-    /// returns an error.
+    /// Like [`DistTensor::zeros`], but returns errors. If memory runs out on one rank, every process returns an error.
+    /// Collective.
     ///
     /// # Errors
     /// If the distribution needs more ranks than the world has or cuts a dimension that does not exist. If memory runs
@@ -84,8 +84,8 @@ impl<T: Element> DistTensor<T> {
         Ok(DistTensor { shape: shape.to_vec(), distribution: distribution.clone(), blocks })
     }
 
-    /// Creates a tensor from a function of the index in the whole tensor. The function is called for the elements of
-    /// the local blocks only.
+    /// Creates a tensor whose elements are a function of their index in the whole tensor. The function is called only
+    /// for elements in the local blocks.
     ///
     /// # Panics
     /// The same as for [`DistTensor::zeros`].
@@ -108,8 +108,8 @@ impl<T: Element> DistTensor<T> {
         tensor
     }
 
-    /// Creates a tensor of random values, uniform in [-1, 1). Each value depends only on the seed, the number of the
-    /// operand and the index in the whole tensor, so it is the same for any number of ranks.
+    /// Creates a tensor of random values, uniform in [-1, 1). Each value depends only on the seed, the operand's number
+    /// and the index in the whole tensor, so the values are the same for any number of ranks.
     ///
     /// # Panics
     /// The same as for [`DistTensor::zeros`].
@@ -125,8 +125,8 @@ impl<T: Element> DistTensor<T> {
         tensor
     }
 
-    /// Like [`DistTensor::random`], but returns errors. Collective: if memory runs out on one rank, every process
-    /// returns an error.
+    /// Like [`DistTensor::random`], but returns errors. If memory runs out on one rank, every process returns an error.
+    /// Collective.
     ///
     /// # Errors
     /// The same as for [`DistTensor::try_zeros`].
@@ -214,7 +214,7 @@ impl<T: Element> DistTensor<T> {
     }
 }
 
-/// The error for an allocation that failed on a rank of this process.
+/// The error for an allocation that has failed on a local rank.
 pub(super) fn allocation_error(rank: usize, cause: OutOfMemory) -> Error {
     Error::Memory { rank: Rank::here(rank), cause }
 }
@@ -227,7 +227,7 @@ fn touch<T: Element>(values: &mut [T]) {
     }
 }
 
-/// A box of a view.
+/// Returns a box within a view.
 pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
@@ -235,7 +235,7 @@ pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) 
     view
 }
 
-/// A mutable box of a view.
+/// Returns a mutable box within a view.
 pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewMutD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));

@@ -1,4 +1,4 @@
-//! The error type of the library.
+//! Defines the library's error type.
 
 use std::fmt;
 
@@ -146,5 +146,5 @@ impl Error {
     }
 }
 
-/// The result type of the library.
+/// The library's result type.
 pub type Result<T> = std::result::Result<T, Error>;

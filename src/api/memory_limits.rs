@@ -6,8 +6,8 @@
 //! | process | its address space and its data (`ulimit -v`, `ulimit -d`) |
 //!
 //! Limits are read from the system, without trial allocations. A limit that the system does not report counts as no
-//! limit. Both versions of control groups are supported. Systems other than Linux, swap, and memory that other programs
-//! allocate in the meantime are not considered.
+//! limit. Both versions of control groups are supported. Limits are read only on Linux. Swap, and memory that other
+//! programs allocate in the meantime, are not considered.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ pub fn of_process() -> Option<(u64, &'static str)> {
     None
 }
 
-/// The bytes of a line such as `VmSize:   12 kB`.
+/// The number of bytes in a line such as `VmSize:   12 kB`.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

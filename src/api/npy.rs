@@ -50,8 +50,8 @@ impl<T: Element> DistTensor<T> {
         world.agree(convertible::<T>(path).and_then(|header| self.read(rank, path, &header, corner)))
     }
 
-    /// Writes the tensor to a .npy file. Each rank writes its own block to a temporary file in the same directory,
-    /// which is then renamed. Collective.
+    /// Writes the tensor to a .npy file. All ranks write their own blocks to one temporary file in the same directory,
+    /// and the file is then renamed. Collective.
     ///
     /// # Errors
     /// If any rank cannot write the file. The temporary file is then removed.
@@ -174,7 +174,7 @@ impl NpyOutput {
     }
 }
 
-/// Reads the header of a file. Returns an error if elements cannot be converted to `T` without loss.
+/// Reads a file's header, and returns an error if elements cannot be converted to `T` without loss.
 fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     let header = npy::read_header(path)?;
     if header.dtype.promote(T::DTYPE) == T::DTYPE {

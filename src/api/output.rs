@@ -9,7 +9,7 @@ use std::path::Path;
 use super::{Error, Result, World};
 use crate::io::output::{Announced, Temporary, examine, new_tag, remove_leftovers, write_whole};
 
-/// An output that can be written. If a rank ends early while this value is alive, the rank removes the temporary file.
+/// An output that can be written. If a rank ends early while this value exists, the rank removes the temporary file.
 pub(super) struct PreparedOutput {
     tag: String,
     _announced: Option<Announced>,

@@ -166,7 +166,7 @@ mod tests {
         workers.sort_unstable();
         workers.dedup();
         assert_eq!(workers.len(), ranks, "a core each");
-        // If there are fewer cores than ranks, some ranks have no cores of their own.
+        // With fewer cores than ranks, some ranks have no cores of their own.
         let crowded = World::in_process(ranks + 1);
         crowded.place(1).unwrap();
         assert!(crowded.places().unwrap().iter().any(|place| place.workers.is_empty()));

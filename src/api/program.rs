@@ -501,7 +501,7 @@ impl<T: Element> Program<T> {
         Ok(self.world.all_gather(&[u8::from(self.holds)])?.iter().all(|holds| holds == &[1]))
     }
 
-    /// The part of a block that belongs to a slice.
+    /// Returns the part of a block that belongs to a slice.
     fn slice_of<'a>(&self, mut view: ArrayViewD<'a, T>, value: &Value, slice: usize) -> ArrayViewD<'a, T> {
         for (axis, bounds) in self.slice_bounds(value, slice).into_iter().flatten() {
             view.slice_axis_inplace(axis, bounds);
@@ -542,7 +542,7 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Gathers all blocks of the result on every rank.
+    /// Gathers all blocks of the result into `out` on every rank.
     fn gather_into(&mut self, block: &DistTensor<T>, out: &mut ArrayViewMutD<T>) -> Result<()> {
         let value = self.plan.output();
         let everywhere = Distribution::replicated(self.plan.ranks());

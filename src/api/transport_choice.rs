@@ -8,7 +8,7 @@ use crate::comm::{CommError, Transport};
 
 use super::{Error, Result, cache, host};
 
-/// Version of the cache format.
+/// Version of the cache file format.
 const FORMAT: u32 = 3;
 
 /// Creates the endpoint of this process. Collective. If processes request different transports, the message transport

@@ -178,9 +178,9 @@ impl World {
         World(Rc::new(Shared { options, ..shared }))
     }
 
-    /// Releases the memory that processes share, and finalises MPI if this world initialised it. Both steps wait for
-    /// the other processes, so dropping a world does not perform them. Collective. All programs, tensors, outputs and
-    /// clones of the world must be dropped first.
+    /// Releases the memory that processes share, and finalises MPI if this world initialised it. Dropping a world does
+    /// neither, because both steps wait for the other processes. All programs, tensors, outputs and clones of the world
+    /// must be dropped first. Collective.
     ///
     /// # Errors
     /// If a program, an output or a clone of the world still exists, or if MPI fails.

@@ -4,7 +4,7 @@ use num_complex::Complex;
 
 use crate::kernel::Element;
 
-/// The factors of a run.
+/// The factors `alpha` and `beta` of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Factors {
     pub alpha: Complex<f64>,

@@ -89,7 +89,7 @@ impl ResolvedKernel {
     }
 }
 
-/// The resolved kernel, or the reason why it is not available.
+/// Returns the resolved kernel, or the reason why it is not available.
 fn find(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, String> {
     let own = |isa| ResolvedKernel::Planned { isa, family: KernelFamily::Own };
     let forced = |isa| if available(isa) { Ok(own(isa)) } else { Err(missing(isa)) };

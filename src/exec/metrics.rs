@@ -8,9 +8,9 @@ use crate::timeline::Busy;
 /// Measurements of one task. All values are 0 if the run skipped the task.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TaskMetric {
-    /// Start, in seconds since the start of the run.
+    /// Start time of the task, in seconds since the start of the run.
     pub start: f64,
-    /// End, in seconds since the start of the run.
+    /// End time of the task, in seconds since the start of the run.
     pub end: f64,
     /// Number of bytes that the transport moved for a transfer; 0 for work.
     pub bytes: u64,
@@ -19,9 +19,9 @@ pub struct TaskMetric {
 /// The measurements of one rank's run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metrics {
-    /// The start of the run.
+    /// Start time of the run.
     pub started: Instant,
-    /// Metrics of all tasks, in the order of the schedule.
+    /// Metrics of all tasks, in schedule order.
     pub tasks: Vec<TaskMetric>,
     /// Seconds from the start of the run to the end of its last task.
     pub seconds: f64,
@@ -39,7 +39,7 @@ pub struct Moved {
 }
 
 impl TaskMetric {
-    /// Whether the task ran and was not skipped.
+    /// Whether the task ran rather than being skipped.
     pub fn ran(&self) -> bool {
         self.end > 0.0
     }

@@ -120,7 +120,7 @@ pub fn run(
             program.close(store);
             Ok(metrics)
         }
-        // Transfers in flight may still hold leases of the store, so it cannot be closed yet.
+        // Transfers in flight may still hold leases on the store, so it cannot be closed yet.
         Err(error) => {
             program.keep_open(store);
             Err(error)

@@ -44,7 +44,7 @@ struct Entry<P> {
 const MAX_SHARING_CANDIDATES: usize = 256;
 
 trait Fits {
-    /// Whether a tensor has the layout for which this plan was made.
+    /// Whether the plan was made for this layout of tensor number `tensor`.
     fn fits(&self, tensor: usize, layout: &Layout) -> bool;
 
     /// Shares equal tables with a cached plan.

@@ -11,7 +11,7 @@ use crate::memory::{Aligned, Footprint, OutOfMemory, Slot, Store};
 use crate::schedule::verify::{Spec, Verified};
 use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 
-/// The compiled schedule of one rank.
+/// The compiled schedule for one rank.
 #[derive(Debug)]
 pub struct RankProgram {
     verified: Arc<Verified>,
@@ -145,7 +145,7 @@ impl RankProgram {
         self.kernels
     }
 
-    /// Two flags: whether LIBXSMM runs any planned contraction, and whether kernels of this crate run any.
+    /// Returns whether LIBXSMM runs any planned contraction, and whether this crate's kernels run any.
     pub fn families(&self) -> [bool; 2] {
         let either = |[a, b]: [bool; 2], [c, d]: [bool; 2]| [a || c, b || d];
         self.branches().map(|planned| planned.families()).fold([false; 2], either)

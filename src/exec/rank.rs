@@ -130,7 +130,7 @@ impl<'a> Thread<'a> {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Collects the tasks that workers have finished. Returns whether there were any.
+    /// Collects the tasks that workers have finished, and returns whether there were any.
     fn collect(&mut self, finished: &Finished) -> Result<bool, RunError> {
         let over = std::mem::take(&mut *finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
         let any = !over.is_empty();

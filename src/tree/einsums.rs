@@ -21,7 +21,7 @@ pub struct Einsums {
     /// Distinct names of dimensions. If several dimensions have the same letter, all but the first get primes or
     /// numbers.
     pub names: Vec<String>,
-    /// Extents of dimensions, by label.
+    /// Extents of dimensions, indexed by label.
     pub extents: Vec<usize>,
     /// Nodes, each listed after its inputs. The last node is the result.
     pub nodes: Vec<Einsum>,
@@ -34,7 +34,7 @@ pub struct Einsums {
 pub struct Einsum {
     /// Dimensions, slowest-varying first.
     pub labels: Vec<Label>,
-    /// The part of the expression that defines it.
+    /// The part of the expression that defines the tensor.
     pub span: Span,
     /// An operand of the expression, or the inputs of an einsum.
     pub source: EinsumSource,
@@ -137,7 +137,7 @@ fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> 
     Err(ShapeError { text, message, places: vec![(place, label.to_owned())], help })
 }
 
-/// An extent, the number of its operand, and its place in the text.
+/// An extent, with the number of its operand and its position in the text.
 type ExtentSource = (usize, usize, Span);
 
 /// Determines the extent of every dimension from the shapes of all operands. Any other extent takes precedence over 1.
@@ -167,7 +167,7 @@ fn extents(
             }
         }
     }
-    // The parser ensures that every label of an output is a label of an input, so every dimension occurs in an operand.
+    // The parser ensures that every label in an output is also in an input, so every dimension occurs in an operand.
     Ok(known.into_iter().map(|known| known.map_or(1, |(extent, ..)| extent)).collect())
 }
 

@@ -7,7 +7,7 @@ use einsum_parser::{Span, render_carets};
 pub struct ShapeError {
     /// The expression in canonical form.
     pub text: String,
-    /// The error message, in one line.
+    /// The error message, as a single line.
     pub message: String,
     /// Positions in the text, each with a note. The first position is the main one.
     pub places: Vec<(Span, String)>,

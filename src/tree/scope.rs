@@ -17,7 +17,7 @@ pub struct Resolved {
     pub spans: Vec<Span>,
 }
 
-/// Labels of all terms of an expression, and the names of their dimensions.
+/// Labels in all terms of an expression, and the names of their dimensions.
 pub struct Scopes {
     pub names: Names,
     /// For each node in the expression, the operand's term or the einsum's output.

@@ -53,7 +53,7 @@ pub fn write_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], fro
     write_to(path, &file, header, ranges, from, Writers::Several)
 }
 
-/// Whether other processes may write into the gaps between the runs of a block at the same time.
+/// Whether other processes may write to the gaps between a block's runs at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
     Several,

@@ -12,7 +12,7 @@ use crate::dtype::Dtype;
 pub(super) enum Elements {
     /// A supported type.
     Supported(Dtype),
-    /// Numbers of another type, or in the other byte order.
+    /// Numbers of an unsupported type, or in the other byte order.
     Other {
         /// NumPy's name for the type.
         name: String,

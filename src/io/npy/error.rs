@@ -8,7 +8,7 @@ use crate::io::output::{FileError, display_path, without_code};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of fields of a structured array that a message lists.
+/// Maximum number of a structured array's fields that a message lists.
 const MAX_LISTED_FIELDS: usize = 8;
 
 /// The reason why a file cannot be read or written.

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// Headers of numeric arrays are shorter. By default, NumPy reads at most 10,000 characters.
 const MAX_TEXT: usize = 1 << 16;
 
-/// The content of the header of an `.npy` file.
+/// The content of an `.npy` file's header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NpyHeader {
     pub dtype: Dtype,
@@ -94,7 +94,7 @@ pub fn create(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<NpyHeader, N
     Ok(header)
 }
 
-/// The bytes before the first element, and the header that they encode.
+/// Returns the bytes before the first element, and the header that these bytes encode.
 pub(super) fn compose(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<(Vec<u8>, NpyHeader), NpyError> {
     let mut header = NpyHeader { dtype, shape: shape.to_vec(), fortran: false, data_offset: 0 };
     header.file_bytes().ok_or_else(|| header.too_large(path))?;
@@ -237,7 +237,7 @@ fn structured(path: &Path, fields: &[Literal]) -> NpyError {
     let name = |field: &Literal| match field {
         Literal::Tuple(parts) | Literal::List(parts) => match parts.first()? {
             Literal::Text(name) => Some(name.clone()),
-            // A tuple of a title and a name.
+            // A field's name may be a tuple of a title and a name.
             Literal::Tuple(names) => match names.last()? {
                 Literal::Text(name) => Some(name.clone()),
                 _ => None,

@@ -10,7 +10,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Maximum depth of nesting, which no valid header reaches.
+/// Maximum nesting depth. No valid header reaches it.
 const MAX_DEPTH: usize = 32;
 
 /// A Python value.

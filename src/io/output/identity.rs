@@ -1,4 +1,4 @@
-//! Identifies the file that a path refers to, independent of the spelling of the path.
+//! Identifies the file that a path refers to, regardless of how the path is spelled.
 //!
 //! Invariant: Paths to the same file have equal identities. This includes hard links, symbolic links, different paths
 //! to the same directory, and files that do not exist yet. There is one exception. On a file system that ignores case,

@@ -17,13 +17,13 @@ use super::identity::Identity;
 use super::links::{directory, followed};
 use super::names::{is_temporary, stems};
 
-/// A temporary file of a target that could not be removed.
+/// A temporary file that could not be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// The temporary file.
     pub path: PathBuf,
-    /// Whether another process has locked the file, and so is writing it. If false, the file could not be opened,
-    /// locked or removed.
+    /// Whether another process has locked the file, which means that it is writing the file. If false, the file could
+    /// not be opened, locked or removed.
     pub alive: bool,
 }
 
@@ -76,8 +76,8 @@ pub(super) fn remove_one(path: &Path) -> Result<bool, FileError> {
     }
 }
 
-/// Removes a file that no process has locked. Returns `None` if nothing is left to remove; otherwise, whether another
-/// process has locked the file.
+/// Removes a file that no process has locked. Returns `None` if nothing is left to remove. Otherwise, returns whether
+/// another process has locked the file.
 fn remove(path: &Path) -> Option<bool> {
     let found = fs::symlink_metadata(path).ok()?;
     if !found.is_file() {

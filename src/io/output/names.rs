@@ -20,7 +20,7 @@ const MAX_PATH_BYTES: usize = 4095;
 /// Number of outputs that this process has started to write.
 static OUTPUTS: AtomicU64 = AtomicU64::new(0);
 
-/// Returns a tag that differs from the tags of all other outputs written at the same time, by any process on any host.
+/// Returns a tag that differs from the tags of all other outputs that any process on any host writes at the same time.
 pub fn new_tag() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let output = OUTPUTS.fetch_add(1, Ordering::Relaxed);

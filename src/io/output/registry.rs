@@ -18,7 +18,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Takes the lock that must be held to create, rename or remove temporary files.
 pub(super) fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
-    // The list of paths is consistent after every change, even if a thread panics.
+    // A poisoned lock is ignored, because the list of paths is consistent after every change, even if a thread panics.
     FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

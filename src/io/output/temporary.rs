@@ -22,7 +22,8 @@ use super::{Announced, FileError, leftovers, registry};
 const MAX_ATTEMPTS: usize = 50;
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A file that does not have its final name yet. If the creator drops this value, the file is removed.
+/// A file that does not have its final name yet. If the creator drops this value before committing, the file is
+/// removed.
 #[derive(Debug)]
 pub struct Temporary {
     target: PathBuf,
