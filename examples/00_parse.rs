@@ -1,4 +1,4 @@
-//! Parses text into a tree of einsums, and prints the message of a parse error.
+//! Parses text into a tree of einsums, and prints the message for a parse error.
 //!
 //! `cargo run --example 00_parse`
 
@@ -7,10 +7,10 @@ use einsum_parser::{NodeKind, parse};
 fn main() -> Result<(), einsum_parser::ParseError> {
     // Every bracket contains an arrow and is contracted first.
     let tree = parse("[ij, jk -> ik], kl -> il")?;
-    // White space is ignored. An expression is printed in its canonical form.
+    // White space is ignored, and an expression is printed in canonical form.
     assert_eq!(tree.to_string(), "[ij,jk->ik],kl->il");
 
-    // Children come before their parents, so the root is last. Each node has its place in the text.
+    // Children are listed before their parents, so the root is last. Each node has its position in the text.
     for node in tree.nodes() {
         let written = &tree.text()[node.span.start..node.span.end];
         match &node.kind {
@@ -26,7 +26,7 @@ fn main() -> Result<(), einsum_parser::ParseError> {
     assert_eq!(named.names(), ["m0", "c0", "k0", "n0"]);
     println!("\ndimensions   {}", named.names().join(" "));
 
-    // An error shows the place of the mistake.
+    // The error message shows the position of the mistake.
     if let Err(error) = parse("mk,kn->mx") {
         assert_eq!(error.labels(), ["x"]);
         println!("\n{}", error.render());

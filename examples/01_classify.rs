@@ -1,11 +1,12 @@
-//! Every dimension of a binary contraction has one of four kinds; unary steps handle all other dimensions first.
+//! Classifies the dimensions of a binary contraction into four kinds. Before the contraction, unary steps remove all
+//! dimensions that have none of these kinds.
 //!
 //! `cargo run --example 01_classify`
 
 use einsum_dist::{Kind, Machine, PlanOptions, Problem, Step};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // In the contraction of the thesis, both operands and the result have five dimensions.
+    // In the thesis's example contraction, both operands and the result have five dimensions.
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/thesis.einsum"))?;
     let shapes = [vec![8, 4, 12, 7, 6], vec![9, 4, 12, 5, 7]];
     let problem = Problem::parse(text.trim())?.shapes(&shapes)?;
@@ -22,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("  {kind}   {:<8}  {meaning}", labels.collect::<Vec<_>>().join(" "));
     }
 
-    // The diagonal of `ii` and the sum over `l` are unary steps before the contraction.
+    // The diagonal for `ii` and the sum over `l` become unary steps before the contraction.
     let problem = Problem::parse("iij,jkl->ik")?.shapes(&[vec![4, 4, 5], vec![5, 6, 2]])?;
     let tree = problem.tree(&Machine::default(), &PlanOptions::default())?;
     println!("\niij,jkl->ik\n");
@@ -37,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("  {}", steps.join("\n  "));
     assert_eq!(steps, ["diagonal iij->ij", "sum jkl->jk", "contract ij,jk->ik"]);
 
-    // The error for conflicting extents shows every place where they occur.
+    // The error for conflicting extents shows every position at which the extents occur.
     let conflict = Problem::parse("mk,kn->mn")?.shapes(&[vec![2, 3], vec![4, 5]]);
     match conflict {
         Err(einsum_dist::Error::Shape(error)) => println!("\n{}", error.render()),

@@ -1,4 +1,4 @@
-//! A plan is a value: it is made, printed, compared and verified without data, for any number of ranks.
+//! Makes, prints, compares and verifies plans without data. A plan is a value and can be made for any number of ranks.
 //!
 //! `cargo run --example 02_plan_explain`
 
@@ -6,21 +6,22 @@ use einsum_dist::AlgorithmName;
 use einsum_dist::{Machine, PlanOptions, Problem};
 
 fn main() -> einsum_dist::Result<()> {
-    // A chain of two products on 8 ranks with 4 workers each. The cost model chooses an algorithm for each product. The
-    // column `distribution` shows how each tensor is cut: `i/8` means that dimension i is cut over 8 ranks.
+    // Plans a chain of two products on 8 ranks with 4 workers each. The cost model chooses an algorithm for each
+    // product. The column `distribution` shows how each tensor is cut. For example, `i/8` means that dimension i is cut
+    // over 8 ranks.
     let chain = Problem::parse("[ij,jk->ik],kl->il")?.shapes(&[vec![4096, 2048], vec![2048, 1024], vec![1024, 512]])?;
     let plan = chain.plan(&Machine::new(8, 4), &PlanOptions::default())?;
     println!("{}\n", plan.explain());
 
-    // Verifies the schedules of all ranks together: transfers match, no rank deadlocks, no data are read too early, and
-    // every element of the result contains every summand exactly once.
+    // Verifies the schedules of all ranks together. Transfers must match, no rank may deadlock, no data may be read too
+    // early, and every element of the result must contain every summand exactly once.
     plan.verify()?;
 
     // The same inputs give the same plan; another machine may give a different one.
     assert_eq!(plan.fingerprint(), chain.plan(&Machine::new(8, 4), &PlanOptions::default())?.fingerprint());
     assert_ne!(plan.fingerprint(), chain.plan(&Machine::new(9, 4), &PlanOptions::default())?.fingerprint());
 
-    // The communication of one product under three algorithms.
+    // Compares the communication volume of three algorithms for the same product.
     let (m, k, n, ranks) = (4096, 1024, 2048, 4);
     let product = Problem::parse("mk,kn->mn")?.shapes(&[vec![m, k], vec![k, n]])?;
     println!("mk,kn->mn on {ranks} ranks    MB received by the busiest rank");
@@ -29,7 +30,7 @@ fn main() -> einsum_dist::Result<()> {
         let plan = product.plan(&Machine::new(ranks, 1), &options)?;
         let received = (0..ranks).map(|rank| plan.schedule(rank).bytes_received()).max().unwrap_or(0);
         println!("  {:<8} {:>8.3}", algorithm.name(), received as f64 / 1e6);
-        // In closed form: the moving tensor has p blocks on p ranks, and each rank receives p - 1 of them.
+        // The tensor that moves has one block per rank, and each rank receives all blocks except its own.
         let all_but_own = (ranks - 1) * 4 / ranks;
         match algorithm {
             AlgorithmName::RingMn => assert_eq!(received, (all_but_own * k * n) as u64),
@@ -40,7 +41,7 @@ fn main() -> einsum_dist::Result<()> {
     Ok(())
 }
 
-/// The dimensions to cut, as in the flag `--cut` of the command line.
+/// The dimensions to cut, as in the command-line flag `--cut`.
 fn cut(algorithm: AlgorithmName) -> Vec<String> {
     match algorithm {
         AlgorithmName::RingMn => vec!["m".to_owned()],

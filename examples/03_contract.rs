@@ -1,4 +1,5 @@
-//! A contraction in one call in one process, and the same contraction distributed over several ranks.
+//! Contracts two arrays with a single call in one process, and then distributes the same contraction over several
+//! ranks.
 //!
 //! `cargo run --release --example 03_contract`
 
@@ -7,21 +8,21 @@ use einsum_dist::ndarray::{Array4, ArrayD};
 use einsum_dist::{Dtype, Machine, PlanOptions, Problem, World, einsum};
 
 fn main() -> einsum_dist::Result<()> {
-    // Attention scores: every head of every sequence multiplies its queries and keys. Operands may have any strides:
-    // here, the keys are a transposed view, which is not copied.
+    // To compute attention scores, every head of every sequence multiplies its queries by its keys. Operands may have
+    // any strides. Here, the keys are a transposed view, which is not copied.
     let queries = Array4::from_shape_fn((2, 48, 4, 16), |(b, q, h, d)| (b + 2 * q + 3 * h + 5 * d) as f64 % 7.0 - 3.0);
     let keys = Array4::from_shape_fn((2, 4, 64, 16), |(b, h, k, d)| (3 * b + h + 2 * k + d) as f64 % 5.0 - 2.0);
     let keys = keys.permuted_axes([0, 2, 1, 3]);
     let text = "bqhd,bkhd->bhqk";
 
-    // In this process, by the threads of the current rayon pool.
+    // Contracts in this process, on the threads of the current rayon pool.
     let scores: ArrayD<f64> = einsum(text, &[&queries, &keys])?;
     assert_eq!(scores.shape(), [2, 4, 48, 64]);
     println!("{text} -> {:?}, first score {}", scores.shape(), scores[[0, 0, 0, 0]]);
 
-    // The same contraction on several ranks of this process: it is planned for a machine, compiled for a world, and
-    // run. By default, the planner cuts the heads, and no data move. The algorithm `ring-mn` moves blocks of the keys
-    // from rank to rank.
+    // Runs the same contraction on several ranks in this process by planning it for a machine, compiling it for a
+    // world, and running the program. By default, the planner cuts the heads, and no data move. The algorithm `ring-mn`
+    // moves blocks of the keys from rank to rank.
     let problem = Problem::parse(text)?.shapes(&[queries.shape().to_vec(), keys.shape().to_vec()])?;
     for (ranks, algorithm) in [(2, None), (4, None), (3, Some(AlgorithmName::RingMn))] {
         let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(algorithm);

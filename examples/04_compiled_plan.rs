@@ -1,4 +1,4 @@
-//! A plan is compiled once and runs on changing data: the inverse of a matrix by Newton's iteration.
+//! Compiles a plan once and runs it on changing data to invert a matrix by Newton's iteration.
 //!
 //! `cargo run --release --example 04_compiled_plan`
 
@@ -6,7 +6,7 @@ use einsum_dist::ndarray::Array2;
 use einsum_dist::{Dtype, Machine, PlanOptions, Problem, World};
 
 fn main() -> einsum_dist::Result<()> {
-    // A well-conditioned matrix: a dominant diagonal plus noise.
+    // The matrix is well conditioned, because it consists of a dominant diagonal plus noise.
     let size = 96;
     let noise = |i: usize, j: usize| ((i * 37 + j * 101) % 23) as f64 / 23.0 - 0.5;
     let matrix =
@@ -18,7 +18,7 @@ fn main() -> einsum_dist::Result<()> {
     let plan = problem.plan(&Machine::new(4, 1), &options)?;
     let mut product = World::in_process(4).compile::<f64>(&plan)?;
 
-    // X <- 2 X - X (A X): every step doubles the number of correct digits.
+    // Each step computes X <- 2 X - X (A X), which doubles the number of correct digits.
     let mut inverse = Array2::from_diag_elem(size, 2.0 / size as f64);
     let mut error = f64::INFINITY;
     for step in 0..10 {

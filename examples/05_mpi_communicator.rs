@@ -1,4 +1,4 @@
-//! The library inside an MPI program: contractions over the program's own communicators.
+//! Uses the library inside an MPI program to contract over the program's own communicators.
 //!
 //! ```text
 //! MPICC=mpicc.mpich cargo build --release --features mpi --example 05_mpi_communicator
@@ -17,11 +17,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // calls the library.
     let (universe, _) = initialize_with_threading(Threading::Funneled).ok_or("MPI runs already")?;
     let everyone = universe.world();
-    // Two independent groups: even and odd ranks.
+    // Even and odd ranks form two independent groups.
     let group = everyone.rank() % 2;
     let communicator = everyone.split_by_color(Color::with_value(group)).ok_or("no group")?;
 
-    // The library duplicates the communicator and does not change its error handler or receive its messages.
+    // The library duplicates the communicator. It neither changes the communicator's error handler nor receives
+    // messages sent over it.
     let world = World::from_communicator(&communicator)?;
     let (m, k, n) = (60, 40, 50);
     let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(AlgorithmName::RingMn);
@@ -29,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let plan = problem.plan(&Machine::new(world.ranks(), 1), &options)?;
     let mut program = world.compile::<f64>(&plan)?;
 
-    // Every rank creates its own blocks, in the distributions of the plan. No tensor is gathered.
+    // Every rank creates its own blocks, in the distributions that the plan specifies. No tensor is gathered.
     let distribution = |operand| &plan.operand(operand).distribution;
     let left = DistTensor::from_fn(&world, &[m, k], distribution(0), |at| (at[0] + at[1]) as f64);
     let right = DistTensor::from_fn(&world, &[k, n], distribution(1), |at| (group as usize + at[0] * at[1]) as f64);
@@ -48,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (members, rank) = (world.ranks(), everyone.rank());
     println!("rank {rank}: in group {group} of {members}, whose output lies as {}", plan.placement(plan.output()));
 
-    // The library must finish before the program finalises MPI.
+    // The library's world must be finished before the program finalises MPI.
     drop((program, left, right, out));
     world.finish()?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Attention: two contractions with a softmax between them, on views of a cache of keys and values.
+//! Computes attention as two contractions with a softmax between them, on views of a cache of keys and values.
 //!
 //! `cargo run --release --example 06_attention`
 
@@ -11,7 +11,7 @@ use einsum_dist::{Dtype, Machine, PlanOptions, Problem, World, einsum};
 const SCORES: &str = "bqhd,bkhd->bhqk";
 const VALUES: &str = "bhqk,bkhd->bqhd";
 
-/// Queries per chunk; only the scores of one chunk are in memory at a time.
+/// Number of queries per chunk. Only the scores for one chunk are in memory at a time.
 const CHUNK: usize = 16;
 
 type Failure = Box<dyn std::error::Error>;
@@ -36,12 +36,12 @@ fn main() -> Result<(), Failure> {
         let mut scores = Array4::<f32>::zeros((batches, heads, CHUNK, keys.dim().1));
         let score = plan(SCORES, [&[batches, CHUNK, heads, depth], keys.shape()])?;
         let attend = plan(VALUES, [scores.shape(), values.shape()])?;
-        // Compiled once for all chunks.
+        // The programs are compiled once and used for all chunks.
         let (mut score_program, mut attend_program) = (world.compile::<f32>(&score)?, world.compile::<f32>(&attend)?);
         let mut attended = Array4::<f32>::zeros(queries.dim());
         for start in (0..all).step_by(CHUNK) {
             let chunk = s![.., start..start + CHUNK, .., ..];
-            // scores = scale (queries keys), in place of the previous scores.
+            // scores = scale (queries keys), overwriting the previous scores.
             score_program.run_into(scale, &[&queries.slice(chunk), &keys], 0.0, &mut scores)?;
             softmax(scores.view_mut());
             // The output is a view of this chunk of the result.
@@ -68,7 +68,7 @@ fn softmax(mut scores: ArrayViewMut4<f32>) {
     }
 }
 
-/// Returns NumPy's result, the magnitude of each element, and the bound on errors relative to the magnitude. The
+/// Returns NumPy's result, the magnitude of each element, and the bound on errors relative to this magnitude. The
 /// magnitude of an element is the sum of |weight value|.
 fn expected(
     queries: &Array4<f64>,
@@ -78,9 +78,9 @@ fn expected(
     let want = numpy::array::<f64>("attention_result")?.into_dimensionality::<Ix4>()?;
     let weights = numpy::array::<f64>("attention_weights")?;
     let magnitude = einsum(VALUES, &[&weights, &values.mapv(f64::abs)])?.into_dimensionality::<Ix4>()?;
-    // The error of a score is at most `score`; subtracting the largest score rounds once more. The exponential turns
-    // these absolute errors into relative errors. The exponential, the sum and the division then add their own rounding
-    // errors.
+    // The error of a score is at most `score`, and subtracting the largest score rounds once more. The exponential
+    // turns these absolute errors into relative errors. The exponential, the sum and the division then add their own
+    // rounding errors.
     let depth = keys.dim().3;
     let products = einsum(SCORES, &[&queries.mapv(f64::abs), &keys.mapv(f64::abs)])?;
     let largest = products.iter().copied().fold(0.0, f64::max) / (depth as f64).sqrt();

@@ -1,4 +1,5 @@
-//! A tensor train from a file: its contraction order, its peak memory, and slicing under a memory limit.
+//! Contracts a tensor train from a file. Shows its contraction order, its peak memory, and slicing under a memory
+//! limit.
 //!
 //! `cargo run --release --example 07_tensor_train`
 
@@ -8,7 +9,8 @@ use einsum_dist::ndarray::{ArrayD, Slice};
 use einsum_dist::{Error, Machine, PlanOptions, Problem, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Four cores. The dimensions p, q and r connect neighbours. The brackets prescribe contraction from left to right.
+    // The train has four cores, whose neighbours are connected by the dimensions p, q and r. The brackets prescribe
+    // contraction from left to right.
     let tree = numpy::text("tensor_train.einsum")?;
     let cores = (0..4).map(|core| numpy::array::<f32>(&format!("train_{core}"))).collect::<Result<Vec<_>, _>>()?;
     let operands = numpy::borrowed(&cores);
@@ -16,13 +18,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let whole = problem.plan(&Machine::new(1, 1), &PlanOptions::default())?;
     println!("{}\n", whole.explain());
 
-    // Without brackets, the planner searches for the order. It contracts each half of the train first, and then the two
-    // halves, which needs less than half of the operations.
+    // Without brackets, the planner searches for an order. The order that it finds contracts each half of the train
+    // first, and then the two halves, which needs less than half the operations.
     let free = Problem::parse("ap,pbq,qcr,rd->abcd")?.shapes(&numpy::shapes(&cores))?;
     let halves = free.plan(&Machine::new(1, 1), &PlanOptions::default())?;
     assert!(halves.total_gflop() < 0.5 * whole.total_gflop());
 
-    // The files contain NumPy's results: every fourth element along each dimension, and the norm of all elements.
+    // The files contain two results from NumPy, which are every fourth element along each dimension, and the norm of
+    // all elements.
     let want = numpy::array::<f64>("tensor_train_sample")?;
     let norm = numpy::array::<f64>("tensor_train_norm")?.sum();
     let magnitude = every_fourth(&World::single().compile(&whole)?.run(&numpy::borrowed(&numpy::absolute(&cores)))?);
@@ -32,8 +35,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let machine = Machine::new(ranks, 1);
         let peak = busiest(&problem.plan(&machine, &PlanOptions::default())?);
         for limit in [None, Some(peak * 4 / 5), Some(peak * 3 / 5)] {
-            // A plan that exceeds the limit runs in slices: some dimensions are cut into pieces, and the schedule runs
-            // once for each piece. Each slice writes its part of the result, or adds to it.
+            // A plan that would exceed the limit runs in slices. Some dimensions are cut into pieces, and the schedule
+            // runs once for each piece. Each slice writes its part of the result, or adds to the result.
             let options = PlanOptions::default().memory_limit(limit);
             let plan = problem.plan(&machine, &options)?;
             plan.verify()?;
@@ -50,7 +53,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
 
-    // A limit below the size of operands and result is an error.
+    // A limit below the total size of operands and result is an error.
     let options = PlanOptions::default().memory_limit(1_000_000);
     match problem.plan(&Machine::new(1, 1), &options) {
         Err(Error::Plan(error)) => println!("\nlimit of 1 MB: {error}"),
@@ -59,7 +62,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Peak bytes of the rank that needs the most memory.
+/// Peak number of bytes on the rank that needs the most memory.
 fn busiest(plan: &einsum_dist::Plan) -> u64 {
     (0..plan.ranks()).map(|rank| plan.peak_bytes(rank)).max().unwrap_or(0)
 }

@@ -1,8 +1,9 @@
-//! A network of fifteen tensors in one einsum. It is feasible only in a good contraction order.
+//! Contracts a network of fifteen tensors in one einsum, which is feasible only with a good contraction order.
 //!
-//! Two layers of a ternary MERA, which is a state of a chain of sites. Isometries map one site to three; disentanglers
-//! act on neighbouring sites. Labels of the state are lower-case letters, and labels of its conjugate are capitals.
-//! Tensors outside the light cone of the operators cancel to identities and are not in the expression.
+//! The network has two layers of a ternary MERA, which represents a state of a chain of sites. Isometries map one site
+//! to three, and disentanglers act on neighbouring sites. Labels of the state are lower-case letters, and labels of its
+//! conjugate are capitals. Tensors outside the light cone of the operators cancel to identities and are not in the
+//! expression.
 //!
 //! `cargo run --release --example 08_mera`
 
@@ -38,15 +39,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     assert!(operations[2] <= operations[1] && operations[2] < operations[0] - 10.0);
 
-    // The path can be given to later plans, which then do not search. Written as positions, it is text that opt_einsum
-    // also reads.
+    // Later plans can use this path, so they do not search. If the path is written as positions, opt_einsum can also
+    // read the text.
     let found = plan(PathChoice::Auto, 1)?;
     let positions: Vec<String> = found.path.iter().map(|[left, right]| format!("({left},{right})")).collect();
     let given: PathChoice = positions.join(",").parse()?;
     assert_eq!(plan(given.clone(), 1)?, found);
     println!("\npath {}\n", positions.join(","));
 
-    // NumPy computed its result in another way: from density matrices of two sites, one layer after the other.
+    // NumPy computed its result in a different way, from density matrices of two sites, one layer after the other.
     let want = numpy::array::<f64>("mera_result")?;
     let magnitude = World::single().compile(&found)?.run(&numpy::borrowed(&numpy::absolute(&tensors)))?;
     for ranks in [1, 2, 4] {

@@ -1,7 +1,8 @@
-//! A quantum circuit of 20 qubits and 12 layers: hundreds of small tensors, hundreds of dimensions, one plan.
+//! Simulates a quantum circuit with 20 qubits and 12 layers. A single plan contracts hundreds of small tensors with
+//! hundreds of dimensions.
 //!
 //! Every layer rotates each qubit, then lets neighbours interact. A wire between two gates is a dimension with a name,
-//! such as `q7_3`. There are only a few distinct gate arrays; every use of a gate borrows one of them.
+//! such as `q7_3`. There are only a few distinct gate arrays, and every use of a gate borrows one of them.
 //!
 //! `cargo run --release --example 09_circuit`
 
@@ -17,7 +18,7 @@ use num_complex::Complex;
 type Amplitudes = ArrayD<Complex<f32>>;
 type Failure = Box<dyn std::error::Error>;
 
-/// A circuit as an expression, and its operands.
+/// A circuit, represented as an expression and its operands.
 struct Circuit {
     text: String,
     /// The array name of each operand.
@@ -51,7 +52,8 @@ impl Circuit {
 
 fn main() -> Result<(), Failure> {
     // Odd qubits are projected onto one state each, and even qubits stay open, so the result has 1,024 of the 2^20
-    // amplitudes. NumPy computed them in double precision by applying one gate after the other to a state vector.
+    // amplitudes. NumPy computed these amplitudes in double precision by applying one gate after the other to a state
+    // vector.
     let want = numpy::array::<Complex<f64>>("circuit_result")?;
     let amplitudes = Circuit::read("circuit")?;
     let whole = amplitudes.plan(1, None)?;
@@ -61,9 +63,9 @@ fn main() -> Result<(), Failure> {
     println!("{tensors} tensors ({distinct} different ones), {dimensions} dimensions");
     println!("{} amplitudes: 2^{at_once:.0} operations at once, 2^{along:.0} along the path\n", want.len());
 
-    // Gates are unitary: if they are applied one after the other, errors add up but do not grow. The number of
-    // roundings in the plan then bounds the error relative to the norm. In another order, intermediates are not states,
-    // and the bound is only a guideline.
+    // Gates are unitary, so errors add up but do not grow if the gates are applied one after the other. The number of
+    // roundings in the plan then bounds the error relative to the norm. In any other order, intermediates are not
+    // states, and the bound is only a guideline.
     println!("ranks  slices  MB on rank 0  MB moved    error    bound");
     let peak = whole.peak_bytes(0);
     for (ranks, limit) in [(1, None), (2, None), (3, None), (1, Some(peak / 2))] {
@@ -76,7 +78,7 @@ fn main() -> Result<(), Failure> {
         println!("{ranks:>5}  {slices:>6}  {memory:>12.3}  {moved:>8.3}  {error:.1e}  {bound:.1e}");
     }
 
-    // The same circuit with all qubits open gives the whole state. Its norm is 1, and it contains the same amplitudes.
+    // The same circuit with all qubits open gives the whole state, which has norm 1 and contains the same amplitudes.
     let circuit = Circuit::read("circuit_state")?;
     let plan = circuit.plan(1, None)?;
     let state = circuit.run(&World::single(), &plan)?;
@@ -85,7 +87,7 @@ fn main() -> Result<(), Failure> {
     println!("\nall {} amplitudes: norm {length:.6}, {:.1} MB", state.len(), plan.peak_bytes(0) as f64 / 1e6);
     let mut chosen = state;
     for (place, bit) in amplitudes.operands[circuit.operands.len()..].iter().enumerate() {
-        // This is qubit 2 place + 1. The `place` odd qubits before it are already fixed, so its axis is place + 1.
+        // This is qubit 2 `place` + 1. The `place` odd qubits before it are already fixed, so its axis is `place` + 1.
         chosen = chosen.index_axis_move(Axis(place + 1), usize::from(bit == "qubit_1"));
     }
     let error = distance(&chosen, &want);

@@ -1,7 +1,7 @@
-//! Kinds of dimensions, derived by set algebra from the labels of the three tensors of a contraction.
+//! Classifies the dimensions of a contraction by set operations on the labels of its three tensors.
 //!
-//! In a binary contraction `left, right -> out` every dimension has one of four kinds, given by the tensors that
-//! contain its label:
+//! In a binary contraction `left, right -> out`, every dimension has one of four kinds. The kind depends on which of
+//! the three tensors contain its label:
 //!
 //! | kind | left | right | out |
 //! |---|---|---|---|
@@ -10,8 +10,8 @@
 //! | `n` | no | yes | yes |
 //! | `k` | yes | yes | no |
 //!
-//! Invariant: the labels of one tensor are distinct. Repeated labels, and labels of only one tensor, are removed by
-//! unary steps before a contraction is formed ([`crate::tree`]). In this module they are errors.
+//! Invariant: The labels of a tensor are distinct, and each label occurs in at least two tensors. Unary steps remove
+//! all other labels before a contraction is formed ([`crate::tree`]). Here, such labels are errors.
 
 pub use einsum_parser::Label;
 use serde::{Deserialize, Serialize};
@@ -20,13 +20,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// In both operands and in out: a batch dimension.
+    /// A batch dimension, which is in `left`, `right` and `out`.
     C,
-    /// In left and out.
+    /// In `left` and `out`.
     M,
-    /// In right and out.
+    /// In `right` and `out`.
     N,
-    /// In left and right: summed.
+    /// A summed dimension, which is in `left` and `right` only.
     K,
 }
 
@@ -48,8 +48,8 @@ impl std::fmt::Display for Kind {
     }
 }
 
-/// The dimensions of a binary contraction, grouped by kind. The lists c, m and n are in the order of `out`; k is in the
-/// order of `left`.
+/// The dimensions of a binary contraction, grouped by kind. The lists `c`, `m` and `n` are in the order of `out`; `k`
+/// is in the order of `left`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Kinds {
     /// Labels of kind [`Kind::C`].
@@ -63,14 +63,14 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// The kind of a label; `None` if the contraction does not have the label.
+    /// The kind of a label, or `None` if the label is not in the contraction.
     pub fn of(&self, label: Label) -> Option<Kind> {
         [(&self.c, Kind::C), (&self.m, Kind::M), (&self.n, Kind::N), (&self.k, Kind::K)]
             .into_iter()
             .find_map(|(labels, kind)| labels.contains(&label).then_some(kind))
     }
 
-    /// All labels with their kind: c, m, n, then k.
+    /// All labels with their kinds, in the order c, m, n, k.
     pub fn iter(&self) -> impl Iterator<Item = (Label, Kind)> + '_ {
         let tag = |labels: &'_ [Label], kind: Kind| labels.iter().map(move |&l| (l, kind)).collect::<Vec<_>>();
         [tag(&self.c, Kind::C), tag(&self.m, Kind::M), tag(&self.n, Kind::N), tag(&self.k, Kind::K)]
@@ -79,7 +79,7 @@ impl Kinds {
     }
 }
 
-/// The reason why three lists of labels are not a binary contraction.
+/// The reason why three lists of labels do not form a binary contraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ClassifyError {
     #[error("a label occurs twice in one tensor")]
@@ -90,10 +90,10 @@ pub enum ClassifyError {
     Unknown(Label),
 }
 
-/// Sorts the labels of `left, right -> out` into kinds by set algebra.
+/// Classifies the labels of `left, right -> out`.
 ///
 /// # Errors
-/// Fails if a label occurs twice in one tensor, in one operand and no other tensor, or in `out` only.
+/// If a label occurs twice in one tensor, or in only one of the three tensors.
 ///
 /// ```
 /// use einsum_dist::dims::{classify, Kind, Label};

@@ -1,11 +1,11 @@
-//! The element type as a run-time value.
+//! Represents the element type as a run-time value.
 //!
 //! Planning and scheduling count elements and bytes, so they use a [`Dtype`]. Only [`crate::kernel`] and the public
-//! wrappers are generic over the Rust element type. Deliberately absent: integers, half precision.
+//! wrappers are generic over the Rust element type. Integers and half precision are not supported.
 
 use serde::{Deserialize, Serialize};
 
-/// Element type of every tensor of one plan.
+/// The element type, which is the same for all tensors in a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dtype {
@@ -13,14 +13,14 @@ pub enum Dtype {
     Float32,
     /// `f64`.
     Float64,
-    /// Complex numbers of two `f32`.
+    /// Complex number with two `f32` parts.
     Complex64,
-    /// Complex numbers of two `f64`.
+    /// Complex number with two `f64` parts.
     Complex128,
 }
 
 impl Dtype {
-    /// Bytes of one element.
+    /// Size of one element in bytes.
     pub const fn size(self) -> usize {
         match self {
             Dtype::Float32 => 4,
@@ -29,7 +29,7 @@ impl Dtype {
         }
     }
 
-    /// NumPy's name of the type.
+    /// NumPy's name for the type.
     pub const fn name(self) -> &'static str {
         match self {
             Dtype::Float32 => "float32",
@@ -39,17 +39,17 @@ impl Dtype {
         }
     }
 
-    /// Whether elements have an imaginary part.
+    /// Whether the elements are complex numbers.
     pub const fn is_complex(self) -> bool {
         matches!(self, Dtype::Complex64 | Dtype::Complex128)
     }
 
-    /// Operations of one multiply-add: 2, or 8 for complex numbers.
+    /// Number of operations in one multiply-add, which is 2 for real and 8 for complex numbers.
     pub const fn flops_per_multiply_add(self) -> u64 {
         if self.is_complex() { 8 } else { 2 }
     }
 
-    /// The smallest type that represents the values of both types without loss, as in NumPy.
+    /// The smallest type that represents all values of both types without loss, as in NumPy.
     pub fn promote(self, other: Dtype) -> Dtype {
         let complex = self.is_complex() || other.is_complex();
         let double = |d: Dtype| matches!(d, Dtype::Float64 | Dtype::Complex128);

@@ -7,8 +7,8 @@
 //!      --verify--> Verified --compile--> Program --run--> tensors, metrics
 //! ```
 //!
-//! Data flows one way and every stage is a value. An algorithm is a function that returns a schedule. One executor runs
-//! all schedules, and one verifier proves them correct.
+//! Data flows in one direction, and every stage is a value. An algorithm is a function that returns a schedule. A
+//! single executor runs all schedules, and a single verifier proves them correct.
 //!
 //! | to | start at |
 //! |---|---|
@@ -45,14 +45,14 @@
 //! # Ok::<(), einsum_dist::Error>(())
 //! ```
 //!
-//! A shape lists the extents in the order of a term's labels. Sizes are in bytes and times in seconds, unless a name
-//! says otherwise. A multiply-add counts as 2 operations, or 8 for complex numbers. A call that fails returns an
+//! A shape lists the extents in the order of a term's labels. Sizes are in bytes and times in seconds unless a name
+//! states another unit. A multiply-add counts as 2 operations, or 8 for complex numbers. A call that fails returns an
 //! [`Error`].
 //!
-//! Features, none by default: `mpi` runs on MPI ranks, `libxsmm` uses LIBXSMM for small products, `hwloc` reads the
-//! machine's topology from hwloc, `full` enables all of them. The program is the package `einsum-dist-cli`. This page
-//! lists the public interface. The hidden feature `internals` makes more modules public for the program, tests and
-//! benchmarks; they may change in any version.
+//! No feature is enabled by default. `mpi` runs on MPI ranks, `libxsmm` uses LIBXSMM for small products, `hwloc` reads
+//! the machine's topology from hwloc, and `full` enables all three. The command-line program is the package
+//! `einsum-dist-cli`. This page lists the public interface. The hidden feature `internals` makes more modules public
+//! for the command-line program, tests and benchmarks. These modules may change in any version.
 
 #![deny(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -4,16 +4,16 @@
 //! Expression --shapes--> Einsums (any number of inputs each) --an order for each--> Tree
 //! ```
 //!
-//! Labels are resolved first. The summed labels of a bracket are local to it: the two `j` of `[ij->i],jk->ik` are two
-//! dimensions. Ellipses become dimensions aligned at the right, implicit outputs are spelled out, and extents of 1 are
-//! broadcast. If an operand of a contraction has repeated labels, or labels that no other tensor has, a unary step
-//! first removes them.
+//! Labels are resolved first. The summed labels of a bracket are local to it, so the two `j` in `[ij->i],jk->ik` are
+//! different dimensions. Ellipses become right-aligned dimensions, implicit outputs become explicit, and extents of 1
+//! are broadcast. If an operand of a contraction has repeated labels, or labels that occur in no other tensor, a unary
+//! step first removes them.
 //!
-//! Invariants: nodes come after their inputs, and the last node is the root; the labels of every node except leaves are
-//! distinct; a contraction's labels are all c, m, n or k. No function here is recursive, so the depth of a tree is
-//! limited by memory only.
+//! Invariants: Every node is listed after its inputs, and the last node is the root. The labels of every node except
+//! leaves are distinct. Every label of a contraction is of kind c, m, n or k. No function here is recursive, so only
+//! memory limits the depth of a tree.
 //!
-//! Deliberately absent: searching for an order, which [`crate::plan`] does.
+//! This module does not search for a contraction order; [`crate::plan`] does.
 
 mod build;
 mod einsums;
@@ -32,19 +32,20 @@ use crate::dims::{Kinds, Label};
 /// The index of a node in a [`Tree`].
 pub type NodeId = usize;
 
-/// The operation of a unary step. Every operation may also reorder dimensions.
+/// The operation of a unary step. Each operation can also reorder dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnaryOp {
     /// Only reorders dimensions, or copies the tensor.
     Permute,
-    /// Sums over the labels that the result lacks.
+    /// Sums over the labels that are not in the result.
     Sum,
-    /// Keeps the elements whose indices of a repeated label are equal, and sums over the labels that the result lacks.
+    /// Keeps the elements whose indices are equal for every repeated label, and sums over the labels that are not in
+    /// the result.
     Diagonal,
 }
 
-/// How a node is computed.
+/// The step that computes a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "fields are named for what they are")]
 pub enum Step {
@@ -56,63 +57,63 @@ pub enum Step {
     Contract { left: NodeId, right: NodeId, kinds: Kinds },
 }
 
-/// One einsum whose contraction order is still open.
+/// One einsum, before its contraction order is chosen.
 #[derive(Debug)]
 pub struct Network<'a> {
-    /// Labels of each input. A label may be repeated within an input, and need not occur in more than one input.
+    /// Labels of each input. A label may occur more than once in an input, and may occur in only one input.
     pub tensors: Vec<&'a [Label]>,
     /// Labels of the result.
     pub output: &'a [Label],
-    /// Extents by label.
+    /// Extents, indexed by label.
     pub extents: &'a [usize],
 }
 
 /// The order in which the tensors of an einsum are contracted. Each group lists the tensors that are contracted into
-/// one. Tensors are numbered: first the inputs from 0 to n - 1, then the result of each group. Each number occurs in
-/// exactly one group, except the last number, which is the final result.
+/// one. The n inputs have numbers 0 to n - 1, and the results of the groups have the numbers from n on, in order. Each
+/// number occurs in exactly one group, except the last number, which is the final result.
 pub type Order = Vec<Vec<usize>>;
 
-/// The order that contracts tensors from left to right, as they are written.
+/// The order that contracts tensors from left to right, as written.
 pub fn left_to_right(tensors: usize) -> Order {
     let left = |step: usize| if step == 0 { 0 } else { tensors + step - 1 };
     (1..tensors).map(|right| vec![left(right - 1), right]).collect()
 }
 
-/// A tensor of the tree.
+/// A tensor in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Its dimensions, the slowest-varying one first.
+    /// Dimensions, slowest-varying first.
     pub labels: Vec<Label>,
-    /// How it is computed.
+    /// The step that computes the tensor.
     pub step: Step,
-    /// The part of the expression that defines it.
+    /// The part of the expression that defines the tensor.
     pub span: Span,
 }
 
-/// An expression with its extents, as a tree of unary steps and contractions.
+/// An expression and its extents, represented as a tree of unary steps and contractions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
     /// Distinct names of dimensions. If several dimensions have the same letter, all but the first get primes or
     /// numbers.
     pub names: Vec<String>,
-    /// Extents of dimensions, by label.
+    /// Extents of dimensions, indexed by label.
     pub extents: Vec<usize>,
-    /// Nodes, each after its inputs. The last node is the result.
+    /// Nodes, each listed after its inputs. The last node is the result.
     pub nodes: Vec<Node>,
     /// Number of operands.
     pub operands: usize,
 }
 
 impl Tree {
-    /// Contracts every einsum in the order that `order` returns for it.
+    /// Builds a tree that contracts every einsum in the order that `order` returns for it.
     ///
     /// # Errors
-    /// Returns the errors of `order`.
+    /// If `order` returns an error for any einsum.
     pub fn new<E>(einsums: &Einsums, order: impl FnMut(&Network) -> Result<Order, E>) -> Result<Tree, E> {
         build::build(einsums, order)
     }
 
-    /// Contracts every einsum from left to right.
+    /// Builds a tree that contracts every einsum from left to right.
     pub fn left_to_right(einsums: &Einsums) -> Tree {
         let Ok(tree) =
             Tree::new(einsums, |network| Ok::<_, std::convert::Infallible>(left_to_right(network.tensors.len())));
@@ -134,17 +135,17 @@ impl Tree {
         self.extents[label.0 as usize]
     }
 
-    /// The shape of a tensor of these dimensions.
+    /// The shape of a tensor with these dimensions.
     pub fn shape(&self, labels: &[Label]) -> Vec<usize> {
         labels.iter().map(|&label| self.extent(label)).collect()
     }
 
-    /// Labels written as a term: `mk`, or `[m0,k0]` if a name has several characters.
+    /// Formats labels as a term, such as `mk`, or `[m0,k0]` if any name has several characters.
     pub fn term(&self, labels: &[Label]) -> String {
         term(&self.names, labels)
     }
 
-    /// The step of a node as an expression of its own: `mk,kn->mn`.
+    /// Formats the step of a node as an expression, such as `mk,kn->mn`.
     pub fn step_text(&self, node: NodeId) -> String {
         let term = |id: NodeId| self.term(&self.nodes[id].labels);
         match &self.nodes[node].step {
@@ -154,7 +155,7 @@ impl Tree {
         }
     }
 
-    /// Multiply-adds of a contraction: the product of all its extents. 0 for other steps.
+    /// Number of multiply-adds in a contraction, which is the product of all its extents; 0 for other steps.
     pub fn products(&self, node: NodeId) -> f64 {
         match &self.nodes[node].step {
             Step::Contract { kinds, .. } => kinds.iter().map(|(label, _)| self.extent(label) as f64).product(),
@@ -163,7 +164,8 @@ impl Tree {
     }
 }
 
-/// Labels written as a term: `mk`, or `[m0,k0]` if a name has several characters. `names` is indexed by label.
+/// Formats labels as a term, such as `mk`, or `[m0,k0]` if any name has several characters. `names` is indexed by
+/// label.
 pub fn term(names: &[String], labels: &[Label]) -> String {
     let names: Vec<&str> = labels.iter().map(|label| names[label.0 as usize].as_str()).collect();
     if names.iter().any(|name| name.chars().count() != 1) { format!("[{}]", names.join(",")) } else { names.concat() }

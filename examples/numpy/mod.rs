@@ -1,5 +1,5 @@
-//! Helpers of the examples that read data: operands and results from NumPy, and the error of a result relative to
-//! NumPy's result.
+//! Helps the examples that use data from NumPy. Reads operands and results, and computes the error of a result relative
+//! to NumPy's result.
 #![allow(dead_code, reason = "every example uses a part")]
 
 use std::path::PathBuf;
@@ -9,18 +9,18 @@ use einsum_dist::error_bound;
 use einsum_dist::ndarray::{ArrayBase, ArrayD, Data, Dimension, Zip};
 use einsum_dist::{DistTensor, Element, Operand, Plan, Result, World};
 
-/// The text of a file in `data/`.
+/// Reads the text of a file in `data/`.
 pub fn text(name: &str) -> std::io::Result<String> {
     Ok(std::fs::read_to_string(path(name))?.trim().to_owned())
 }
 
-/// Reads an array of `data/`. `T` must have at least the precision of the file.
+/// Reads an array from `data/`. `T` must have at least the precision of the file.
 pub fn array<T: Element>(name: &str) -> Result<ArrayD<T>> {
     let world = World::single();
     DistTensor::from_npy(&world, path(&format!("{name}.npy")), &Distribution::single())?.gather(&world)
 }
 
-/// The names of the arrays in a list of operands, with repetitions.
+/// Reads the array names in a list of operands, including repetitions.
 pub fn names(list: &str) -> std::io::Result<Vec<String>> {
     let name = |line: &str| line.trim_start_matches("data/").trim_end_matches(".npy").to_owned();
     Ok(text(list)?.lines().map(name).collect())
@@ -35,18 +35,18 @@ pub fn shapes<T: Element>(arrays: &[ArrayD<T>]) -> Vec<Vec<usize>> {
     arrays.iter().map(|array| array.shape().to_vec()).collect()
 }
 
-/// Absolute values of all elements. With these operands, a program computes for each output element the sum of absolute
-/// products, to which errors are relative.
+/// Absolute values of all elements. From these operands, a program computes the sum of absolute products for each
+/// output element. Errors are relative to this sum.
 pub fn absolute<T: Element>(arrays: &[ArrayD<T>]) -> Vec<ArrayD<T>> {
     arrays.iter().map(|array| array.mapv(|x| T::from_f64(x.to_c64().norm(), 0.0))).collect()
 }
 
-/// Bound on the rounding error of an element, relative to its sum of absolute products.
+/// Bound on the rounding error of an element, relative to the element's sum of absolute products.
 pub fn bound(plan: &Plan) -> f64 {
     error_bound(plan.dtype, plan.roundings(), plan.operands as u32)
 }
 
-/// The maximum of |got - want| / magnitude over all elements.
+/// Returns the maximum of |got - want| / magnitude over all elements.
 pub fn error<T: Element, W: Element, M: Element, D: Dimension>(
     got: &ArrayBase<impl Data<Elem = T>, D>,
     want: &ArrayBase<impl Data<Elem = W>, D>,

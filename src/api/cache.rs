@@ -1,7 +1,7 @@
-//! Small files that cache the measurements of a host. They are in the directory `EINSUM_DIST_CACHE` or, if this
-//! variable is not set, in `einsum-dist` in the user's cache directory.
+//! Caches the measurements of a host in small files. Their directory is the value of `EINSUM_DIST_CACHE` or, if this
+//! variable is not set, `einsum-dist` in the user's cache directory.
 //!
-//! Invariant: a process that reads a file while another process writes it finds a complete file or no file. Without a
+//! A process that reads a file while another process writes it finds either a complete file or no file. Without a
 //! writable directory, every run measures again.
 
 use std::ffi::OsString;
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use crate::io::output::{new_tag, remove_leftovers, write_whole};
 
-/// The path of the cache file of this name; `None` if there is no cache directory.
+/// The path of the cache file with this name, or `None` if there is no cache directory.
 pub(super) fn file(name: &str) -> Option<PathBuf> {
     folder(|variable| std::env::var_os(variable)).map(|folder| folder.join(name))
 }
 
-/// The cache directory. As the XDG Base Directory Specification requires, its variables are ignored if they are empty
+/// The cache directory. As the XDG Base Directory Specification requires, XDG variables are ignored if they are empty
 /// or not absolute. `EINSUM_DIST_CACHE` may be relative.
 fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -28,7 +28,7 @@ pub(super) fn is_off() -> bool {
     std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default")
 }
 
-/// Replaces a cache file. If that fails, the next run measures again.
+/// Replaces a cache file. Failures are ignored, and the next run then measures again.
 pub(super) fn write(file: &Path, text: &str) {
     let made = file.parent().map_or(Ok(()), std::fs::create_dir_all);
     if made.is_ok() {

@@ -1,4 +1,4 @@
-//! Measures the rates of the machine on which a world runs, by running plans, and caches the rates per host.
+//! Measures the rates of the machine on which a world runs by running plans, and caches the rates per host.
 //!
 //! | rate | from |
 //! |---|---|
@@ -12,16 +12,16 @@
 //! | `node_latency`, `node_bandwidth` | blocks from each rank to the next rank of its node |
 //! | `interference` | a ring algorithm, compared to the same product without transfers; median of rounds |
 //!
-//! Latencies are lower quartiles of many runs. Rates of products are medians of rounds, each of which measures all
-//! sizes; the rate of a large cube is at least that of a smaller large cube. All other values without a median in the
-//! table are from the fastest of a few runs, because other load only slows runs down. Rates are cached separately for
-//! each host, number of ranks, of workers and of ranks per node, transport, and placement, which is whether ranks have
-//! cores of their own (`cache`). With `EINSUM_DIST_RATES=default`, no rates are measured or read, so plans are the same
-//! on every host.
+//! Latencies are lower quartiles of many runs. Rates of products are medians over rounds, each of which measures all
+//! sizes; the rate of a large cube is at least the rate of any smaller large cube. All other values for which the table
+//! does not name a median are from the fastest of a few runs, because other load only slows runs down. Rates are cached
+//! (`cache`) separately for each combination of host, number of ranks, number of workers, number of ranks per node,
+//! transport, and placement (whether ranks have cores of their own). With `EINSUM_DIST_RATES=default`, no rates are
+//! measured or read, so plans are the same on every host.
 //!
-//! Invariant: all processes use the rates of rank 0. Deliberately absent: nodes with different numbers of ranks (all
-//! links then get the rates of the slowest link), element types other than f32 (their rates are derived from those of
-//! f32), and the load of other programs.
+//! All processes use the rates that rank 0 measured. Three cases are not measured. If nodes have different numbers of
+//! ranks, all links are assigned the rates of the slowest link. The rates for other element types are derived from
+//! those for f32. Load from other programs is ignored.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -33,27 +33,27 @@ use crate::machine::{Link, Machine};
 use crate::memory::probe;
 use crate::plan::{AlgorithmName, FixedDistributions, Plan, PlanOptions};
 
-/// Sides of small cubes; a cube is a product with m = n = k. They are measured on one rank, because waking the threads
-/// of several ranks costs more time than these products.
+/// Sides of small cubes; a cube is a matrix product with m = n = k. Small cubes are measured on one rank, because
+/// waking the threads of several ranks takes longer than these products.
 const SMALL_SIDES: [usize; 4] = [16, 32, 64, 128];
-/// Sides of large cubes. Rates of even larger cubes no longer change.
+/// Sides of large cubes. Beyond the last side, rates no longer change.
 const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
-/// Number of runs that move large blocks.
+/// Number of runs in each measurement that moves large blocks.
 const MOVE_RUNS: usize = 10;
 /// Number of elements that each rank copies or receives.
 const COPIED_ELEMENTS: usize = 1 << 22;
-/// Version of the cache format.
+/// Version of the cache file format.
 const FORMAT: u32 = 8;
 /// Ranks are treated as equally fast if all their speeds differ from the mean by less than this fraction.
 const MAX_SPEED_DEVIATION: f64 = 0.02;
-/// Maximum workers per core for which measurements are meaningful.
+/// Maximum number of workers per core for which measurements are meaningful.
 const MAX_WORKERS_PER_CORE: usize = 4;
 
 impl World {
     /// Returns the machine on which this world runs, with measured rates. Cached rates are used if they exist.
-    /// Collective. Cost: measuring takes about two seconds for two ranks on two cores, and more on slow links, but only
-    /// once per host. To give ranks cores of their own, call [`World::place`] first. With more than 4 workers per core,
-    /// or without memory for the measurements, the rates are the defaults.
+    /// Collective. Cost: Measuring takes about two seconds for two ranks on two cores, and longer on slow links, but is
+    /// done only once per host. To give ranks cores of their own, call [`World::place`] first. With more than 4 workers
+    /// per core, or without memory for the measurements, the rates are the defaults.
     ///
     /// ```
     /// use einsum_dist::{PlanOptions, Problem, World};
@@ -66,7 +66,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// Fails if there are more ranks or workers than [`Machine::check`] allows, or if a measuring run fails.
+    /// If there are more ranks or workers than [`Machine::check`] allows, or if a measuring run fails.
     pub fn machine(&self, workers: usize) -> Result<Machine> {
         self.expect_size(workers)?;
         let plain = Machine::new(self.ranks(), workers);
@@ -91,8 +91,8 @@ impl World {
         Machine::from_toml(&measured).map_err(Error::Usage)
     }
 
-    /// Checks that this process has memory for the largest measuring runs: source, destination and transfer buffers of
-    /// a copy, and the three tensors of a cube.
+    /// Checks that this process has enough memory for the largest measuring runs. A run that copies needs its source,
+    /// destination and transfer buffers, and a cube needs its three tensors.
     fn has_room_to_measure(&self) -> Result<()> {
         const BYTES_PER_RANK: usize =
             3 * COPIED_ELEMENTS * size_of::<f32>() + 3 * LARGE_SIDES[2] * LARGE_SIDES[2] * size_of::<f32>();
@@ -100,7 +100,7 @@ impl World {
         probe(ranks.len() * BYTES_PER_RANK).map_err(|cause| allocation_error(ranks.start, cause))
     }
 
-    /// Returns the text of rank 0. Collective.
+    /// Returns the text that rank 0 passes. Collective.
     fn of_root(&self, mine: &str) -> Result<String> {
         let all = self.all_gather(mine.as_bytes())?;
         Ok(all.first().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default())
@@ -130,7 +130,7 @@ impl World {
         let copied = after(startup_seconds, self.quickest(&self.moves(&machine, COPIED_ELEMENTS, &stay)?, MOVE_RUNS)?);
         let memory_bandwidth = per_worker((2 * COPIED_ELEMENTS * size_of::<f32>()) as f64, copied);
         let speeds = self.speeds(&machine)?;
-        // Until `starts` has measured it, `startup_seconds` is the time of the smallest cubes on all ranks.
+        // Until `starts` has measured `startup_seconds`, the time for the smallest cubes on all ranks is used.
         let measured =
             Machine { flops, memory_bandwidth, startup_seconds, block_rates, solo_speedup, speeds, ..machine };
         let (startup_seconds, sync_overhead) = self.starts(&measured)?;
@@ -156,10 +156,10 @@ impl World {
         Ok(Machine { startup_seconds, sync_overhead, interference, ..measured })
     }
 
-    /// Measures the rate of one worker for cubes of each side, and the speedup of a rank if no other rank computes.
+    /// Measures the rate of one worker for each cube size, and the speedup of a rank if no other rank computes.
     ///
-    /// Every round measures all sides, and the results are medians over rounds, so varying clock frequencies affect all
-    /// sides equally.
+    /// Every round measures all sizes, and the results are medians over rounds, so varying clock frequencies affect all
+    /// sizes equally.
     fn block_rates(&self, machine: &Machine, startup_seconds: f64) -> Result<(Vec<[f64; 2]>, f64)> {
         const ROUNDS: usize = 5;
         const RUNS: usize = 3;
@@ -186,8 +186,8 @@ impl World {
         for at in 1..large.len() {
             large[at] = large[at].max(large[at - 1]);
         }
-        // Small products may take less time than the start of a run, so their rates are uncertain. The rate of a small
-        // cube is limited to that of the next larger cube.
+        // Small products may take less time than the start of a run, so their measured rates are uncertain. The rate of
+        // a small cube is therefore limited to the rate of the next larger cube.
         let mut max_rate = large[0];
         for rate in small.iter_mut().rev() {
             max_rate = max_rate.min(*rate / solo_speedup);
@@ -197,7 +197,7 @@ impl World {
         Ok((sides.zip(small.into_iter().chain(large)).map(|(side, rate)| [side, rate]).collect(), solo_speedup))
     }
 
-    /// Seconds of a cube on rank 0 while all other ranks wait. Collective.
+    /// Returns the time in seconds for a cube on rank 0 while all other ranks wait. Collective.
     fn solo_seconds(&self, side: usize, workers: usize, runs: usize) -> Result<f64> {
         let mine = if self.is_root() { one_rank_seconds(side, workers, runs) } else { Ok(0.0) };
         let answer = self.of_root(&mine.map_or_else(|error| error.to_string(), |seconds| seconds.to_string()))?;
@@ -205,8 +205,8 @@ impl World {
         Ok(seconds.max(1e-9))
     }
 
-    /// The number of consecutive ranks on each host, if there are several hosts and the number is the same on all of
-    /// them; otherwise 1. Collective.
+    /// The number of consecutive ranks on each host if there are several hosts with the same number of ranks, and 1
+    /// otherwise. Collective.
     fn ranks_per_node(&self) -> Result<usize> {
         let hosts = self.all_gather(host::name().as_bytes())?;
         let each = hosts.iter().take_while(|name| Some(*name) == hosts.first()).count().max(1);
@@ -214,25 +214,25 @@ impl World {
         Ok(if alike && hosts.len() == self.ranks() && each < self.ranks() { each } else { 1 })
     }
 
-    /// Measures the links from each rank to rank `to(rank)` by moving one row per rank. A run first copies the row,
-    /// which costs `copied` seconds.
+    /// Measures the links from each rank to rank `to(rank)` by moving one row per rank. Each run first copies the row,
+    /// which takes `copied` seconds.
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
-        // A quartile is used because half of the runs wait for threads that wake up late, and the fastest runs do not
-        // wait at all.
+        // The lower quartile is used because half of the runs wait for threads that wake up late, whereas the fastest
+        // runs do not wait at all.
         let latency = (self.quartile(&goes)? - self.quartile(&stays)?).max(1e-7);
         let all = after(
             machine.startup_seconds + latency,
             self.quickest(&self.moves(machine, COPIED_ELEMENTS, &rows)?, MOVE_RUNS)?,
         );
-        // No transfer is faster than a copy between buffers of two ranks.
+        // A transfer cannot be faster than a copy between the buffers of two ranks.
         let moved = (all - copied).max(copied).max(1e-9);
         Ok(Link { latency, bandwidth: (COPIED_ELEMENTS * size_of::<f32>()) as f64 / moved })
     }
 
-    /// Measures the time of a run in which rank 0 has almost no work, and the synchronisation overhead: the extra time
-    /// if all ranks share a little work, compared to rank 0 doing this work alone.
+    /// Measures the time of a run in which rank 0 has almost no work, and the synchronisation overhead. This overhead
+    /// is the extra time when all ranks share a little work, compared to rank 0 doing this work alone.
     fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {
         const SIDE: usize = 32;
         let plans = [
@@ -241,7 +241,7 @@ impl World {
             self.products(machine, [SIDE; 3], AlgorithmName::BatchParallel)?,
         ];
         let [startup_seconds, by_one, by_all] = self.median_seconds(&plans)?;
-        // The time that sharing saves is added to the overhead, because the cost model already subtracts it.
+        // The time saved by sharing the work is added to the overhead, because the cost model already subtracts it.
         let cube = 2.0 * (SIDE as f64).powi(3) / (machine.rate(SIDE as f64) * machine.workers as f64);
         let saved = (self.ranks() as f64 / machine.solo_speedup - 1.0) * cube;
         Ok((startup_seconds, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))
@@ -265,9 +265,9 @@ impl World {
         Ok(if alike { Vec::new() } else { speeds })
     }
 
-    /// Measures `(t - max(c, r)) / min(c, r)`, where `t` is the time of computing and receiving at the same time, `c`
-    /// of computing alone, and `r` of receiving alone. Returns the median over rounds, which measure `t` and `c`; `r`
-    /// is predicted.
+    /// Measures `(t - max(c, r)) / min(c, r)`, where `t` is the time for computing and receiving at the same time, `c`
+    /// is the time for computing alone, and `r` is the time for receiving alone. Each round measures `t` and `c`, while
+    /// `r` is predicted. Returns the median over rounds.
     fn interference(&self, machine: &Machine) -> Result<f64> {
         const SIDE: usize = 2048;
         const ROUNDS: usize = 5;
@@ -277,9 +277,9 @@ impl World {
         let ranks = machine.ranks as f64;
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
         let receive = bytes / machine.link_bandwidth;
-        // The left operand has so many rows that computing takes longer than receiving. This is the case that matters:
-        // the communication thread wakes up for every part of a block, and then competes with a worker that is always
-        // busy.
+        // The left operand has so many rows that computing takes longer than receiving. Interference matters in this
+        // case, because the communication thread wakes up for every part of a block and then competes with a worker
+        // that is always busy.
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
         let rows = ((LONGER_FACTOR * receive * rate) as usize).clamp(16, 4096);
         let options =
@@ -292,7 +292,7 @@ impl World {
         let packed = 2.0 * (ranks - 1.0) * (rows * SIDE * size_of::<f32>()) as f64;
         let packed = packed / (machine.memory_bandwidth * machine.workers as f64);
         let mut shares = Vec::with_capacity(ROUNDS);
-        // For long runs, one round suffices, because noise is a small part of the time.
+        // For long runs, one round suffices, because noise is a small fraction of the time.
         for _ in 0..if receive > SLOW_SECONDS { 1 } else { ROUNDS } {
             let compute = after(machine.startup_seconds, self.quickest(&product, 2)?) + packed;
             let all_ranks = after(machine.startup_seconds, self.quickest(&ring, 2)?);
@@ -301,7 +301,7 @@ impl World {
         Ok(median(shares).clamp(0.0, MAX_OVERHEAD_SHARE))
     }
 
-    /// A plan that computes one cube of this side on each rank.
+    /// Makes a plan that computes one cube with this side on each rank.
     fn cubes(&self, machine: &Machine, side: usize) -> Result<Plan> {
         self.products(
             machine,
@@ -310,21 +310,22 @@ impl World {
         )
     }
 
-    /// A plan that computes a batch of products of extents m, n and k. The batch has one product per rank.
+    /// Makes a plan that computes a batch of matrix products with extents m, n and k. The batch has one product per
+    /// rank.
     fn products(&self, machine: &Machine, [m, n, k]: [usize; 3], algorithm: AlgorithmName) -> Result<Plan> {
         let options = PlanOptions { algorithm: Some(algorithm), ..PlanOptions::default() };
         let shapes = [vec![self.ranks(), m, k], vec![self.ranks(), k, n]];
         Problem::parse("cmk,ckn->cmn")?.shapes(&shapes)?.plan(machine, &options)
     }
 
-    /// A plan that moves one row of `elements` elements per rank to the distribution `to`.
+    /// Makes a plan that moves one row of `elements` elements per rank to the distribution `to`.
     fn moves(&self, machine: &Machine, elements: usize, to: &Distribution) -> Result<Plan> {
         let fixed = FixedDistributions { operands: vec![Some(self.rows(|rank| rank))], output: Some(to.clone()) };
         let options = PlanOptions { fixed, ..PlanOptions::default() };
         Problem::parse("ij->ij")?.shapes(&[vec![self.ranks(), elements]])?.plan(machine, &options)
     }
 
-    /// The distribution of one row per rank, with row `i` on rank `to(i)`.
+    /// The distribution with one row per rank, in which row `i` is on rank `to(i)`.
     fn rows(&self, to: impl Fn(usize) -> usize) -> Distribution {
         let ranks = self.ranks();
         let rows = Distribution::new(vec![Axis { ranks, role: Role::Cut { dim: 0, how: Cut::Even } }]);
@@ -332,8 +333,8 @@ impl World {
         if owners.is_sorted() { rows } else { rows.owned_by(Owners::Listed(owners)) }
     }
 
-    /// The median seconds of each plan. The plans run alternately, so temporary load slows down only some runs of each
-    /// plan. Collective.
+    /// Returns the median time of each plan in seconds. The plans run alternately, so temporary load slows down only
+    /// some runs of each plan. Collective.
     fn median_seconds<const N: usize>(&self, plans: &[Plan; N]) -> Result<[f64; N]> {
         const RUNS: usize = 21;
         const ROUNDS: usize = 5;
@@ -353,7 +354,7 @@ impl World {
         Ok(medians)
     }
 
-    /// The lower quartile of the seconds of many runs of a plan. Collective.
+    /// Returns the lower quartile of the times of many runs of a plan, in seconds. Collective.
     fn quartile(&self, plan: &Plan) -> Result<f64> {
         const RUNS: usize = 60;
         let mut all = Vec::with_capacity(RUNS);
@@ -365,7 +366,7 @@ impl World {
         self.agreed(all[RUNS / 4])
     }
 
-    /// The seconds of the fastest of some runs of a plan. Collective.
+    /// Returns the time of the fastest of `runs` runs of a plan, in seconds. Collective.
     fn quickest(&self, plan: &Plan, runs: usize) -> Result<f64> {
         let mut quickest = f64::INFINITY;
         self.runs(plan, runs, |_, seconds| {
@@ -375,14 +376,14 @@ impl World {
         self.agreed(quickest)
     }
 
-    /// Returns the value that rank 0 has measured. A plan contains its machine, so all ranks must plan the next
-    /// measurement for the same machine. Collective.
+    /// Returns the value that rank 0 has measured. All ranks must use the same value, because a plan contains its
+    /// machine and must be the same on all ranks. Collective.
     fn agreed(&self, mine: f64) -> Result<f64> {
         self.of_root(&mine.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
     }
 
-    /// Runs a plan and calls `each` with the seconds of every run except the first. The first run is a warm-up, in
-    /// which memory is touched for the first time. Collective.
+    /// Runs a plan and calls `each` with the time in seconds of every run except the first, which is a warm-up that
+    /// touches memory for the first time. Collective.
     fn runs(&self, plan: &Plan, runs: usize, mut each: impl FnMut(&Program<f32>, f64) -> Result<()>) -> Result<()> {
         let operands: Vec<DistTensor<f32>> = (0..plan.operands)
             .map(|index| {
@@ -404,8 +405,8 @@ impl World {
     }
 }
 
-/// Subtracts the startup time from the seconds of a run. Returns at least half of `seconds`, because on a busy machine
-/// the measured startup may be longer than the rest of a run.
+/// Subtracts the startup time from the time of a run. Returns at least half of `seconds`, because on a busy machine the
+/// measured startup time may exceed the rest of the run.
 fn after(startup_seconds: f64, seconds: f64) -> f64 {
     (seconds - startup_seconds).max(seconds / 2.0).max(1e-9)
 }
@@ -415,7 +416,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The seconds of a product of cubes on a world of one rank, minus the seconds of a run with almost no work.
+/// Returns the time in seconds for a cube in a world of one rank, minus the time of a run with almost no work.
 fn one_rank_seconds(side: usize, workers: usize, runs: usize) -> Result<f64> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
     let pool = pool.map_err(|error| Error::Usage(format!("no threads to measure with: {error}")))?;

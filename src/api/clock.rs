@@ -1,4 +1,4 @@
-//! Converts the times of all ranks to one clock.
+//! Converts the times of all ranks to a common clock.
 //!
 //! ```text
 //! a process     an Instant is converted to system time     error below a microsecond
@@ -14,24 +14,25 @@
 //! ```
 //!
 //! The bounds of every round are valid, so the tightest bounds over all rounds are valid too. The estimate is the
-//! midpoint of these bounds. Its error is at most half of their distance, which is about the latency of the fastest
-//! round. If the system provides no host names, each process counts as a host. Deliberately absent: clock drift, which
-//! is a fraction of a microsecond over all rounds.
+//! midpoint of these bounds. Its error is at most half the distance between the bounds; this distance is about the
+//! latency of the fastest round. If the system provides no host names, each process counts as a host. Clock drift is
+//! ignored, because it is a fraction of a microsecond over all rounds.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::{Result, World};
 
-/// Number of readings of both clocks. The fastest reading is used, because others may have been interrupted.
+/// Number of times that both clocks are read. The fastest reading is used, because slower ones may have been
+/// interrupted.
 const CLOCK_READINGS: usize = 32;
 
-/// Number of calls whose times of entry and exit are compared.
+/// Number of collective calls whose entry and exit times are compared.
 const ROUNDS: usize = 256;
 
-/// Times at which a call was entered and left, in nanoseconds.
+/// Entry and exit time of a collective call, in nanoseconds.
 type Round = [i64; 2];
 
-/// The time of the system clock at one instant.
+/// Pairs an `Instant` with the system time at that instant.
 pub(super) struct Clock {
     at: Instant,
     nanoseconds: i64,
@@ -50,18 +51,18 @@ impl Clock {
         Clock { at: before + took / 2, nanoseconds: since.as_nanos() as i64 }
     }
 
-    /// The time of the system clock at an instant, in nanoseconds.
+    /// The system time at an instant, in nanoseconds.
     pub(super) fn at(&self, instant: Instant) -> i64 {
         let after = instant.saturating_duration_since(self.at).as_nanos() as i64;
         let before = self.at.saturating_duration_since(instant).as_nanos() as i64;
         self.nanoseconds + after - before
     }
 
-    /// Returns the nanoseconds by which the clock of each process is ahead of the clock of the first process, and a
+    /// Returns the number of nanoseconds by which each process's clock is ahead of the first process's clock, and a
     /// bound on the error of these values. `hosts` is the host name of each process. Collective.
     ///
     /// # Errors
-    /// Fails if MPI fails.
+    /// If MPI fails.
     pub(super) fn ahead(&self, world: &World, hosts: &[String]) -> Result<(Vec<i64>, i64)> {
         let named = |one: usize, other: usize| !hosts[one].is_empty() && hosts[one] == hosts[other];
         let leader = |process: usize| (0..process).find(|&other| named(other, process)).unwrap_or(process);
@@ -85,7 +86,8 @@ impl Clock {
     }
 }
 
-/// Estimates the nanoseconds by which the other clock is ahead. Also returns a bound on the error.
+/// Estimates the number of nanoseconds by which the clock of `there` is ahead of the clock of `here`. Also returns a
+/// bound on the error.
 fn estimate(here: &[Round], there: &[Round]) -> (i64, i64) {
     let rounds = || here.iter().zip(there);
     let lower = rounds().map(|(here, there)| there[0] - here[1]).max().unwrap_or(0);
@@ -99,8 +101,8 @@ mod tests {
 
     #[test]
     fn the_closest_bounds_of_all_rounds_hold() {
-        // The other clock is 1000 ahead. In each round, the process that enters last leaves immediately, and the other
-        // process leaves later.
+        // The clock of `there` is 1000 ahead. In each round, the process that enters last leaves immediately, and the
+        // other process leaves later.
         let here = [[0, 40], [100, 180], [200, 230]];
         let there = [[1030, 1045], [1110, 1165], [1190, 1290]];
         let (ahead, error) = estimate(&here, &there);

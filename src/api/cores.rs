@@ -1,11 +1,11 @@
-//! The cores that this process may use.
+//! Determines the cores that this process may use.
 //!
-//! Invariant: a core is identified by the operating system's number.
+//! Cores are identified by the operating system's numbers.
 
-/// The online cores that the affinity mask of this process allows; empty if the system has no such masks.
+/// The online cores in this process's affinity mask; empty if the system has no affinity masks.
 pub fn cpus() -> Vec<usize> {
     let mut cpus = listed(&std::fs::read_to_string("/proc/self/status").unwrap_or_default());
-    // A mask may contain cores that are offline, or that may be added later.
+    // A mask may contain cores that are offline or not yet present.
     if let Ok(online) = std::fs::read_to_string("/sys/devices/system/cpu/online") {
         let online = ranges(online.trim());
         cpus.retain(|cpu| online.binary_search(cpu).is_ok());
@@ -13,13 +13,13 @@ pub fn cpus() -> Vec<usize> {
     cpus
 }
 
-/// The number of processing units that this process may use: the cores of its affinity mask, or fewer if a CPU quota
-/// applies.
+/// The number of processing units that this process may use, which is the number of cores in its affinity mask, or less
+/// if a CPU quota applies.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The allowed cores in the text of the `/proc` file `status` of a process or thread.
+/// Parses the allowed cores from the text of a process's or thread's `/proc` file `status`.
 pub(super) fn listed(status: &str) -> Vec<usize> {
     ranges(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default())
 }

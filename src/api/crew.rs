@@ -1,7 +1,7 @@
-//! The threads of one rank of this process, pinned to the cores of the rank.
+//! Starts the threads of a local rank and pins them to the cores of the rank.
 //!
-//! Invariant: threads start only if the address space has room for them, so a failure is an error and not the end of
-//! the process. Deliberately absent: the choice of cores for each rank (`placement`).
+//! Threads start only if the address space has room for them, because otherwise the process could be killed instead of
+//! returning an error. This module does not choose cores; `placement` does.
 
 use super::error::Rank;
 use super::{Error, Result, memory_limits, pinning};
@@ -16,7 +16,7 @@ pub(super) struct AgreedPlacement {
     pub(super) places: Vec<RankPlacement>,
 }
 
-/// The workers of one rank of this process.
+/// The workers of one local rank.
 pub(super) struct Crew {
     pub(super) pool: ThreadPool,
     pub(super) place: RankPlacement,
@@ -26,11 +26,11 @@ impl Crew {
     /// Starts and pins the workers of a rank.
     ///
     /// # Errors
-    /// Fails if the threads cannot be started.
+    /// If the threads cannot be started.
     pub(super) fn new(rank: usize, workers: usize, place: RankPlacement) -> Result<Crew> {
         let theirs = place.clone();
         let builder = ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {
-            // If a plan has more workers than were placed, each worker may use all cores of the rank.
+            // If a plan has more workers than have been placed, each worker may use all cores of the rank.
             match theirs.workers.get(worker).filter(|_| workers <= theirs.workers.len()) {
                 Some(&unit) => pinning::bind(&[unit]),
                 None => pinning::bind(&theirs.units),
@@ -42,7 +42,7 @@ impl Crew {
         Ok(Crew { pool, place })
     }
 
-    /// Pins the calling thread to the core for communication. If the rank has no such core, the thread may use all
+    /// Pins the calling thread to the rank's communication core. If the rank has no such core, the thread may use all
     /// cores of the rank.
     pub(super) fn bind_communication(&self) {
         match self.place.communication {
@@ -52,16 +52,16 @@ impl Crew {
     }
 }
 
-/// Bytes of address space per thread: Rust's default stack, the signal stack, and the system's overhead for both.
+/// Bytes of address space per thread, for Rust's default stack, the signal stack, and the system's overhead for both.
 const BYTES_PER_THREAD: usize = (2 << 20) + (128 << 10);
 
 /// Checks that the address space has room for `threads` threads. A thread that cannot allocate its signal stack ends
-/// the process, so this is checked before threads start.
+/// the process, so the room is checked before threads start.
 ///
 /// # Errors
-/// Returns [`Error::Threads`] if there is no room.
+/// If there is no room ([`Error::Threads`]).
 pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
-    // Without a limit, the system reports failures when threads start.
+    // Without a limit, no check is needed, because the system reports a failure when a thread starts.
     if memory_limits::of_process().is_none() {
         return Ok(());
     }
@@ -69,17 +69,16 @@ pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
 }
 
 pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Error) -> Error {
-    // The system's message is more specific than rayon's.
+    // The system's message, if there is one, is more specific than rayon's.
     let message = why.source().map_or_else(|| why.to_string(), ToString::to_string);
     Error::Threads { rank: Rank::here(rank), threads, message }
 }
 
-/// Starts rayon's global pool with `threads` threads. A pool that already exists is not changed. Must be called before
-/// any computation in the pool, because the first computation would start one thread per core, and panic if they cannot
-/// be started.
+/// Starts rayon's global pool with `threads` threads. An existing pool is not changed. Call this before any computation
+/// in the pool, because otherwise the first computation starts one thread per core, and panics if this fails.
 ///
 /// # Errors
-/// Returns [`Error::Threads`] if the threads cannot be started.
+/// If the threads cannot be started ([`Error::Threads`]).
 pub fn start_threads(threads: usize) -> Result<()> {
     room_for_threads(0, threads)?;
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
@@ -108,7 +107,7 @@ mod tests {
         let crew = |workers: usize| Crew::new(0, workers, place.clone()).expect("threads");
         assert_eq!(crew(2).pool.broadcast(|_| own_cores()), [vec![last], vec![first]]);
         assert_eq!(crew(1).pool.broadcast(|_| own_cores()), [vec![last]]);
-        // If there are more workers than were placed, they share all cores.
+        // If there are more workers than have been placed, they share all cores.
         assert!(crew(3).pool.broadcast(|_| own_cores()).iter().all(|mine| *mine == units));
         let spare = Crew::new(0, 1, RankPlacement { communication: Some(last), ..place.clone() }).expect("threads");
         for (crew, cores) in [(spare, vec![last]), (crew(1), units.clone())] {
@@ -120,7 +119,7 @@ mod tests {
         }
     }
 
-    /// The cores of the calling thread.
+    /// The cores in the calling thread's affinity mask.
     fn own_cores() -> Vec<usize> {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
         crate::api::cores::listed(&status)

@@ -1,4 +1,4 @@
-//! Tensors that are distributed over the ranks of a world.
+//! Implements tensors that are distributed over the ranks of a world.
 
 use std::ops::Range;
 
@@ -13,12 +13,12 @@ use crate::io::random;
 use crate::kernel::Element;
 use crate::memory::{Array, OutOfMemory, bytes_of_mut, zero_array};
 
-/// Bytes that a thread zeroes at a time.
+/// Number of bytes that a thread zeroes at a time.
 const ZEROED_CHUNK_BYTES: usize = 1 << 20;
 
-/// A distributed tensor. Every rank has a block, which is dense and row-major. A process stores the blocks of its own
-/// ranks. If [`World::place`] has pinned the workers of these ranks, the workers of each rank touch its block first, so
-/// its pages are in the NUMA domain of these workers.
+/// A distributed tensor. Every rank has a dense, row-major block, and a process stores the blocks of its own ranks. If
+/// [`World::place`] has pinned the workers of these ranks, each block is first touched by its rank's workers, so its
+/// pages are in their NUMA domain.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, World, distribution::Distribution};
@@ -50,24 +50,24 @@ impl<T: Element> DistTensor<T> {
     /// Creates a tensor of zeros. `shape` is the shape of the whole tensor.
     ///
     /// # Panics
-    /// Panics if the distribution needs more ranks than the world has or cuts a dimension that does not exist, or if
-    /// memory runs out.
+    /// If the distribution needs more ranks than the world has or cuts a dimension that does not exist, or if memory
+    /// runs out.
     pub fn zeros(world: &World, shape: &[usize], distribution: &Distribution) -> DistTensor<T> {
         DistTensor::allocate(world, shape, distribution).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Like [`DistTensor::zeros`], but returns errors. Collective: if memory runs out on one rank, every process gets
-    /// an error.
+    /// Like [`DistTensor::zeros`], but returns errors. If memory runs out on one rank, every process returns an error.
+    /// Collective.
     ///
     /// # Errors
-    /// Fails if the distribution needs more ranks than the world has or cuts a dimension that does not exist. Returns
-    /// [`Error::Memory`] with the number of bytes that a rank could not allocate.
+    /// If the distribution needs more ranks than the world has or cuts a dimension that does not exist. If memory runs
+    /// out on a rank; [`Error::Memory`] then contains the number of bytes that could not be allocated.
     pub fn try_zeros(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         world.agree(DistTensor::allocate(world, shape, distribution))
     }
 
-    /// Allocates the blocks of the local ranks, filled with zeros. Other processes are not notified of a failure.
-    /// Errors are those of [`DistTensor::try_zeros`].
+    /// Allocates the blocks of the local ranks, filled with zeros. Other processes are not notified of a failure. Fails
+    /// like [`DistTensor::try_zeros`].
     pub(super) fn allocate(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         expect_fit(shape, distribution, world.ranks())?;
         let first = world.local_ranks().start;
@@ -84,8 +84,8 @@ impl<T: Element> DistTensor<T> {
         Ok(DistTensor { shape: shape.to_vec(), distribution: distribution.clone(), blocks })
     }
 
-    /// Creates a tensor from a function of the index in the whole tensor. The function is called for the elements of
-    /// the local blocks only.
+    /// Creates a tensor whose elements are a function of their index in the whole tensor. The function is called only
+    /// for elements in the local blocks.
     ///
     /// # Panics
     /// The same as for [`DistTensor::zeros`].
@@ -108,8 +108,8 @@ impl<T: Element> DistTensor<T> {
         tensor
     }
 
-    /// Creates a tensor of random values, uniform in [-1, 1). Each value depends only on the seed, the number of the
-    /// operand and the index in the whole tensor, so it is the same for any number of ranks.
+    /// Creates a tensor of random values, uniform in [-1, 1). Each value depends only on the seed, the operand's number
+    /// and the index in the whole tensor, so the values are the same for any number of ranks.
     ///
     /// # Panics
     /// The same as for [`DistTensor::zeros`].
@@ -125,8 +125,8 @@ impl<T: Element> DistTensor<T> {
         tensor
     }
 
-    /// Like [`DistTensor::random`], but returns errors. Collective: if memory runs out on one rank, every process gets
-    /// an error.
+    /// Like [`DistTensor::random`], but returns errors. If memory runs out on one rank, every process returns an error.
+    /// Collective.
     ///
     /// # Errors
     /// The same as for [`DistTensor::try_zeros`].
@@ -166,19 +166,19 @@ impl<T: Element> DistTensor<T> {
         &self.distribution
     }
 
-    /// The local blocks in order of ranks: the region of the tensor that each block covers, and its values. A rank
-    /// without a part of the tensor has no block.
+    /// The local blocks, ordered by rank. For each block, returns the region of the tensor that it covers, and its
+    /// values. A rank without a part of the tensor has no block.
     pub fn blocks(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         self.blocks.iter().map(|block| (&block.region, block.values.view()))
     }
 
-    /// Like [`DistTensor::blocks`], with mutable values.
+    /// Like [`DistTensor::blocks`], but with mutable values.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = (Region, ArrayViewMutD<'_, T>)> {
         self.blocks.iter_mut().map(|block| (block.region.clone(), block.values.view_mut()))
     }
 
-    /// The local blocks that are first replicas: if several ranks have the same block, only the block of the first of
-    /// these ranks. Over all ranks, first replicas contain every element once.
+    /// The local blocks that are first replicas. If several ranks have the same block, the first replica is on the
+    /// lowest of these ranks. Across all ranks, the first replicas contain every element exactly once.
     pub fn first_replicas(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         let first = |block: &&Block<T>| self.distribution.is_first_replica(block.rank);
         self.blocks.iter().filter(first).map(|block| (&block.region, block.values.view()))
@@ -187,7 +187,7 @@ impl<T: Element> DistTensor<T> {
     /// Fills the local blocks from a whole array of the same shape.
     ///
     /// # Panics
-    /// Panics if the array is smaller than the tensor.
+    /// If the array is smaller than the tensor.
     pub fn assign(&mut self, whole: ArrayViewD<'_, T>) {
         for block in &mut self.blocks {
             for (bounds, stored) in block.region.stored_boxes() {
@@ -214,20 +214,20 @@ impl<T: Element> DistTensor<T> {
     }
 }
 
-/// The error for an allocation that failed on a rank of this process.
+/// The error for an allocation that has failed on a local rank.
 pub(super) fn allocation_error(rank: usize, cause: OutOfMemory) -> Error {
     Error::Memory { rank: Rank::here(rank), cause }
 }
 
-/// Touches memory by writing zeros with the workers of the current pool. Outside of a pool, does nothing: the memory is
-/// first touched when it is filled.
+/// Touches memory by writing zeros with the workers of the current pool. Outside a pool, does nothing, and the memory
+/// is first touched when it is filled.
 fn touch<T: Element>(values: &mut [T]) {
     if rayon::current_thread_index().is_some() {
         values.par_chunks_mut(ZEROED_CHUNK_BYTES / size_of::<T>()).for_each(|part| part.fill(T::ZERO));
     }
 }
 
-/// A box of a view.
+/// Returns a box within a view.
 pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
@@ -235,7 +235,7 @@ pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) 
     view
 }
 
-/// A mutable box of a view.
+/// Returns a mutable box within a view.
 pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewMutD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
@@ -243,8 +243,8 @@ pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<us
     view
 }
 
-/// Fills a box of a rank's block by calling `fill` with dense row-major memory. This is the box itself if it is dense,
-/// otherwise a temporary array.
+/// Fills a box of a rank's block by calling `fill` with dense row-major memory. This memory is the box itself if the
+/// box is dense, and a temporary array otherwise.
 pub(super) fn fill_box<T: Element>(
     rank: usize,
     block: ArrayViewMutD<'_, T>,

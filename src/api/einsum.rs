@@ -8,17 +8,17 @@ use crate::kernel::Element;
 use crate::machine::Machine;
 use crate::plan::PlanOptions;
 
-/// Contracts whole operands in this process, on the current rayon pool, without communication. Returns a new row-major
+/// Contracts whole operands in this process on the current rayon pool, without communication. Returns a new row-major
 /// array. `docs/expressions.md` describes the syntax of expressions.
 ///
-/// Cost: the first call parses, plans and compiles. Later calls with the same text, shapes, element type and number of
+/// Cost: The first call parses, plans and compiles. Later calls with the same text, shapes, element type and number of
 /// threads reuse the compiled program. Each thread caches up to 32 programs, with up to 16 MiB of buffers in total. A
-/// [`Program`] that you compile yourself is never evicted. Operands are borrowed and may have any strides. Besides the
-/// result, memory is allocated for intermediates and packing.
+/// [`Program`] that you compile yourself is never evicted. Operands are borrowed and may have any strides. In addition
+/// to the result, memory is allocated for intermediates and packing.
 ///
 /// # Errors
-/// Returns [`Error::Parse`] if the text is not an expression, and [`Error::Shape`] if the operands do not match it.
-/// Both contain the place in the text.
+/// If the text is not an expression ([`Error::Parse`]), or if the operands do not match it ([`Error::Shape`]). Both
+/// errors contain the position in the text.
 ///
 /// ```
 /// use ndarray::array;

@@ -1,4 +1,4 @@
-//! The error type of the library.
+//! Defines the library's error type.
 
 use std::fmt;
 
@@ -17,14 +17,14 @@ use crate::tree::ShapeError;
 /// A rank, as shown in error messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rank {
-    /// Its number in the world.
+    /// The rank's number in the world.
     pub number: usize,
-    /// The name of its host; empty if the system does not provide one.
+    /// The rank's host name; empty if the system does not provide one.
     pub host: String,
 }
 
 impl Rank {
-    /// A rank of this process.
+    /// A local rank, with the name of this host.
     pub(super) fn here(number: usize) -> Rank {
         Rank { number, host: hostname::name() }
     }
@@ -42,22 +42,22 @@ impl fmt::Display for Rank {
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum Error {
-    /// The text is not an expression. [`ParseError::render`] shows the place.
+    /// The text is not an expression. [`ParseError::render`] shows the position of the mistake.
     #[error(transparent)]
     Parse(#[from] ParseError),
-    /// The operands do not match the expression. [`ShapeError::render`] shows the places.
+    /// The operands do not match the expression. [`ShapeError::render`] shows the mismatched terms.
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// No plan satisfies the request.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A schedule is wrong, which is a bug in the engine.
+    /// A schedule is incorrect, which is a bug in this library.
     #[error("the schedule does not verify: {0}")]
     Verify(#[from] VerifyError),
     /// The kernel that the plan forces cannot run.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// A .npy file is missing, damaged or of another type, or must not be written.
+    /// A .npy file is missing, is damaged, has the wrong element type, or must not be written.
     #[error(transparent)]
     Npy(#[from] NpyError),
     /// A file cannot be written. This is detected before any work is done.
@@ -75,7 +75,7 @@ pub enum Error {
     /// A host has too little memory for its ranks.
     #[error("the host of rank {rank} needs {needed} bytes for its ranks, {} more than the {available} it has free", needed - available)]
     HostMemory { rank: usize, needed: u64, available: u64 },
-    /// A limit of the process leaves too little memory for the ranks in it.
+    /// A process limit leaves too little memory for the ranks in the process.
     #[error("{rank} needs {needed} bytes, {} more than the {available} that {limit} leaves to its process", needed - available)]
     ProcessMemory { rank: Rank, needed: u64, available: u64, limit: &'static str },
     /// Threads cannot be started.
@@ -93,7 +93,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the cause is wrong input or usage, and not a failed run.
+    /// Whether the cause is wrong input or usage rather than a failed run.
     pub fn is_input(&self) -> bool {
         match self {
             Error::Parse(_)
@@ -116,7 +116,8 @@ impl Error {
         }
     }
 
-    /// The error of a rank that cannot write: [`Error::Output`] if I/O failed, [`Error::Npy`] if the request was wrong.
+    /// The error for a rank that cannot write. This is [`Error::Output`] if I/O failed, and [`Error::Npy`] if the
+    /// request was wrong.
     pub(super) fn output(rank: usize, cause: NpyError) -> Error {
         match cause {
             NpyError::Io { .. } | NpyError::File(FileError::Io { .. }) => {
@@ -145,5 +146,5 @@ impl Error {
     }
 }
 
-/// The result type of the library.
+/// The library's result type.
 pub type Result<T> = std::result::Result<T, Error>;

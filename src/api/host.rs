@@ -1,6 +1,6 @@
-//! The host of this process: its name, cores and topology.
+//! Collects the functions that describe this process's host, which are its name, cores and topology.
 //!
-//! This module only re-exports functions of other modules, so those modules do not depend on it.
+//! This module only re-exports functions from other modules, so those modules do not depend on it.
 
 pub use super::cores::{cpus, processors};
 pub use super::hostname::name;

@@ -1,4 +1,4 @@
-//! The name of this host.
+//! Reads the name of this host.
 
 /// The host's name; empty if the system does not provide one.
 #[cfg(unix)]

@@ -16,13 +16,13 @@ use crate::plan::Plan;
 use crate::schedule::{Action, BufferId, Schedule};
 use crate::sync::thread;
 
-/// The buffers of one rank that belong to the user, with their memory.
+/// The user's memory for the buffers of one rank that the user provides.
 pub(super) type Slots = Vec<(BufferId, Slot)>;
 
-/// Runs every local rank once, each with its slots.
+/// Runs every local rank once, each with its own slots.
 ///
 /// # Errors
-/// Returns the first failure of a local rank. A failed MPI run does not return: it ends all processes.
+/// If a local rank fails; the first failure is returned. A failed MPI run ends all processes instead of returning.
 pub(super) fn launch(
     world: &World,
     plan: &Plan,
@@ -52,8 +52,8 @@ pub(super) fn launch(
             endpoint.spin(crews[0].place.spare);
             let slots = bound.pop().unwrap_or_default();
             let verified = ranks[0].verified();
-            // The other ranks wait for transfers of this rank and cannot continue, so the run is aborted on all ranks.
-            // `abort` adds this rank to the message.
+            // The other ranks wait for transfers from this rank and cannot continue, so the run is aborted on all
+            // ranks. `abort` adds this rank to the message.
             let abort = |error: &RunError| -> () {
                 world.abort(&format!("{}: {}", place(plan, verified.schedule(), error), error.message))
             };
@@ -61,7 +61,7 @@ pub(super) fn launch(
                 Team::Pool { pool: &crews[0].pool, endpoint: &mut endpoint, on_failure: &mut |error| abort(error) };
             crews[0].bind_communication();
             let metrics = guarded(&mut ranks[0], slots, factors, &options, team);
-            // Threads that this thread starts between runs must not inherit a mask of one core.
+            // Threads that this thread starts between runs must not inherit its affinity mask of one core.
             pinning::bind(&crews[0].place.units);
             let metrics = metrics.map_err(|error| {
                 abort(&error);
@@ -102,7 +102,7 @@ fn in_process(
         });
         let threads: Vec<_> = threads.collect();
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-            // `guarded` catches the panics of a run; a panic outside of it is a bug in this file.
+            // `guarded` catches panics during a run; a panic outside it is a bug in this file.
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         threads.into_iter().map(|started| started.and_then(join)).collect()
@@ -115,7 +115,7 @@ fn in_process(
     outcomes.into_iter().zip(ranks).map(|(outcome, program)| outcome.map_err(|e| failed(plan, program, &e))).collect()
 }
 
-/// Runs one rank, and turns a panic of its communication thread into an error.
+/// Runs one rank, and converts a panic in its communication thread into an error.
 fn guarded(
     program: &mut RankProgram,
     slots: Slots,
@@ -128,7 +128,7 @@ fn guarded(
     outcome.unwrap_or_else(|panic| Err(RunError::new(rank, None, panic_message(panic.as_ref()))))
 }
 
-/// The error of a rank, with a description of its task.
+/// Adds a description of the failed task to a rank's error.
 fn failed(plan: &Plan, program: &RankProgram, error: &RunError) -> Error {
     let (rank, task) = (Rank::here(error.rank), place(plan, program.schedule(), error));
     Error::Run { rank, task, message: error.message.clone() }

@@ -1,7 +1,7 @@
-//! Gathers the measurements of all ranks from the last run of a program.
+//! Gathers all ranks' measurements of the last run of a program.
 //!
-//! Invariant: every process gets the same measurements, in order of ranks. Deliberately absent: the time to gather the
-//! whole result on every process ([`Program::run`] under MPI), and the time between slices and parts.
+//! Every process receives the same measurements, ordered by rank. They do not include the time to gather the whole
+//! result on every process ([`Program::run`] under MPI), or the time between slices and parts.
 
 use std::iter::repeat_n;
 
@@ -16,7 +16,7 @@ use crate::report::{ByLink, Measured};
 use crate::schedule::{Schedule, Task};
 use crate::timeline::{Activity, Span, Timeline};
 
-/// The measurements of one rank in one slice.
+/// One rank's measurements of one slice.
 #[derive(Debug, Clone, Serialize, serde::Deserialize)]
 struct RankMeasurement {
     /// Start time on the process's clock, in nanoseconds.
@@ -28,16 +28,16 @@ struct RankMeasurement {
 }
 
 impl<T: Element> Program<T> {
-    /// Measurements of every task of the local ranks in the last run, in order of ranks; empty before the first run.
+    /// Measurements of every task of the local ranks in the last run, ordered by rank; empty before the first run.
     /// Durations are summed over slices.
     pub fn metrics(&self) -> &[Metrics] {
         self.measuring().record.metrics()
     }
 
-    /// Measurements of every rank in the last run, in order of ranks, for [`Plan::report`]. Collective.
+    /// Measurements of every rank in the last run, ordered by rank, for [`Plan::report`]. Collective.
     ///
     /// # Errors
-    /// Fails if MPI fails.
+    /// If MPI fails.
     pub fn measured(&self) -> Result<Vec<Measured>> {
         let measured = self.measuring();
         let values = measured.plan.values.len();
@@ -66,12 +66,12 @@ impl<T: Element> Program<T> {
         Ok(self.world.gather(&local.collect::<Vec<_>>())?.concat())
     }
 
-    /// The timeline of the last run: every task of every rank, on one clock. `None` before the first run. Gaps between
-    /// slices are removed. If all slices together have more than 262,144 tasks, the timeline contains the first slices
-    /// only. Collective.
+    /// The timeline of the last run, which contains every task of every rank on a common clock. `None` before the first
+    /// run. Gaps between slices are removed. If the slices together have more than 262,144 tasks, the timeline contains
+    /// only the first slices. Collective.
     ///
     /// The clocks of processes on one host agree to about a microsecond. Differences between the clocks of different
-    /// hosts are measured and corrected; [`Timeline::clock_error`] bounds the remaining error. Cost: every process
+    /// hosts are measured and corrected; [`Timeline::clock_error`] bounds the remaining error. Cost: Every process
     /// stores the tasks of all ranks.
     ///
     /// ```
@@ -90,7 +90,7 @@ impl<T: Element> Program<T> {
     /// ```
     ///
     /// # Errors
-    /// Fails if MPI fails.
+    /// If MPI fails.
     pub fn timeline(&self) -> Result<Option<Timeline>> {
         let measured = self.measuring();
         let clock = Clock::read();
@@ -105,7 +105,8 @@ impl<T: Element> Program<T> {
         let mine: (String, Vec<Vec<RankMeasurement>>) = (host::name(), slices.collect());
         let (hosts, all): (Vec<String>, Vec<Vec<Vec<RankMeasurement>>>) = self.world.gather(&mine)?.into_iter().unzip();
         let (ahead, error) = clock.ahead(&self.world, &hosts)?;
-        // A process whose ranks have more tasks records fewer slices.
+        // A process whose ranks have more tasks records fewer slices, so only slices that all processes recorded are
+        // shown.
         let shown = all.iter().map(Vec::len).min().unwrap_or(0);
         if shown == 0 {
             return Ok(None);
@@ -134,7 +135,7 @@ impl<T: Element> Program<T> {
     }
 }
 
-/// The tasks that a rank ran in one slice, in order of their starts.
+/// The tasks that a rank ran in one slice, ordered by start time.
 fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
     let executed = schedule.tasks.iter().zip(&metrics.tasks).enumerate().filter(|(_, (_, metric))| metric.ran());
     let span = |(id, (task, metric)): (usize, (&Task, &TaskMetric))| Span {
@@ -149,18 +150,18 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
         predicted: plan.task_seconds(schedule, id),
     };
     let mut spans: Vec<Span> = executed.map(span).collect();
-    // In the schedule, the tasks of a section are in order of branches and not of starts.
+    // The schedule lists the tasks of a section by branch, not by start time.
     spans.sort_by(|a, b| a.start.total_cmp(&b.start));
     spans
 }
 
-/// Joins slices without gaps. Times are relative to the earliest start of any rank. Returns the total seconds, and all
-/// spans in order of ranks.
+/// Joins slices without gaps. Times are relative to the earliest start on any rank. Returns the total number of
+/// seconds, and all spans ordered by rank.
 fn joined(slices: Vec<Vec<RankMeasurement>>) -> (f64, Vec<Span>) {
     let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];
-    // `left_out` is the time before the first slice and between slices; `over` is the end of the last slice; both in
-    // nanoseconds.
+    // In nanoseconds, `left_out` is the time before the first slice and between slices, and `over` is the end of the
+    // last slice.
     let (mut left_out, mut over) = (0, 0);
     for ranks in slices {
         let begins = ranks.iter().map(|rank| rank.started).min().unwrap_or(over);

@@ -1,20 +1,21 @@
-//! The amount of memory that a process and its host can still allocate.
+//! Determines the number of bytes that a process and its host can still allocate.
 //!
 //! | scope | limits |
 //! |---|---|
 //! | host, shared by its processes | available memory without swap; control groups of the process and their ancestors |
 //! | process | its address space and its data (`ulimit -v`, `ulimit -d`) |
 //!
-//! Invariant: limits are read from the system, without trial allocations. A limit that the system does not report
-//! counts as no limit. Both versions of control groups are supported. Deliberately absent: systems other than Linux,
-//! swap, and memory that other programs allocate meanwhile.
+//! Limits are read from the system, without trial allocations. A limit that the system does not report counts as no
+//! limit. Both versions of control groups are supported. Limits are read only on Linux. Swap, and memory that other
+//! programs allocate in the meantime, are not considered.
 
 use std::path::{Path, PathBuf};
 
 /// The mount point of control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// Bytes that programs can still allocate on this host without swapping; `None` if the system does not report them.
+/// Number of bytes that programs can still allocate on this host without swapping; `None` if the system does not report
+/// it.
 pub fn of_host() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let free = kilobytes(&text, "MemAvailable:")?;
@@ -22,8 +23,8 @@ pub fn of_host() -> Option<u64> {
     Some(in_groups(&own, Path::new(GROUPS)).map_or(free, |allowed| allowed.min(free)))
 }
 
-/// Bytes that this process can still allocate, and a description of the limit that applies; `None` if there is no
-/// limit.
+/// Number of bytes that this process can still allocate, and a description of the limit that applies; `None` if there
+/// is no limit.
 pub fn of_process() -> Option<(u64, &'static str)> {
     #[cfg(target_os = "linux")]
     {
@@ -43,13 +44,14 @@ pub fn of_process() -> Option<(u64, &'static str)> {
     None
 }
 
-/// The bytes of a line such as `VmSize:   12 kB`.
+/// The number of bytes in a line such as `VmSize:   12 kB`.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The minimum of the bytes left in the control groups of a process; `own` is the text of its `cgroup` file.
+/// Minimum number of bytes that the control groups of a process still allow; `own` is the text of the process's
+/// `cgroup` file.
 fn in_groups(own: &str, mounted: &Path) -> Option<u64> {
     own.lines().flat_map(|line| groups(line, mounted)).filter_map(|(folder, version)| left(&folder, version)).min()
 }
@@ -60,7 +62,7 @@ enum Version {
     Two,
 }
 
-/// The directories of a line such as `0::/user/run`, from the innermost group to the outermost one.
+/// The directories for a line such as `0::/user/run`, from the innermost group to the outermost.
 fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
     let mut fields = line.splitn(3, ':');
     let (Some(number), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
@@ -71,13 +73,13 @@ fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
         (_, list) if list.split(',').any(|name| name == "memory") => (mounted.join("memory"), Version::One),
         _ => return Vec::new(),
     };
-    // Inside a container, the path may be a path of the host. The outermost mounted group is then the group of the
-    // container.
+    // Inside a container, the path may be a path on the host. The outermost mounted group is then the container's
+    // group.
     Path::new(path.trim_start_matches('/')).ancestors().map(|path| (root.join(path), version)).collect()
 }
 
-/// Bytes that a group can still allocate. Cached file pages count as free, because the system drops them before an
-/// allocation fails.
+/// Number of bytes that a group can still allocate. Cached file pages count as free, because the system drops them
+/// before an allocation fails.
 fn left(folder: &Path, version: Version) -> Option<u64> {
     let (limit, used, cached) = match version {
         Version::Two => ("memory.max", "memory.current", ["inactive_file", "active_file"]),

@@ -1,4 +1,4 @@
-//! The public interface of the library.
+//! Implements the public interface of the library.
 //!
 //! ```text
 //! Problem::parse(expr)?.shapes(&[..])?.plan(&machine, &options)?  -> Plan

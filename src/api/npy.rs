@@ -1,9 +1,8 @@
-//! Reads and writes tensors in `.npy` files. A tensor is a whole array or a box of an array, and every rank accesses
-//! only its own blocks.
+//! Reads tensors from `.npy` files and writes tensors to them. A tensor is a whole array or a box in an array, and
+//! every rank accesses only its own blocks.
 //!
-//! Invariant: all ranks agree on success after every step, so no rank waits for a rank that has failed, for example
-//! because its disk is full. Deliberately absent: redistributing blocks so that ranks access fewer and longer sections
-//! of a file.
+//! All ranks agree on success after every step, so no rank waits for a rank that has failed, for example because its
+//! disk is full. Blocks are not redistributed so that ranks access fewer and longer sections of a file.
 
 use std::ops::Range;
 use std::path::Path;
@@ -21,13 +20,13 @@ use crate::kernel::Element;
 use crate::memory::{bytes_of, bytes_of_mut, copy_of, zeros};
 
 impl<T: Element> DistTensor<T> {
-    /// Reads the array of a .npy file. Elements are converted to `T` if this loses no information. Each rank reads only
+    /// Reads the array in a .npy file. Elements are converted to `T` if this loses no information. Each rank reads only
     /// its own block. Collective.
     ///
     /// # Errors
-    /// Fails on all ranks if, on any rank, the file is missing, damaged or of an element type that cannot be converted
-    /// without loss; if the distribution cuts a dimension that the array lacks or needs more ranks than the world has;
-    /// or if memory runs out.
+    /// If, on any rank, the file is missing or damaged, its element type cannot be converted without loss, or memory
+    /// runs out. If the distribution cuts a dimension that the array does not have, or needs more ranks than the world
+    /// has. All ranks return an error.
     pub fn from_npy(world: &World, path: impl AsRef<Path>, distribution: &Distribution) -> Result<DistTensor<T>> {
         let path = path.as_ref();
         let read = || {
@@ -40,22 +39,22 @@ impl<T: Element> DistTensor<T> {
         world.agree(read())
     }
 
-    /// Fills the tensor from a .npy file: from the box of the file's array that begins at index `corner`. Elements are
-    /// converted as by [`DistTensor::from_npy`]. Collective.
+    /// Fills the tensor from the box that begins at index `corner` in the array of a .npy file. Elements are converted
+    /// as in [`DistTensor::from_npy`]. Collective.
     ///
     /// # Errors
-    /// Fails in the cases of [`DistTensor::from_npy`], and if the box exceeds the array.
+    /// The same as for [`DistTensor::from_npy`], and if the box exceeds the array.
     pub fn read_npy(&mut self, world: &World, path: impl AsRef<Path>, corner: &[usize]) -> Result<()> {
         let path = path.as_ref();
         let rank = world.local_ranks().start;
         world.agree(convertible::<T>(path).and_then(|header| self.read(rank, path, &header, corner)))
     }
 
-    /// Writes the tensor to a .npy file. Each rank writes its own block to a temporary file in the same directory,
-    /// which is then renamed. Collective.
+    /// Writes the tensor to a .npy file. All ranks write their own blocks to one temporary file in the same directory,
+    /// and the file is then renamed. Collective.
     ///
     /// # Errors
-    /// Fails if any rank cannot write the file. The temporary file is then removed.
+    /// If any rank cannot write the file. The temporary file is then removed.
     pub fn write_npy(&self, world: &World, path: impl AsRef<Path>) -> Result<()> {
         let output = NpyOutput::create(world, path, T::DTYPE, self.shape())?;
         output.write(self, &vec![0; self.shape().len()])?;
@@ -79,8 +78,8 @@ impl<T: Element> DistTensor<T> {
     }
 }
 
-/// A .npy file that is written part by part. It gets its final name when it is complete. If this value is dropped
-/// before, the file is removed.
+/// A .npy file that is written part by part and renamed to its final name when it is complete. If this value is dropped
+/// before then, the file is removed.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, Dtype, NpyOutput, World, distribution::Distribution};
@@ -98,22 +97,23 @@ impl<T: Element> DistTensor<T> {
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub struct NpyOutput {
-    // Dropped in this order: first the file is removed, then its name is removed from the list of files to remove.
+    // Fields are dropped in this order, so the file is removed before its name is removed from the list of files to
+    // remove.
     pending: PendingFile,
     prepared: PreparedOutput,
     world: World,
 }
 
 impl NpyOutput {
-    /// Creates the file at its final length, under a temporary name in the directory of its target. Collective.
+    /// Creates the file with its final length, under a temporary name in the target's directory. Collective.
     ///
     /// # Errors
-    /// Fails if rank 0 cannot create the file, or if another rank cannot open it. No file is then left behind.
+    /// If rank 0 cannot create the file, or if another rank cannot open it. No file is then left behind.
     pub fn create(world: &World, path: impl AsRef<Path>, dtype: Dtype, shape: &[usize]) -> Result<NpyOutput> {
         let path = path.as_ref();
         let prepared = PreparedOutput::new(world, path, Writers::All)?;
         let failed = |cause| Error::output(world.local_ranks().start, cause);
-        // Rank 0 creates the file, then the others open it.
+        // The other ranks can open the file only after rank 0 has created it.
         let created = match world.is_root() {
             true => PendingFile::create(path, prepared.tag(), dtype, shape).map(Some),
             false => Ok(None),
@@ -124,11 +124,11 @@ impl NpyOutput {
         Ok(NpyOutput { pending, prepared, world: world.clone() })
     }
 
-    /// Writes a tensor to the box of the array that begins at index `corner`. If blocks are replicated, the first
+    /// Writes a tensor to the box that begins at index `corner` in the array. If blocks are replicated, only the first
     /// replica is written. Collective.
     ///
     /// # Errors
-    /// Fails if writing fails on some rank, if the box exceeds the array, or if the array has another element type.
+    /// If writing fails on any rank, if the box exceeds the array, or if the array has another element type.
     pub fn write<T: Element>(&self, tensor: &DistTensor<T>, corner: &[usize]) -> Result<()> {
         let world = &self.world;
         let dtype = self.pending.header().dtype;
@@ -164,7 +164,7 @@ impl NpyOutput {
     /// Flushes the file to disk and renames it to its target. Collective.
     ///
     /// # Errors
-    /// Fails if the data of some rank cannot be stored, or if renaming fails. No file is then left behind.
+    /// If the data of any rank cannot be stored, or if renaming fails. No file is then left behind.
     pub fn commit(self) -> Result<()> {
         let NpyOutput { pending, prepared: _prepared, world } = self;
         let failed = |cause| Error::output(world.local_ranks().start, cause);
@@ -174,7 +174,7 @@ impl NpyOutput {
     }
 }
 
-/// Reads the header of a file. Returns an error if elements cannot be converted to `T` without loss.
+/// Reads a file's header, and returns an error if elements cannot be converted to `T` without loss.
 fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     let header = npy::read_header(path)?;
     if header.dtype.promote(T::DTYPE) == T::DTYPE {
@@ -183,15 +183,15 @@ fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     Err(Error::Usage(format!("{} holds {}, {} was asked for", display_path(path), header.dtype, T::DTYPE)))
 }
 
-/// The position of a tensor's box in an array that contains the tensor at `corner`. Indices saturate on overflow, and
-/// then exceed every array.
+/// Shifts a box of a tensor by `corner`, the index at which the tensor begins in an array. Indices saturate on
+/// overflow, and then exceed the bounds of every array.
 fn shifted_by(bounds: &Bounds, corner: &[usize]) -> Bounds {
     let moved =
         |(range, &start): (&Range<usize>, &usize)| start.saturating_add(range.start)..start.saturating_add(range.end);
     bounds.iter().zip(corner).map(moved).collect()
 }
 
-/// Reads a block of elements of type `S`, and converts them to type `T`.
+/// Reads a block of elements of type `S` and converts them to type `T`.
 fn read_as<S: Element, T: Element>(
     rank: usize,
     path: &Path,

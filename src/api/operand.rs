@@ -1,13 +1,14 @@
-//! Operands and outputs of contractions: all ndarray arrays and views.
+//! Defines the traits for operands and outputs of contractions. All `ndarray` arrays and views implement them.
 
 use ndarray::{ArrayBase, ArrayViewD, ArrayViewMutD, Data, DataMut, Dimension};
 
 use crate::kernel::Element;
 
-/// A whole operand: any `ndarray` array or view, with any number of dimensions and any strides, including negative and
-/// zero strides. The operand is borrowed and read in place.
+/// A whole operand, which can be any `ndarray` array or view, with any number of dimensions and any strides, including
+/// negative and zero strides. The operand is borrowed and read in place.
 ///
-/// The operands of one call must have the same element type, and may differ in everything else:
+/// The operands in a call must have the same element type, but may differ in array type, number of dimensions and
+/// strides:
 ///
 /// ```
 /// use ndarray::{Array1, Array3, Axis, arr1, s};
@@ -21,12 +22,12 @@ use crate::kernel::Element;
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub trait Operand<T: Element>: Sync {
-    /// A view of the elements, with one dimension per label of the operand's term.
+    /// A view of the elements, with one dimension for each label in the operand's term.
     fn view_dyn(&self) -> ArrayViewD<'_, T>;
 }
 
-/// A whole output: any `ndarray` array or mutable view, with any strides. If all ranks are in this process, the output
-/// is written in place. Memory between its elements is not accessed.
+/// A whole output, which can be any `ndarray` array or mutable view, with any strides. If all ranks are in this
+/// process, the output is written in place. Memory between its elements is not accessed.
 pub trait Output<T: Element> {
     /// A mutable view of the elements, with the dimensions of the result.
     fn view_dyn_mut(&mut self) -> ArrayViewMutD<'_, T>;

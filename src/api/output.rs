@@ -1,15 +1,15 @@
-//! Output files that ranks write together. First, the ranks agree on the name of the temporary file.
+//! Prepares output files that ranks write together. The ranks first agree on the name of the temporary file.
 //!
-//! Invariant: every rank stores the name of the temporary file before the file exists, so the first rank that ends
-//! early can remove it. This is needed because launchers kill all ranks when one rank has ended, and the rank that
-//! created the file may have no time to remove it.
+//! Invariant: Every rank stores the name of the temporary file before the file exists, so the first rank that ends
+//! early can remove it. This is necessary because launchers kill all ranks when one rank ends, and the rank that
+//! created the file may not have time to remove it.
 
 use std::path::Path;
 
 use super::{Error, Result, World};
 use crate::io::output::{Announced, Temporary, examine, new_tag, remove_leftovers, write_whole};
 
-/// An output that can be written. If a rank ends early while this value is alive, the rank removes the temporary file.
+/// An output that can be written. If a rank ends early while this value exists, the rank removes the temporary file.
 pub(super) struct PreparedOutput {
     tag: String,
     _announced: Option<Announced>,
@@ -26,10 +26,10 @@ pub(super) enum Writers {
 
 impl PreparedOutput {
     /// Checks on all writing ranks that the output can be written, agrees on the tag in the temporary file's name, and
-    /// removes leftovers of killed runs. Rank 0 may create the file afterwards. Collective.
+    /// removes leftovers from killed runs. Rank 0 may create the file afterwards. Collective.
     ///
     /// # Errors
-    /// Fails if some rank cannot write the output.
+    /// If any writing rank cannot write the output.
     pub(super) fn new(world: &World, path: &Path, writers: Writers) -> Result<PreparedOutput> {
         let writes = writers == Writers::All || world.is_root();
         world.agree(if writes { examine(path).map(drop).map_err(Error::from) } else { Ok(()) })?;
@@ -46,14 +46,14 @@ impl PreparedOutput {
         Ok(PreparedOutput { _announced: announced, tag })
     }
 
-    /// The tag that rank 0 chose, the same on all ranks.
+    /// The tag that rank 0 has chosen. It is the same on all ranks.
     pub(super) fn tag(&self) -> &str {
         &self.tag
     }
 }
 
 impl World {
-    /// Writes the text of rank 0 to a file, which appears complete or not at all. Collective.
+    /// Writes rank 0's text to a file, which appears either complete or not at all. Collective.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("einsum-dist-text-{}.txt", std::process::id()));
@@ -65,7 +65,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// Fails if the file cannot be written. No partial file is left behind.
+    /// If the file cannot be written. No partial file is left behind.
     pub fn write_text(&self, path: impl AsRef<Path>, text: &str) -> Result<()> {
         let path = path.as_ref();
         let prepared = PreparedOutput::new(self, path, Writers::Root)?;

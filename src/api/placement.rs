@@ -1,32 +1,32 @@
-//! Pins the ranks of a host to the cores that [`crate::machine::Placement`] assigns to them. Their threads are started
-//! in `crew`.
+//! Pins the ranks on a host to the cores that [`crate::machine::Placement`] assigns to them. `crew` starts their
+//! threads.
 //!
-//! Ranks of one host with the same affinity mask divide the cores of this mask among themselves. Ranks that a launcher
-//! has pinned to other cores use those cores. If a rank has more cores than threads, its threads may use all of its
-//! cores. Otherwise each worker is pinned to a core of its own, and the communicating thread to the remaining core, if
-//! there is one. Pages are placed by first touch: the workers of a rank zero its blocks of tensors; arenas and packing
-//! workspace are not touched before the workers use them.
+//! Ranks on a host that have the same affinity mask divide the cores in this mask among themselves. Ranks that a
+//! launcher has pinned to other cores use those cores. If a rank has more cores than threads, its threads may use all
+//! of its cores. Otherwise each worker is pinned to a core of its own, and the communication thread is pinned to the
+//! remaining core, if there is one. Pages are placed by first touch. For this reason, the workers of a rank zero its
+//! blocks of tensors, and no other thread touches arenas and packing workspace before the workers use them.
 //!
-//! Invariant: a rank with fewer cores than workers has no cores of its own. Deliberately absent: binding or migrating
-//! memory.
+//! Invariant: A rank with fewer cores than workers has no cores of its own. Memory is never bound or migrated.
 
 use super::crew::AgreedPlacement;
 use super::{Result, World, host, pinning};
 use crate::machine::{RankPlacement, Topology};
 
-/// The ranks of this host that share cores with this process, because they have the same affinity mask.
+/// The ranks on this host that share cores with this process because they have the same affinity mask.
 struct Sharing {
     /// The shared cores.
     topology: Topology,
     ranks: usize,
-    /// Number of these ranks that precede the ranks of this process.
+    /// Number of sharing ranks that precede the ranks of this process.
     before: usize,
-    /// Number of all ranks of this host, with any affinity mask.
+    /// Number of ranks on this host, regardless of their affinity masks.
     here: usize,
 }
 
 impl Sharing {
-    /// Processors per rank under a CPU quota; `None` unless the quota allows fewer processors than the affinity mask.
+    /// Number of processors per rank under a CPU quota; `None` unless the quota allows fewer processors than the
+    /// affinity mask.
     fn quota(&self) -> Option<usize> {
         let processors = host::processors();
         (processors < host::cpus().len()).then(|| processors / self.here.max(1))
@@ -34,8 +34,8 @@ impl Sharing {
 }
 
 impl World {
-    /// Pins the ranks of each host to cores of their own, if there are enough for `workers` workers on each rank. If a
-    /// rank has no more cores than threads, each of its workers is pinned to one core, and so is the communicating
+    /// Pins the ranks on each host to cores of their own, if there are enough cores for `workers` workers on each rank.
+    /// If a rank has no more cores than threads, each of its workers is pinned to one core, and so is the communication
     /// thread if a core remains.
     ///
     /// An MPI process pins the calling thread, and all threads that it starts later, to the cores of its rank. Ranks
@@ -51,8 +51,8 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// Fails if there are more ranks or workers than [`Machine::check`](crate::Machine::check) allows, if MPI fails, or
-    /// if `EINSUM_DIST_TOPOLOGY` is not a topology.
+    /// If there are more ranks or workers than [`Machine::check`](crate::Machine::check) allows, if MPI fails, or if
+    /// `EINSUM_DIST_TOPOLOGY` is not a topology.
     pub fn place(&self, workers: usize) -> Result<()> {
         self.expect_size(workers)?;
         let sharing = self.sharing()?;
@@ -62,7 +62,7 @@ impl World {
         }
         let mut places = topology.place(*ranks, workers, true).places.split_off(*before);
         places.truncate(self.local_ranks().len());
-        // Under a tight quota, the communicating thread must sleep, because a polling thread would consume the quota.
+        // Under a tight quota, the communication thread must sleep, because a polling thread would consume the quota.
         if sharing.quota().is_some_and(|quota| quota <= workers) {
             places.iter_mut().for_each(|place| place.spare = false);
         }
@@ -73,9 +73,9 @@ impl World {
         Ok(())
     }
 
-    /// The default number of workers of each rank. It is the minimum number of cores of any rank. If there are several
-    /// ranks and a rank has more than one core, one core is reserved for communication. A CPU quota may reduce the
-    /// number further. Collective.
+    /// The default number of workers per rank, which is the minimum number of cores across all ranks. If there are
+    /// several ranks and a rank has more than one core, one of its cores is reserved for communication. A CPU quota may
+    /// reduce the number further. Collective.
     ///
     /// # Errors
     /// The same as for [`World::place`].
@@ -91,7 +91,7 @@ impl World {
         Ok(all.iter().filter_map(read).min().unwrap_or(mine))
     }
 
-    /// The placement of every rank, in order of ranks. A rank that is not pinned has all cores of its process.
+    /// The placement of every rank, ordered by rank. A rank that is not pinned has all cores of its process.
     /// Collective.
     ///
     /// # Errors
@@ -104,8 +104,8 @@ impl World {
         Ok(read.flatten().collect())
     }
 
-    /// Describes, in one sentence, the first rank that is starved by its affinity mask; `None` if no rank is starved. A
-    /// starved rank has fewer cores than an equal share of its host, and fewer than `workers`. Collective.
+    /// Describes, in one sentence, the first rank that is starved by its affinity mask, or returns `None` if no rank is
+    /// starved. A starved rank has fewer cores than an equal share of its host, and fewer than `workers`. Collective.
     ///
     /// # Errors
     /// The same as for [`World::place`].
@@ -166,7 +166,7 @@ mod tests {
         workers.sort_unstable();
         workers.dedup();
         assert_eq!(workers.len(), ranks, "a core each");
-        // If there are fewer cores than ranks, some ranks have no cores of their own.
+        // With fewer cores than ranks, some ranks have no cores of their own.
         let crowded = World::in_process(ranks + 1);
         crowded.place(1).unwrap();
         assert!(crowded.places().unwrap().iter().any(|place| place.workers.is_empty()));

@@ -1,4 +1,4 @@
-//! Parses the text of an expression, and makes a plan from it.
+//! Parses the text of an expression and makes a plan from it.
 
 use einsum_parser::{Expression, parse};
 
@@ -24,7 +24,7 @@ pub struct Problem {
     expression: Expression,
 }
 
-/// An expression over operands of known shapes.
+/// An expression whose operands have known shapes.
 #[derive(Debug, Clone)]
 pub struct Shaped {
     text: String,
@@ -32,10 +32,11 @@ pub struct Shaped {
 }
 
 impl Problem {
-    /// Parses an expression: an einsum, a bracketed tree of einsums, or an einsum_ir tree. Cost: O(length of the text).
+    /// Parses an expression, which can be an einsum, a bracketed tree of einsums, or an einsum_ir tree. Cost: O(length
+    /// of the text).
     ///
     /// # Errors
-    /// Returns [`Error::Parse`] if the text is not an expression.
+    /// If the text is not an expression ([`Error::Parse`]).
     pub fn parse(text: &str) -> Result<Problem> {
         Ok(Problem { expression: parse(text)? })
     }
@@ -45,13 +46,13 @@ impl Problem {
         &self.expression
     }
 
-    /// Resolves the expression for operands of these shapes, given in written order. A shape has one extent for each
-    /// label of its term, and one for each dimension that `...` stands for. An extent of 1 is broadcast to the extent
-    /// of the same label in other operands.
+    /// Resolves the expression for operands with these shapes, which are in the order of the terms. A shape has one
+    /// extent for each label in its term, and one for each dimension that `...` stands for. An extent of 1 is broadcast
+    /// to the extent of the same label in other operands.
     ///
     /// # Errors
-    /// Returns [`Error::Shape`] if the number of operands, the number of an operand's dimensions, or an extent does not
-    /// match the expression.
+    /// If the number of operands, the number of dimensions of an operand, or an extent does not match the expression
+    /// ([`Error::Shape`]).
     pub fn shapes(&self, shapes: &[Vec<usize>]) -> Result<Shaped> {
         let einsums = Einsums::new(&self.expression, shapes).map_err(Error::Shape)?;
         Ok(Shaped { text: self.expression.to_string(), einsums })
@@ -59,15 +60,15 @@ impl Problem {
 }
 
 impl Shaped {
-    /// The einsums of the expression. Einsums of more than two operands have no contraction order yet.
+    /// The einsums in the expression. An einsum with more than two operands has no contraction order yet.
     pub fn einsums(&self) -> &Einsums {
         &self.einsums
     }
 
-    /// Returns the contraction tree of a plan for this machine and these options.
+    /// Returns the contraction tree that a plan for this machine and these options would use.
     ///
     /// # Errors
-    /// Returns [`Error::Plan`] if the path given in the options is not possible.
+    /// If the path given in the options is not possible ([`Error::Plan`]).
     pub fn tree(&self, machine: &Machine, options: &PlanOptions) -> Result<Tree> {
         Ok(Plan::tree(&self.einsums, machine, options)?)
     }
@@ -89,22 +90,23 @@ impl Shaped {
     /// instructions, caches and threads of this host, unless [`PlanOptions::target`] is set. Ranks on different kinds
     /// of hosts must set the same target.
     ///
-    /// Cost: a path search ([`PathChoice`](crate::plan::PathChoice)) for einsums of more than two operands, and cost
-    /// estimates for a few distributions and algorithms of each step. If a memory limit requires slices, all this
+    /// Cost: Einsums with more than two operands need a path search ([`PathChoice`](crate::plan::PathChoice)). Each
+    /// step needs cost estimates for a few distributions and algorithms. If a memory limit requires slices, everything
     /// except the path search is repeated for every dimension that is tried.
     ///
     /// # Errors
-    /// Returns [`Error::Plan`] if no plan satisfies the options.
+    /// If no plan satisfies the options ([`Error::Plan`]).
     pub fn plan(&self, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
         self.plan_tree(&self.tree(machine, options)?, machine, options)
     }
 
-    /// Like [`Shaped::plan`], for a given tree of this expression.
+    /// Like [`Shaped::plan`], but for a given tree of this expression.
     ///
     /// # Errors
     /// The same as for [`Shaped::plan`].
     pub fn plan_tree(&self, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
-        // A kernel that this host lacks is an error only when the plan is compiled, which may happen on another host.
+        // A kernel that is not available on this host is an error only when the plan is compiled, which may happen on
+        // another host.
         let here = || ResolvedKernel::resolve(options.kernel, options.dtype).ok()?.target(machine.workers);
         let options = PlanOptions { target: options.target.or_else(here), ..options.clone() };
         Ok(Plan::new(&self.text, tree, machine, &options)?)
@@ -141,7 +143,8 @@ mod tests {
         ]
     }
 
-    /// For all extents, planning returns a plan or an error. Every plan can compute all of its predictions.
+    /// Tests that planning returns a plan or an error for any extents, and that every plan can compute all of its
+    /// predictions.
     #[test]
     fn extents_that_no_memory_holds() {
         let forced = AlgorithmName::ALL.map(|name| PlanOptions { algorithm: Some(name), ..PlanOptions::default() });

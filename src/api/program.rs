@@ -1,4 +1,4 @@
-//! A compiled plan, and the functions that run it.
+//! Compiles a plan for a world, and runs the compiled plan.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -18,8 +18,8 @@ use crate::memory::{OutOfMemory, Slot, copy_of, zero_array};
 use crate::plan::{Plan, ResultResidency, Value};
 use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 
-/// A plan compiled for a world: kernels are selected, tasks planned and buffers allocated. It can run any number of
-/// times on changing data.
+/// A plan that is compiled for a world. Kernels are selected, tasks are planned, and buffers are allocated. The program
+/// can run any number of times on changing data.
 ///
 /// | | operands and output | gathered |
 /// |---|---|---|
@@ -27,8 +27,8 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// | [`Program::run_into`] | whole on every process; an existing output | yes |
 /// | [`Program::run_dist`] | blocks, distributed as in the plan | no |
 ///
-/// Cost: a run costs as much as its plan predicts, plus the allocation of small lists, whose number does not depend on
-/// extents. The same plan and operands give bitwise the same result. Every process also needs memory for its whole
+/// Cost: A run costs what its plan predicts, plus the allocation of small lists, whose number does not depend on
+/// extents. The same plan and operands give bitwise identical results. Every process also needs memory for its whole
 /// operands and outputs.
 ///
 /// ```
@@ -63,13 +63,13 @@ pub struct Program<T: Element> {
     kernel: ResolvedKernel,
     pub(super) ranks: Vec<RankProgram>,
     pub(super) record: Record,
-    /// Bytes of the user's blocks in the last run, for each local rank.
+    /// Number of bytes in the user's blocks in the last run, for each local rank.
     pub(super) bound_bytes: Vec<u64>,
-    /// The program of the same plan that adds to the values of an existing output; compiled when first needed.
+    /// The variant of this program that adds to the values in `out`; compiled when first needed.
     accumulating: Option<Box<Program<T>>>,
-    /// Whether `accumulating` made the last run, and so has its measurements.
+    /// Whether the last run was of `accumulating`, which then has its measurements.
     ran_accumulating: bool,
-    /// Whether the last run succeeded, so the next run may reuse values that depend on constant operands only.
+    /// Whether the last run succeeded, so the next run may reuse values that depend only on constant operands.
     holds: bool,
     /// The program that gathers the result on every rank; compiled when first needed.
     gather: Option<Box<Program<T>>>,
@@ -83,12 +83,12 @@ struct Slices {
 }
 
 impl World {
-    /// Compiles a plan: makes the schedules of the local ranks, selects kernels and allocates buffers. Collective.
-    /// First compares the fingerprints of the plans of all processes.
+    /// Compiles a plan. Checks that all processes pass the same plan by comparing fingerprints, makes the schedules for
+    /// the local ranks, selects kernels, and allocates buffers. Collective.
     ///
     /// # Errors
-    /// Fails if the plan is for another number of ranks or another element type; if processes have different plans; or
-    /// if, on any rank, the kernel is not available, threads cannot be started, or memory runs out.
+    /// If the plan is for another number of ranks or another element type; if processes have different plans; or if, on
+    /// any rank, the kernel is not available, threads cannot be started, or memory runs out.
     pub fn compile<T: Element>(&self, plan: &Plan) -> Result<Program<T>> {
         Program::compile(self, plan)
     }
@@ -110,7 +110,7 @@ impl<T: Element> Program<T> {
             return Err(Error::Usage(format!("rank {other} has another plan than rank 0")));
         }
         let kernel = world.agree(ResolvedKernel::resolve(plan.kernel, plan.dtype).map_err(Error::from))?;
-        // A rank without peers computes in the caller's pool.
+        // A rank without peers computes in the caller's pool, so that pool determines its number of threads.
         let threads = if plan.ranks() > 1 { plan.machine.workers } else { rayon::current_num_threads() };
         let spec = plan.spec();
         if cfg!(debug_assertions) {
@@ -126,9 +126,9 @@ impl<T: Element> Program<T> {
         });
         let ranks = world.agree(compiled.collect::<Result<Vec<_>>>())?;
         if plan.ranks() > 1 {
-            // If a rank cannot start its threads, all ranks must fail now, and not when the others are already running.
+            // If a rank cannot start its threads, all ranks must fail now, before any of them runs.
             world.agree(world.shared().crews(ranks.len(), plan.machine.workers))?;
-            // Communicating threads are started in every run. Here, only their memory is checked.
+            // Communication threads are started in every run, so only their memory is checked here.
             world.agree(room_for_threads(world.local_ranks().start, world.local_ranks().len()))?;
         }
         Ok(Program {
@@ -146,29 +146,29 @@ impl<T: Element> Program<T> {
         })
     }
 
-    /// Bytes of buffers that remain allocated between runs.
+    /// Number of bytes in the buffers that remain allocated between runs.
     pub(super) fn held_bytes(&self) -> u64 {
         self.ranks.iter().map(RankProgram::owned_bytes).sum()
     }
 
-    /// The plan from which the program was compiled, with shapes and distributions of operands and output.
+    /// The plan from which the program was compiled. It contains the shapes and distributions of operands and output.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The name of the kernels that contract in this process. After a run, these are the kernels of the last run.
+    /// The name of the contraction kernels in this process. After a run, these are the kernels that the last run used.
     pub fn kernel(&self) -> &'static str {
         let families = || self.measuring().ranks.iter().map(RankProgram::families);
         self.kernel.name_of(families().any(|[xsmm, _]| xsmm), families().any(|[_, own]| own))
     }
 
-    /// Contracts whole operands, which every process must have, and returns the whole result on every process,
-    /// row-major. Collective.
+    /// Contracts whole operands, which every process must pass, and returns the whole result on every process as a
+    /// row-major array. Collective.
     ///
     /// # Errors
-    /// Returns [`Error::Usage`] if operands do not match the plan, or if a program of several ranks is run inside a
-    /// rayon worker; [`Error::Memory`] if there is no memory for the result; [`Error::Run`] if the run fails. Under
-    /// MPI, a failed run does not return but ends all processes.
+    /// If operands do not match the plan, or if a program with several ranks is run inside a rayon worker
+    /// ([`Error::Usage`]). If there is not enough memory for the result ([`Error::Memory`]). If the run fails
+    /// ([`Error::Run`]); under MPI, a failed run ends all processes instead of returning.
     pub fn run(&mut self, operands: &[&dyn Operand<T>]) -> Result<ArrayD<T>> {
         let shape = self.plan.output_shape();
         self.world.agree(expect_memory::<T>(self.world.local_ranks().start, &shape))?;
@@ -179,15 +179,15 @@ impl<T: Element> Program<T> {
     }
 
     /// Computes `out = alpha (contraction of the operands) + beta out`, with all tensors whole on every process.
-    /// Collective. If beta is 0, `out` is not read and may contain any values. If all ranks are in this process,
-    /// operands are read and `out` is written in place, with any strides; copies are needed only for distributions
-    /// whose blocks may consist of several boxes ([`Distribution::is_scattered`]).
+    /// Collective. If `beta` is 0, `out` is not read and may contain any values. If all ranks are in this process,
+    /// operands are read and `out` is written in place, with any strides. Copies are made only for distributions whose
+    /// blocks may consist of several boxes ([`Distribution::is_scattered`]).
     ///
-    /// The first run with a nonzero beta compiles the plan a second time, unless the plan was made to
+    /// The first run with a nonzero `beta` compiles the plan a second time, unless the plan was made to
     /// [`accumulate`](crate::PlanOptions::accumulate).
     ///
     /// # Errors
-    /// Fails in the cases of [`Program::run`], and if `out` has the wrong shape.
+    /// The same as for [`Program::run`], and if `out` has the wrong shape.
     pub fn run_into(&mut self, alpha: T, operands: &[&dyn Operand<T>], beta: T, out: &mut dyn Output<T>) -> Result<()> {
         self.ran_accumulating = beta != T::ZERO && !self.plan.accumulate;
         if self.ran_accumulating {
@@ -229,14 +229,14 @@ impl<T: Element> Program<T> {
     }
 
     /// Computes `out = alpha (contraction of the operands) + beta out` with distributed tensors. Every rank has its own
-    /// blocks, in the distributions of the plan ([`Plan::operand`], [`Plan::output`]), and no tensor is gathered.
-    /// Collective. For a nonzero beta, see [`Program::run_into`]. If the plan returns the result in parts, a whole
-    /// `out` needs more memory than was planned.
+    /// blocks, in the distributions that the plan specifies ([`Plan::operand`], [`Plan::output`]), and no tensor is
+    /// gathered. Collective. For a nonzero `beta`, see [`Program::run_into`]. If the plan returns the result in parts,
+    /// a whole `out` needs more memory than planned.
     ///
     /// # Errors
-    /// Returns [`Error::Usage`] if tensors have other shapes or distributions than in the plan, or if a program of
-    /// several ranks is run inside a rayon worker; [`Error::Run`] if the run fails. Under MPI, a failed run does not
-    /// return but ends all processes.
+    /// If the shape or distribution of a tensor differs from the plan, or if a program with several ranks is run inside
+    /// a rayon worker ([`Error::Usage`]). If the run fails ([`Error::Run`]); under MPI, a failed run ends all processes
+    /// instead of returning.
     pub fn run_dist(&mut self, alpha: T, operands: &[&DistTensor<T>], beta: T, out: &mut DistTensor<T>) -> Result<()> {
         self.ran_accumulating = beta != T::ZERO && !self.plan.accumulate;
         if self.ran_accumulating {
@@ -245,12 +245,12 @@ impl<T: Element> Program<T> {
         self.run_blocks(self.all_slices(), alpha, operands, beta, out)
     }
 
-    /// Like [`Program::run_dist`], for one part of the result: `out` is this part only and has the shape
-    /// [`Plan::part_shape`]. If the plan returns the result in parts, this needs no more memory than was planned. If
-    /// the plan returns the whole result, there is only one part.
+    /// Like [`Program::run_dist`], but computes only one part of the result. `out` is this part and has the shape
+    /// [`Plan::part_shape`]. If the plan returns the result in parts, the run needs no more memory than planned. If the
+    /// plan returns the whole result, there is only one part.
     ///
     /// There are [`Plan::part_count`] parts, which are independent of each other. The same `out` may be used for all
-    /// parts, if each part is consumed before the next one is computed. Part 0 resets the measurements, and later parts
+    /// parts if each part is consumed before the next part is computed. Part 0 resets the measurements, and later parts
     /// add to them.
     ///
     /// ```
@@ -274,7 +274,7 @@ impl<T: Element> Program<T> {
     /// ```
     ///
     /// # Errors
-    /// Fails in the cases of [`Program::run_dist`], and if the part does not exist.
+    /// The same as for [`Program::run_dist`], and if the part does not exist.
     pub fn run_part(
         &mut self,
         part: usize,
@@ -295,7 +295,7 @@ impl<T: Element> Program<T> {
         self.run_blocks(slices, alpha, operands, beta, out)
     }
 
-    /// Runs some slices with distributed tensors. `out` is the whole result, or the part that these slices write.
+    /// Runs some slices with distributed tensors. `out` is the whole result, or the part of it that these slices write.
     fn run_blocks(
         &mut self,
         slices: Slices,
@@ -328,8 +328,7 @@ impl<T: Element> Program<T> {
     }
 
     /// Makes the next run compute all values, including values that depend only on constant operands
-    /// ([`crate::PlanOptions::constant`]). Must be called if constant operands have changed. A call on one rank
-    /// suffices.
+    /// ([`crate::PlanOptions::constant`]). Call this after constant operands have changed. A call on one rank suffices.
     pub fn renew(&mut self) {
         self.holds = false;
         if let Some(accumulating) = &mut self.accumulating {
@@ -337,12 +336,12 @@ impl<T: Element> Program<T> {
         }
     }
 
-    /// The program that made the last run.
+    /// The program that has the measurements of the last run.
     pub(super) fn measuring(&self) -> &Program<T> {
         self.accumulating.as_deref().filter(|_| self.ran_accumulating).unwrap_or(self)
     }
 
-    /// The program for a nonzero beta. Compiles it if needed.
+    /// Returns the program for a nonzero `beta`, and compiles it if needed.
     fn accumulating(&mut self) -> Result<&mut Program<T>> {
         let accumulating = match self.accumulating.take() {
             Some(accumulating) => accumulating,
@@ -389,7 +388,7 @@ impl<T: Element> Program<T> {
     }
 
     /// Runs a plan in which a block may consist of several boxes of the whole tensor. Copies whole operands to blocks,
-    /// and the blocks of the result to the whole result.
+    /// and blocks of the result to the whole result.
     fn run_scattered(
         &mut self,
         alpha: T,
@@ -423,8 +422,8 @@ impl<T: Element> Program<T> {
         let Value { distribution, shape, .. } = self.plan.output();
         let boxes = (0..ranks).filter_map(|rank| Some((rank, only_box(&distribution.block(shape, rank)?))));
         let (holders, boxes): (Vec<usize>, Vec<Bounds>) = boxes.unzip();
-        // If another rank already writes a block in place, further replicas of the block get memory of their own, and
-        // their results are discarded.
+        // Only the first rank that has a block writes it in place. Other replicas of the block are written to separate
+        // memory, and their results are discarded.
         let mut replicas: Vec<ArrayD<T>> = Vec::new();
         self.each_slice(self.all_slices(), beta, |program, slice, beta| {
             let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
@@ -465,8 +464,8 @@ impl<T: Element> Program<T> {
         Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole }
     }
 
-    /// Runs the schedule for every slice. `bind` receives a slice and its beta, and returns the factors and the user's
-    /// memory. `bind` fails only if all ranks are in this process.
+    /// Runs the schedule for every slice. `bind` receives a slice and its `beta`, and returns the factors and the
+    /// user's memory. `bind` may fail only if all ranks are in this process.
     fn each_slice(
         &mut self,
         slices: Slices,
@@ -474,11 +473,11 @@ impl<T: Element> Program<T> {
         mut bind: impl FnMut(&Self, usize, T) -> Result<(Factors, Vec<Slots>)>,
     ) -> Result<()> {
         if slices.run.start == 0 {
-            // The measurements of the last run are freed before this run, so only one set is in memory.
+            // The measurements of the last run are freed before this run, so only one set of measurements is in memory.
             self.record = Record::default();
             self.bound_bytes = Vec::new();
         }
-        // If this run fails, its values must not be reused.
+        // Reset before the run, because the values of a failed run must not be reused.
         let holds = self.all_hold()?;
         self.holds = false;
         let first = slices.run.start;
@@ -502,7 +501,7 @@ impl<T: Element> Program<T> {
         Ok(self.world.all_gather(&[u8::from(self.holds)])?.iter().all(|holds| holds == &[1]))
     }
 
-    /// The part of a block that belongs to a slice.
+    /// Returns the part of a block that belongs to a slice.
     fn slice_of<'a>(&self, mut view: ArrayViewD<'a, T>, value: &Value, slice: usize) -> ArrayViewD<'a, T> {
         for (axis, bounds) in self.slice_bounds(value, slice).into_iter().flatten() {
             view.slice_axis_inplace(axis, bounds);
@@ -517,8 +516,8 @@ impl<T: Element> Program<T> {
         view
     }
 
-    /// The ranges of a slice in the sliced dimensions of a value. Sliced dimensions are not cut over ranks, so a block
-    /// has their full extents.
+    /// The ranges of a slice in the sliced dimensions of a value. Sliced dimensions are not cut over ranks, so every
+    /// block has the full extent of these dimensions.
     fn slice_bounds(&self, value: &Value, slice: usize) -> Option<impl Iterator<Item = (Axis, Slice)>> {
         if self.plan.slices.is_empty() {
             return None;
@@ -543,7 +542,7 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Gathers all blocks of the result on every rank.
+    /// Gathers all blocks of the result into `out` on every rank.
     fn gather_into(&mut self, block: &DistTensor<T>, out: &mut ArrayViewMutD<T>) -> Result<()> {
         let value = self.plan.output();
         let everywhere = Distribution::replicated(self.plan.ranks());
@@ -582,7 +581,7 @@ fn region_of(buffer: &Buffer) -> Option<&Region> {
     buffer.place.as_ref().map(|place| &place.region)
 }
 
-/// The box of a region that consists of a single box. Even cuts produce such regions.
+/// The box of a region that consists of a single box. Even cuts always produce such regions.
 pub(super) fn only_box(region: &Region) -> Bounds {
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }

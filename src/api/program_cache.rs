@@ -1,11 +1,10 @@
-//! Caches the programs of [`einsum`](super::einsum()), so calls in a loop do not plan and compile again.
+//! Caches the programs that [`einsum`](super::einsum()) compiles, so calls in a loop do not plan and compile again.
 //!
-//! Every thread has a cache of its own, because a world and its programs belong to one thread. A call removes its
-//! program from the cache while it runs, and puts it back at the end. The least recently used programs are evicted
-//! first.
+//! Every thread has its own cache, because a world and its programs belong to one thread. A call removes its program
+//! from the cache before running it, and puts it back at the end. The least recently used programs are evicted first.
 //!
-//! Invariants: a key contains everything on which plan and program depend; the buffers of all cached programs of a
-//! thread have at most [`MAX_BYTES`] bytes in total; a program whose run failed is not put back.
+//! Invariants: A key contains everything on which the plan and the program depend. The buffers of all cached programs
+//! of a thread have at most [`MAX_BYTES`] bytes in total. The cache contains no program whose run has failed.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -15,10 +14,10 @@ use super::Program;
 use crate::dtype::Dtype;
 use crate::kernel::Element;
 
-/// Maximum number of programs in the cache of a thread.
+/// Maximum number of programs in each thread's cache.
 const MAX_PROGRAMS: usize = 32;
-/// Maximum total bytes of intermediates and packing workspace of the cached programs of a thread. For larger programs,
-/// the time to plan and compile is negligible.
+/// Maximum total number of bytes in the intermediates and packing workspace of a thread's cached programs. For larger
+/// programs, the time to plan and compile is negligible compared to the time to run.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Everything on which a plan and its compiled program depend.
@@ -27,7 +26,7 @@ pub struct Key {
     pub expression: String,
     pub shapes: Vec<Vec<usize>>,
     pub dtype: Dtype,
-    /// Number of threads of the pool in which the program computes.
+    /// Number of threads in the pool in which the program computes.
     pub threads: usize,
 }
 
@@ -38,7 +37,7 @@ struct Entry {
 }
 
 thread_local! {
-    /// The least recently used program is first.
+    /// Ordered by last use, least recently used first.
     static CACHE: RefCell<VecDeque<Entry>> = const { RefCell::new(VecDeque::new()) };
 }
 
@@ -85,8 +84,8 @@ mod tests {
         }
     }
 
-    /// Calls with the same text but other shapes or element types use different programs, and their results are correct
-    /// in any order of calls.
+    /// Tests that calls with the same text but different shapes or element types use different programs, and that their
+    /// results are correct in any order of calls.
     #[test]
     fn a_call_finds_the_program_of_its_own_shapes() {
         let ones = |shape: &[usize]| ArrayD::<f32>::ones(IxDyn(shape));

@@ -1,26 +1,27 @@
-//! Measurements of the local ranks in one run, for each slice.
+//! Stores the local ranks' measurements of one run, per slice.
 //!
-//! Invariant: a run of one slice stores the metrics of its ranks and the seconds of steps. A run of several slices
-//! stores sums over slices, and the metrics of the first slices individually: of the first slice always, and of further
-//! slices while all stored slices have at most [`MAX_RECORDED_TASKS`] tasks on all ranks together.
+//! A run with a single slice stores the metrics of its ranks and the time of each step. A run with several slices
+//! stores sums over all slices, and also the individual metrics of the first slices. The first slice is always stored.
+//! Further slices are stored until the stored slices would have more than [`MAX_RECORDED_TASKS`] tasks in total across
+//! all ranks.
 
 use crate::exec::{Metrics, RankProgram};
 use crate::plan::Plan;
 use crate::timeline::Busy;
 
-/// Maximum number of tasks of the stored slices, over all ranks. This limits their memory to a few megabytes, and
-/// traces to a size that viewers can open.
+/// Maximum number of tasks in the stored slices, in total across all ranks. The limit keeps their memory to a few
+/// megabytes, and traces small enough for viewers to open.
 const MAX_RECORDED_TASKS: usize = 1 << 18;
 
-/// The measurements of one run.
+/// Measurements of one run.
 #[derive(Default)]
 pub(super) struct Record {
-    /// The first slices, each by local rank.
+    /// Metrics of the first slices, indexed by slice and local rank.
     slices: Vec<Vec<Metrics>>,
-    /// Sums over all slices by local rank; empty unless there are several slices.
+    /// Sums over all slices for each local rank; empty unless there are several slices.
     sum: Vec<Metrics>,
     busy: Vec<Busy>,
-    /// Seconds of each value of the plan, by local rank.
+    /// Seconds for each value in the plan, indexed by local rank and value.
     node_seconds: Vec<Vec<f64>>,
     /// Number of slices that have run.
     ran: usize,
@@ -47,7 +48,7 @@ impl Record {
             self.busy.iter_mut().zip(busy(programs, &metrics)).for_each(|(sum, more)| sum.add(more));
         }
         let tasks = metrics.iter().map(|rank| rank.tasks.len()).max().unwrap_or(0);
-        // The stored slices are consecutive: after the first slice that is not stored, no slice is stored.
+        // The stored slices must be consecutive, so once a slice has been omitted, no later slice is stored.
         if self.slices.is_empty()
             || (self.slices.len() + 1 == self.ran && self.ran * tasks * ranks <= MAX_RECORDED_TASKS)
         {
@@ -55,7 +56,7 @@ impl Record {
         }
     }
 
-    /// The metrics of all slices by local rank. The duration of a task is its total over all slices.
+    /// Metrics for each local rank, in which the duration of a task is its total over all slices.
     pub(super) fn metrics(&self) -> &[Metrics] {
         match &self.slices[..] {
             [only] if self.sum.is_empty() => only,
@@ -63,17 +64,17 @@ impl Record {
         }
     }
 
-    /// The busy times by local rank, summed over all slices.
+    /// Busy times for each local rank, summed over all slices.
     pub(super) fn busy(&self, programs: &[RankProgram]) -> Vec<Busy> {
         if self.sum.is_empty() { busy(programs, self.metrics()).collect() } else { self.busy.clone() }
     }
 
-    /// Seconds of each value of the plan by local rank, summed over all slices.
+    /// Seconds for each value in the plan, indexed by local rank and value, summed over all slices.
     pub(super) fn node_seconds(&self) -> &[Vec<f64>] {
         &self.node_seconds
     }
 
-    /// The first slices, each by local rank.
+    /// Metrics of the first slices, indexed by slice and local rank.
     pub(super) fn slices(&self) -> &[Vec<Metrics>] {
         &self.slices
     }

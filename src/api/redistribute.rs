@@ -1,5 +1,5 @@
-//! Changes the distribution of tensors: from an array on rank 0, between any two distributions, and to a whole array on
-//! every process. Each function runs a program with one redistribution.
+//! Distributes an array from rank 0, changes the distribution of a tensor, and gathers a tensor on every process. Each
+//! function runs a program that consists of one redistribution.
 
 use ndarray::{ArrayD, ArrayViewD};
 
@@ -12,11 +12,11 @@ use crate::memory::copy_of;
 use crate::plan::Plan;
 
 impl<T: Element> DistTensor<T> {
-    /// Distributes an array of rank 0 over the ranks. Other processes pass `None`. Collective.
+    /// Distributes an array from rank 0 over all ranks. Other processes pass `None`. Collective.
     ///
     /// # Errors
-    /// Fails if rank 0 has no array of this shape, if the distribution cuts a dimension that does not exist or needs
-    /// more ranks than the world has, if memory runs out, or if the run fails.
+    /// If rank 0 has no array of this shape, if the distribution cuts a dimension that does not exist or needs more
+    /// ranks than the world has, if memory runs out, or if the run fails.
     pub fn from_root(
         world: &World,
         array: Option<ArrayViewD<'_, T>>,
@@ -37,10 +37,10 @@ impl<T: Element> DistTensor<T> {
     }
 
     /// Returns the same tensor in another distribution. Each rank receives only elements that it does not have yet.
-    /// Collective. Cost: every call plans and compiles, and both tensors are in memory.
+    /// Collective. Cost: Every call plans and compiles. The old and the new tensor are in memory at the same time.
     ///
     /// # Errors
-    /// Fails if the distribution cuts a dimension that the tensor lacks, if one of the two distributions needs more
+    /// If the distribution cuts a dimension that the tensor does not have, if the old or new distribution needs more
     /// ranks than the world has, if memory runs out, or if the run fails.
     pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
         let ranks = world.ranks();
@@ -51,11 +51,11 @@ impl<T: Element> DistTensor<T> {
         Ok(moved)
     }
 
-    /// Returns the whole tensor on every process, row-major. Collective. Cost: during the call, a process needs memory
-    /// for one copy per local rank, in addition to the result.
+    /// Returns the whole tensor on every process, as a row-major array. Collective. Cost: During the call, a process
+    /// needs memory for one copy per local rank in addition to the result.
     ///
     /// # Errors
-    /// Fails if memory runs out or the run fails.
+    /// If memory runs out or the run fails.
     pub fn gather(&self, world: &World) -> Result<ArrayD<T>> {
         let everywhere = self.redistribute(world, &Distribution::replicated(world.ranks()))?;
         let rank = world.local_ranks().start;

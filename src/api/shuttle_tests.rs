@@ -1,8 +1,8 @@
-//! Tests of complete runs on ranks of this process. Shuttle explores the orders of events.
+//! Tests complete runs on ranks in this process. Shuttle explores different orders of events.
 //!
-//! The tests cover all parts of a run: communication threads, workers, mailboxes, leases, sleeping and waking, the end
-//! of a run and its failure. In these tests sleeps have no timeout, so a missing wake-up leaves a thread asleep, which
-//! Shuttle reports as a deadlock. Deliberately absent: throttled links.
+//! The tests cover communication threads, workers, mailboxes, leases, sleeping and waking, and the successful and
+//! failed end of a run. Sleeps have no timeout in these tests, so a missing wake-up leaves a thread asleep, which
+//! Shuttle reports as a deadlock. Throttled links are not tested.
 
 use ndarray::{ArrayD, ArrayViewD, Axis, Dimension, Ix2, stack};
 
@@ -13,11 +13,11 @@ use crate::machine::Machine;
 use crate::plan::{AlgorithmName, Plan, PlanOptions};
 use crate::sync::explore;
 
-/// Number of orders per test and kind of exploration (random, or with few thread switches). A run takes a third of a
+/// Number of orders that each test explores at random, and also with few thread switches. A run takes a third of a
 /// millisecond.
 const ORDERS: usize = 2000;
 
-/// A matrix product, or a batch of matrix products for the algorithm that cuts a dimension c.
+/// Returns a matrix product, or a batch of matrix products for the algorithm that cuts a dimension of kind c.
 fn problem(algorithm: AlgorithmName) -> (&'static str, [Vec<usize>; 2]) {
     match algorithm {
         AlgorithmName::BatchParallel => ("cmk,ckn->cmn", [vec![4, 2, 3], vec![4, 3, 2]]),
@@ -32,7 +32,7 @@ fn plan(ranks: usize, algorithm: AlgorithmName) -> Plan {
     shaped.and_then(|shaped| shaped.plan(&Machine::new(ranks, 1), &options)).expect("a plan")
 }
 
-/// Whole numbers, whose sums are exact in any order.
+/// Creates operands with whole numbers, whose sums are exact in any order.
 fn operands(algorithm: AlgorithmName) -> [ArrayD<f64>; 2] {
     let (_, shapes) = problem(algorithm);
     shapes.map(|shape| ArrayD::from_shape_fn(shape, |at| at.slice().iter().fold(0, |sum, i| 3 * sum + i) as f64 - 7.0))
@@ -49,7 +49,7 @@ fn product([left, right]: [ArrayViewD<f64>; 2]) -> ArrayD<f64> {
     left.dot(&right).into_dyn()
 }
 
-/// A program that runs twice gives the right result in every order.
+/// Checks that a program that runs twice gives the correct results in every order.
 fn succeeds(ranks: usize, algorithm: AlgorithmName, overlap: bool, window: usize) {
     let plan = plan(ranks, algorithm);
     let (operands, options) = (operands(algorithm), RunOptions { overlap, window, ..RunOptions::default() });
@@ -62,8 +62,8 @@ fn succeeds(ranks: usize, algorithm: AlgorithmName, overlap: bool, window: usize
     });
 }
 
-/// In every order, a failure of one rank ends all ranks, and this failure is reported. The program can then run again,
-/// and fails again.
+/// Checks that, in every order, a failure of one rank ends all ranks and is reported, and that the program can then run
+/// again and fails again.
 fn fails(ranks: usize, algorithm: AlgorithmName, fault: Fault) {
     let (plan, operands) = (plan(ranks, algorithm), operands(algorithm));
     let options = RunOptions { injection: Some(Injection { rank: 1, fault, run: 0 }), ..RunOptions::default() };

@@ -1,21 +1,21 @@
-//! Chooses the transport between the processes of a world, and caches the measurements for this choice.
+//! Chooses the transport between the processes of a world, and caches the measurements on which this choice is based.
 //!
-//! Invariant: all processes use the choice of rank 0. A cache file is valid for one host, one number of ranks, and one
-//! number of ranks on this host.
+//! All processes use the choice of rank 0. A cache file is valid for one host, one number of ranks, and one number of
+//! ranks on this host.
 
 use crate::comm::mpi::{Communicator, Endpoint, Route, Routes};
 use crate::comm::{CommError, Transport};
 
 use super::{Error, Result, cache, host};
 
-/// Version of the cache format.
+/// Version of the cache file format.
 const FORMAT: u32 = 3;
 
 /// Creates the endpoint of this process. Collective. If processes request different transports, the message transport
-/// is used, until a later check reports that the arguments of the processes differ.
+/// is used until a later check reports that the processes' arguments differ.
 ///
 /// # Errors
-/// Fails if MPI fails or the requested transport is not available.
+/// If MPI fails or the requested transport is not available.
 pub(super) fn endpoint(communicator: &Communicator, transport: Transport) -> Result<Endpoint> {
     let asked = communicator.all_gather_bytes(&[transport as u8])?;
     let transport = if asked.iter().all(|other| *other == asked[0]) { transport } else { Transport::Message };
@@ -47,7 +47,7 @@ fn auto(communicator: &Communicator) -> Result<Endpoint> {
     }
 }
 
-/// Returns the routes that an earlier world measured on this host. If there are none, measures them. Collective.
+/// Returns the routes that an earlier world measured on this host. If there are none, measures new routes. Collective.
 fn remembered(communicator: &Communicator) -> Result<Routes> {
     let hosts = communicator.all_gather_bytes(host::name().as_bytes())?;
     let here = hosts.iter().filter(|name| **name == host::name().as_bytes()).count();

@@ -8,7 +8,7 @@ use crate::machine::MAX_RANKS;
 use crate::memory::OutOfMemory;
 use crate::plan::Value;
 
-/// The name of a user tensor in messages.
+/// Names a user tensor in messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Tensor {
     Operand(usize),
@@ -44,7 +44,7 @@ pub(super) fn expect_distribution(name: Tensor, distribution: &Distribution, val
     Err(Error::Usage(format!("{name} lies as {is}, the plan wants {wanted}")))
 }
 
-/// Checks that a tensor of this shape can have this distribution over `ranks` ranks.
+/// Checks that a tensor with this shape can have this distribution over `ranks` ranks.
 pub(super) fn expect_fit(shape: &[usize], distribution: &Distribution, ranks: usize) -> Result<()> {
     if ranks > MAX_RANKS {
         return Err(Error::Usage(format!(
@@ -55,11 +55,11 @@ pub(super) fn expect_fit(shape: &[usize], distribution: &Distribution, ranks: us
     distribution.fits_shape(shape, ranks).map_err(wrong)
 }
 
-/// Minimum bytes of an array that is allocated on trial. For smaller arrays, the check is not worth its cost.
+/// Minimum size in bytes of an array for which a trial allocation is made. For smaller arrays, the check costs more
+/// than it is worth.
 const MIN_TRIAL_BYTES: usize = 1 << 30;
 
-/// Checks that there is memory for an array of this shape, because a failed allocation of a large array would end the
-/// process.
+/// Checks that there is enough memory for an array with this shape, because a failed allocation would end the process.
 pub(super) fn expect_memory<T: Element>(rank: usize, shape: &[usize]) -> Result<()> {
     let elements = shape.iter().try_fold(1usize, |elements, &extent| elements.checked_mul(extent));
     let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<T>())).unwrap_or(usize::MAX);
@@ -80,7 +80,7 @@ mod tests {
 
     const HUGE: usize = usize::MAX;
 
-    /// Invalid distributions of a tensor of shape [4, 3] on two ranks, and a part of the error message for each.
+    /// Invalid distributions of a [4, 3] tensor on two ranks, each with a part of the expected error message.
     fn distributions() -> Vec<(Distribution, &'static str)> {
         let axis = |ranks, dim, how| Axis { ranks, role: Role::Cut { dim, how } };
         vec![
@@ -149,7 +149,7 @@ mod tests {
         assert!(many.default_workers().is_err());
     }
 
-    /// A result that does not fit into memory returns an error and does not end the process.
+    /// Tests that a result that does not fit into memory leads to an error and does not end the process.
     #[test]
     fn results_larger_than_memory() {
         let one = ndarray::arr1(&[1.0f32]);

@@ -1,4 +1,5 @@
-//! The ranks that run a plan: one rank, several ranks in this process, or the processes of an MPI program.
+//! Creates and manages the ranks that run a plan. These are a single rank, several ranks in this process, or the
+//! processes of an MPI program.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -36,7 +37,7 @@ use crate::comm::mpi::{Communicator, Mpi};
 /// | [`World::in_process`] | threads of this process | per rank, a communication thread and a pool of workers |
 /// | `World::mpi`, `World::from_communicator` (feature `mpi`) | processes | the caller communicates, a pool computes |
 ///
-/// "Collective" means that every process of the world must make the call, and that all processes must make their
+/// "Collective" means that every process in the world must make the call, and that all processes must make their
 /// collective calls in the same order.
 ///
 /// ```
@@ -50,14 +51,14 @@ pub struct World(Rc<Shared>);
 pub(super) struct Shared {
     pub(super) members: Members,
     crews: RefCell<BTreeMap<usize, Rc<Vec<Crew>>>>,
-    /// The placement of the local ranks, once [`World::place`] has chosen it.
+    /// The placement of the local ranks; `None` until [`World::place`] has chosen it.
     pub(super) placed: RefCell<Option<AgreedPlacement>>,
     pub(super) options: RunOptions,
     moved: Cell<Moved>,
     not_send: PhantomData<*const ()>,
 }
 
-/// The members of a world.
+/// The kind of world, with its ranks.
 pub(super) enum Members {
     Single,
     InProcess {
@@ -70,7 +71,8 @@ pub(super) enum Members {
 
 #[cfg(feature = "mpi")]
 pub(super) struct MpiMembers {
-    // Dropped in this order: the endpoint and the communicator before MPI is finalised.
+    // Fields are dropped in this order, because the endpoint and the communicator must be dropped before MPI is
+    // finalised.
     pub(super) endpoint: RefCell<Option<crate::comm::Endpoint>>,
     pub(super) communicator: Communicator,
     transport: String,
@@ -81,8 +83,9 @@ impl World {
     fn of(members: Members, options: RunOptions) -> World {
         #[cfg(feature = "mpi")]
         if let Members::Mpi(members) = &members {
-            // This also runs if MPI itself aborts. The returned value is forgotten, so its lock is never released, and
-            // no thread can create another file. A second removal would block on this lock, so it is skipped.
+            // The closure also runs if MPI itself aborts. The value returned by the removal is forgotten, so its lock
+            // is never released, and no thread can create another file. A second removal would block on this lock, so
+            // it is skipped.
             let removed = Cell::new(false);
             members.communicator.before_abort(move || {
                 if !removed.replace(true) {
@@ -100,39 +103,40 @@ impl World {
         }))
     }
 
-    /// One rank: the calling thread and its current rayon pool. No threads are started.
+    /// A world of one rank, which runs on the calling thread and its current rayon pool. No threads are started.
     pub fn single() -> World {
         World::of(Members::Single, RunOptions::default())
     }
 
-    /// `ranks` ranks (at least 1) inside this process. Each has a communication thread and a pool of workers.
+    /// A world of `ranks` ranks (at least 1) inside this process. Each rank has a communication thread and a pool of
+    /// workers.
     pub fn in_process(ranks: usize) -> World {
         World::of(Members::InProcess { ranks: ranks.max(1), bytes_per_second: None }, RunOptions::default())
     }
 
-    /// Like [`World::in_process`], with the transfers between each pair of ranks slowed down to `bytes_per_second`.
+    /// Like [`World::in_process`], but transfers between each pair of ranks are slowed down to `bytes_per_second`.
     /// Values below 1 are raised to 1.
     pub fn throttled(ranks: usize, bytes_per_second: f64) -> World {
         let members = Members::InProcess { ranks: ranks.max(1), bytes_per_second: Some(bytes_per_second.max(1.0)) };
         World::of(members, RunOptions::default())
     }
 
-    /// The processes that mpirun started. Initialises MPI with `MPI_THREAD_FUNNELED` unless the program has already
-    /// initialised it. Collective.
+    /// A world of the processes that mpirun started. Initialises MPI with `MPI_THREAD_FUNNELED` unless the program has
+    /// already initialised it. Collective.
     ///
     /// # Errors
-    /// Fails if there is no launcher, if the launcher belongs to another MPI, or if MPI was initialised without thread
-    /// support.
+    /// If there is no launcher, if the launcher belongs to another MPI implementation, or if MPI was initialised
+    /// without thread support.
     #[cfg(feature = "mpi")]
     pub fn mpi() -> Result<World> {
         World::mpi_by(Transport::Auto)
     }
 
-    /// Like [`World::mpi`], with the given transport. Collective.
+    /// Like [`World::mpi`], but with the given transport. Collective.
     ///
     /// # Errors
-    /// Fails in the cases of [`World::mpi`], and for [`Transport::Shared`] if memory cannot be shared or no two ranks
-    /// are on one node.
+    /// The same as for [`World::mpi`], and, for [`Transport::Shared`], if memory cannot be shared or if no two ranks
+    /// are on the same node.
     #[cfg(feature = "mpi")]
     pub fn mpi_by(transport: Transport) -> Result<World> {
         let mpi = Mpi::init()?;
@@ -140,7 +144,7 @@ impl World {
         World::of_mpi(mpi, communicator, transport)
     }
 
-    /// The processes of the user's communicator, which is duplicated and not changed. Collective over this
+    /// A world of the processes in the user's communicator, which is duplicated and not changed. Collective over this
     /// communicator.
     ///
     /// # Errors
@@ -161,10 +165,10 @@ impl World {
         Ok(World::of(Members::Mpi(Box::new(members)), RunOptions::default()))
     }
 
-    /// Sets the options with which the world runs programs: overlap, transfers in flight, timeout, faults for tests.
+    /// Sets the options for running programs, such as overlap, the number of transfers in flight, and the timeout.
     ///
     /// # Panics
-    /// Panics if programs or clones of the world exist already.
+    /// If programs or clones of the world already exist.
     pub fn with(self, options: RunOptions) -> World {
         let shared = Rc::try_unwrap(self.0).unwrap_or_else(|_| panic!("options are set before programs are compiled"));
         #[cfg(feature = "mpi")]
@@ -174,12 +178,12 @@ impl World {
         World(Rc::new(Shared { options, ..shared }))
     }
 
-    /// Releases the memory that processes share, and finalises MPI if this world initialised it. Both steps wait for
-    /// the other processes, so dropping a world does not perform them. Collective. All programs, tensors, outputs and
-    /// clones of the world must be dropped first.
+    /// Releases the memory that processes share, and finalises MPI if this world initialised it. Dropping a world does
+    /// neither, because both steps wait for the other processes. All programs, tensors, outputs and clones of the world
+    /// must be dropped first. Collective.
     ///
     /// # Errors
-    /// Fails if a program, an output or a clone of the world still exists, or if MPI fails.
+    /// If a program, an output or a clone of the world still exists, or if MPI fails.
     pub fn finish(self) -> Result<()> {
         let shared = Rc::try_unwrap(self.0).map_err(|_| Error::Usage("a program still holds the world".to_owned()))?;
         match shared.members {
@@ -188,9 +192,9 @@ impl World {
             Members::Mpi(members) => {
                 let MpiMembers { endpoint, communicator, mpi, .. } = *members;
                 endpoint.into_inner().map_or(Ok(()), crate::comm::Endpoint::close)?;
-                // The first process in MPI_Finalize no longer makes progress on the communication of other processes.
-                // Without these common pauses, one in five runs between hosts did not end (MPICH 4.0 with UCX over
-                // TCP).
+                // A process that has entered MPI_Finalize no longer makes progress on the communication of other
+                // processes. Without these pauses on all processes, one in five runs between hosts did not end (MPICH
+                // 4.0 with UCX over TCP).
                 for _ in 0..2 {
                     communicator.barrier()?;
                     std::thread::sleep(Duration::from_millis(1));
@@ -211,7 +215,7 @@ impl World {
         }
     }
 
-    /// The ranks in this process.
+    /// The numbers of the ranks in this process.
     pub fn local_ranks(&self) -> Range<usize> {
         match &self.0.members {
             Members::Single => 0..1,
@@ -221,7 +225,7 @@ impl World {
         }
     }
 
-    /// Whether rank 0, the rank that prints, is in this process.
+    /// Whether rank 0, which is the rank that prints, is in this process.
     pub fn is_root(&self) -> bool {
         self.local_ranks().start == 0
     }
@@ -237,7 +241,7 @@ impl World {
         }
     }
 
-    /// Bytes per second of throttled links; `None` if links are not throttled.
+    /// Bandwidth of throttled links in bytes per second; `None` if links are not throttled.
     pub(super) fn throttle(&self) -> Option<f64> {
         match &self.0.members {
             Members::InProcess { bytes_per_second, .. } => *bytes_per_second,
@@ -245,7 +249,8 @@ impl World {
         }
     }
 
-    /// Bytes that the local ranks have moved in all runs of this world: contractions, redistributions and gathers.
+    /// Number of bytes that the local ranks have moved in all runs of this world, including redistributions and
+    /// gathers.
     pub fn moved(&self) -> Moved {
         self.0.moved.get()
     }
@@ -259,13 +264,13 @@ impl World {
         &self.0
     }
 
-    /// Checks that the processes of this world and their hosts have enough memory for a plan, including operands and
-    /// result, plus `beside` bytes on each rank for other purposes. Limits of processes and of control groups are taken
-    /// into account. Collective.
+    /// Checks that the processes of this world and their hosts have enough memory for a plan, including its operands
+    /// and result, plus `beside` bytes on each rank for other purposes. Process limits and control group limits are
+    /// taken into account. Collective.
     ///
     /// # Errors
-    /// Fails if the plan is for another number of ranks, or if the ranks of a process or host need more memory than is
-    /// available. The error contains the number of missing bytes.
+    /// If the plan is for another number of ranks. If the ranks in a process or on a host need more memory than is
+    /// available; the error then contains the number of missing bytes.
     pub fn check_memory(&self, plan: &Plan, beside: u64) -> Result<()> {
         self.agree(self.expect_plan(plan))?;
         let bytes = self.local_ranks().map(|rank| plan.peak_bytes(rank).saturating_add(beside));
@@ -284,11 +289,12 @@ impl World {
         }))
     }
 
-    /// Bytes that every process of this world can allocate in addition to the memory of a plan: the minimum over all
-    /// processes, or `u64::MAX` without any limit. The memory of the plan must not be allocated yet. Collective.
+    /// Number of bytes that every process in this world can allocate in addition to the memory for a plan. This is the
+    /// minimum over all processes, or `u64::MAX` if there is no limit. The memory for the plan must not be allocated
+    /// yet. Collective.
     ///
     /// # Errors
-    /// Fails if MPI fails.
+    /// If MPI fails.
     pub fn spare_memory(&self, plan: &Plan) -> Result<u64> {
         let needs = self.local_ranks().map(|rank| plan.peak_bytes(rank)).fold(0, u64::saturating_add);
         let (needed, processes) = self.needed_here(needs)?;
@@ -299,7 +305,7 @@ impl World {
         Ok(all.iter().filter_map(|bytes| Some(u64::from_le_bytes(*bytes.first_chunk()?))).min().unwrap_or(0))
     }
 
-    /// The bytes that all processes of this host need in total, and the number of these processes. Collective.
+    /// The total number of bytes that the processes on this host need, and the number of these processes. Collective.
     fn needed_here(&self, needs: u64) -> Result<(u64, u64)> {
         let mine = format!("{}\n{needs}", host::name());
         let everyone = self.all_gather(mine.as_bytes())?;
@@ -324,11 +330,12 @@ impl World {
             .map_err(|why| Error::Usage(format!("a world cannot be that large: {why}")))
     }
 
-    /// Makes all processes agree on success. Collective: every process passes its own result, and its value is returned
-    /// only if no process failed.
+    /// Makes all processes agree on success. Every process passes its own result, whose value is returned only if no
+    /// process has failed. Collective.
     ///
     /// # Errors
-    /// Returns the error of this process. If this process succeeded, returns the first error of another process.
+    /// If any process has failed. A process that has failed returns its own error; the others return the first error of
+    /// another process.
     pub fn agree<V>(&self, mine: Result<V>) -> Result<V> {
         match &self.0.members {
             Members::Single | Members::InProcess { .. } => mine,
@@ -354,10 +361,10 @@ impl World {
         }
     }
 
-    /// Gathers bytes from every process, in order of processes. Collective.
+    /// Gathers bytes from every process, ordered by process. Collective.
     ///
     /// # Errors
-    /// Fails if MPI fails.
+    /// If MPI fails.
     pub fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
         match &self.0.members {
             Members::Single | Members::InProcess { .. } => Ok(vec![mine.to_vec()]),
@@ -366,12 +373,12 @@ impl World {
         }
     }
 
-    /// Gathers the measurements of every process, in order of processes. Collective.
+    /// Gathers a value from every process, ordered by process. Collective.
     ///
     /// # Errors
-    /// Fails if MPI fails or a process sends another type.
+    /// If MPI fails or a process sends another type.
     pub(super) fn gather<V: Serialize + DeserializeOwned>(&self, mine: &V) -> Result<Vec<V>> {
-        // The values consist of numbers, names and lists. Serialising them into memory cannot fail.
+        // The values consist of numbers, names and lists, so serialising them into memory cannot fail.
         let all = self.all_gather(&serde_json::to_vec(mine).unwrap_or_default())?;
         let parsed = all.iter().map(|bytes| serde_json::from_slice(bytes)).collect::<std::result::Result<Vec<V>, _>>();
         parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))
@@ -385,15 +392,15 @@ impl World {
         Ok(named.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    /// Ends all processes of an MPI run with a message; in other worlds, ends this process. For failures that other
-    /// ranks cannot detect. Incomplete output files are removed first.
+    /// Ends all processes of an MPI run with a message. In other worlds, ends this process. Used for failures that
+    /// other ranks cannot detect. Incomplete output files are removed first.
     pub fn abort(&self, message: &str) -> ! {
         match &self.0.members {
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => members.communicator.abort(1, message),
             Members::Single | Members::InProcess { .. } => {
                 let _removed = remove_temporaries();
-                // A failed write is ignored, because a panic would end the process with another exit code.
+                // A failed write is ignored, because a panic would end the process with a different exit code.
                 let _ = writeln!(std::io::stderr(), "einsum-dist: {message}");
                 std::process::exit(1)
             }
@@ -402,7 +409,7 @@ impl World {
 }
 
 impl Shared {
-    /// The placement of a local rank. Without a placement by [`World::place`], it is all cores of the process.
+    /// The placement of a local rank. If [`World::place`] has not placed it, it may use all cores of the process.
     pub(super) fn place_of(&self, rank: usize) -> RankPlacement {
         if let Some(place) = self.placed.borrow().as_ref().and_then(|placed| placed.places.get(rank)) {
             return place.clone();
@@ -422,17 +429,18 @@ impl Shared {
         placed.iter().flat_map(|placed| &placed.places).any(|place| place.spare || !place.workers.is_empty())
     }
 
-    /// Runs `work` on the workers of a local rank if [`World::place`] has placed them, otherwise on the calling thread.
+    /// Runs `work` on the workers of a local rank if [`World::place`] has placed them, and otherwise on the calling
+    /// thread.
     pub(super) fn by_workers<V: Send>(&self, rank: usize, work: impl FnOnce() -> V + Send) -> V {
         let ready = self.placed.borrow().as_ref().map(|placed| (placed.places.len(), placed.workers));
-        // If the threads cannot be started, the caller does the work; a later run reports the error.
+        // If the threads cannot be started, the caller does the work, and a later run reports the error.
         match ready.and_then(|(ranks, workers)| self.crews(ranks, workers).ok()) {
             Some(crews) => crews[rank].pool.install(work),
             None => work(),
         }
     }
 
-    /// The crews of the local ranks. They are created once for each number of workers.
+    /// The crews of the local ranks, which are created once for each number of workers.
     pub(super) fn crews(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<Crew>>> {
         if let Some(crews) = self.crews.borrow().get(&workers) {
             return Ok(crews.clone());

@@ -1,10 +1,10 @@
-//! Alpha and beta of a run, in a type that is independent of the element type.
+//! Stores `alpha` and `beta` of a run in a type that is independent of the element type.
 
 use num_complex::Complex;
 
 use crate::kernel::Element;
 
-/// The factors of a run.
+/// The factors `alpha` and `beta` of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Factors {
     pub alpha: Complex<f64>,
@@ -12,7 +12,7 @@ pub struct Factors {
 }
 
 impl Factors {
-    /// Converts alpha and beta without rounding.
+    /// Converts `alpha` and `beta` without rounding.
     pub fn new<T: Element>(alpha: T, beta: T) -> Factors {
         Factors { alpha: alpha.to_c64(), beta: beta.to_c64() }
     }

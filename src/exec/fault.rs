@@ -1,4 +1,4 @@
-//! Errors of a run, and faults that tests inject.
+//! Defines the errors of a run, and the faults that tests inject.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::comm::CommError;
 use crate::memory::{LeaseError, OutOfMemory};
 use crate::schedule::TaskId;
 
-/// The reason why the run of a rank ended early.
+/// The reason why a rank's run ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunError {
     pub rank: usize,
@@ -30,13 +30,13 @@ impl RunError {
         RunError::new(rank, None, error)
     }
 
-    /// A communication error. `task` is the transfer for which the rank waited.
+    /// Converts a communication error. `task` is the transfer for which the rank waited.
     pub fn comm(rank: usize, task: Option<TaskId>, error: CommError) -> RunError {
         let from_peer = matches!(error, CommError::Peer { .. });
         RunError { from_peer, ..RunError::new(rank, task, error) }
     }
 
-    /// The failed task as text for messages.
+    /// Describes the failed task for messages.
     pub fn place(&self) -> String {
         self.task.map_or_else(|| "communication".to_owned(), |task| format!("task {task}"))
     }
@@ -50,7 +50,7 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Maximum seconds of an injected silence. No reasonable test waits longer.
+/// Maximum duration of an injected silence in seconds. No reasonable test waits longer.
 const MAX_SILENCE_SECONDS: u64 = 3600;
 
 /// A fault that can be injected.
@@ -66,19 +66,20 @@ pub enum Fault {
     Silence(u64),
 }
 
-/// A fault of one rank. Its text form is `worker@RANK`, `communication@RANK`, `allocation@RANK`, `silence@RANK` (60
-/// seconds) or `silence3@RANK` (3 seconds). A suffix `:RUN` delays the fault until this run of the schedule. Runs are
-/// numbered from 0; each slice is one run.
+/// A fault on one rank. Its text form is `worker@RANK`, `communication@RANK`, `allocation@RANK`, `silence@RANK` (60
+/// seconds) or `silence3@RANK` (3 seconds). A suffix `:RUN` delays the fault until the run of the schedule with this
+/// number. Runs are numbered from 0, and each slice is one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
     pub rank: usize,
     pub fault: Fault,
-    /// The fault occurs in this run and all later runs. Must be 0 for allocations, which are made before the first run.
+    /// The first run in which the fault occurs; it also occurs in all later runs. Must be 0 for an allocation fault,
+    /// because memory is allocated before the first run.
     pub run: usize,
 }
 
 impl Fault {
-    /// Triggers the fault if it is a fault of the communication thread.
+    /// Triggers the fault if it concerns the communication thread.
     pub(super) fn trigger(self) {
         assert!(self != Fault::Communication, "injected for a test");
         if let Fault::Silence(seconds) = self {
@@ -87,7 +88,7 @@ impl Fault {
     }
 }
 
-/// The seed of random pauses before tasks, which test rare orders of events. Each pause is shorter than 200
+/// Seed for random pauses before tasks, which provoke rare orders of events in tests. Each pause is shorter than 200
 /// microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delays(pub u64);
@@ -126,7 +127,7 @@ impl FromStr for Injection {
     }
 }
 
-/// The message of a panic, from its payload.
+/// Extracts the message from the payload of a panic.
 pub fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());

@@ -1,5 +1,5 @@
-//! Runs a rank that has no peers. Its tasks run in program order on the calling thread and the current rayon pool; the
-//! branches of a section run in parallel.
+//! Runs a rank that has no peers. Its tasks run in program order on the calling thread and the current rayon pool,
+//! except that the branches of a section run in parallel.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,7 +46,7 @@ impl Run<'_> {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Runs branches of a section in parallel. `metrics` has one entry for each of their tasks, in order.
+    /// Runs branches of a section in parallel. `metrics` has one entry for each task in these branches, in order.
     fn side_by_side(&self, branches: &[Range<TaskId>], metrics: &mut [TaskMetric]) -> Result<(), RunError> {
         match branches {
             [] => Ok(()),
@@ -61,7 +61,7 @@ impl Run<'_> {
     }
 
     fn one_by_one(&self, tasks: Range<TaskId>, metrics: &mut [TaskMetric]) -> Result<(), RunError> {
-        // The end of one task is also the start of the next, because reading the clock costs as much as a small
+        // The end time of a task is also the start time of the next, because reading the clock costs as much as a small
         // product.
         let mut now = self.now();
         for (task, metric) in tasks.zip(metrics) {
@@ -77,8 +77,8 @@ impl Run<'_> {
     fn task(&self, task: TaskId) -> Result<(), RunError> {
         let Run { program, store, .. } = self;
         let rank = program.schedule().rank;
-        // Prefetches the operands of the next product. If products are small, waiting for memory costs more than
-        // computing.
+        // Prefetches the operands of the next product, because waiting for memory costs more than computing if products
+        // are small.
         if let Some(Action::Work(next)) = program.schedule().tasks.get(task + 1).map(|next| &next.action)
             && let Work::Contract { left, right, .. } = next.as_ref()
         {

@@ -1,4 +1,4 @@
-//! A work task and its leases, which the communication thread passes to a worker.
+//! Defines a work task with its leases, which the communication thread passes to a worker.
 
 use std::sync::Arc;
 
@@ -31,10 +31,10 @@ enum Step<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Leases the views of a work task.
+    /// Leases the buffer views that a work task accesses.
     ///
     /// # Errors
-    /// Fails if the store refuses a lease.
+    /// If the store refuses a lease.
     pub fn new(
         program: &'a RankProgram,
         store: &Arc<Store>,
@@ -72,7 +72,7 @@ impl<'a> Job<'a> {
     /// Runs the task on the current rayon pool.
     ///
     /// # Errors
-    /// Fails if the memory for packing cannot be allocated.
+    /// If the memory for packing cannot be allocated.
     pub fn run(self) -> Result<(), String> {
         let Job { program, task, step, out: (o, mut out) } = self;
         let kernels = program.kernels();

@@ -1,32 +1,32 @@
 //! Resolves the kernel choice of a plan to a kernel that can run on this machine.
 //!
-//! Invariant: a [`ResolvedKernel`] can run on this machine, in this build, and for the element type given to
-//! [`ResolvedKernel::resolve`]. Deliberately absent: substitutes for missing kernels. A forced kernel that is missing
-//! is an error.
+//! Invariant: A [`ResolvedKernel`] can run on this machine, in this build, and for the element type passed to
+//! [`ResolvedKernel::resolve`]. If a plan forces a kernel that is missing, an error is returned and no other kernel is
+//! substituted.
 
 use crate::dtype::Dtype;
 use crate::kernel::{available, default_family, has_xsmm, target, widest};
 use crate::local_plan::{Isa, KernelFamily, Target};
 use crate::plan::KernelChoice;
 
-/// A kernel for contractions that can run on this machine.
+/// A contraction kernel that can run on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResolvedKernel {
     Planned {
         isa: Isa,
         family: KernelFamily,
     },
-    /// The reference implementation: loops over all indices, without optimisation.
+    /// The reference implementation, which loops over all indices without optimisation.
     Reference,
 }
 
-/// The error for a forced kernel that cannot run.
+/// The error returned when a forced kernel cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("kernel {} is not available: {why} (available: {})", kernel.name(), names(available))]
 pub struct KernelError {
     /// The forced kernel.
     pub kernel: KernelChoice,
-    /// The reason.
+    /// The reason why it cannot run.
     pub why: String,
     /// Kernels that can run instead.
     pub available: Vec<KernelChoice>,
@@ -37,10 +37,10 @@ fn names(choices: &[KernelChoice]) -> String {
 }
 
 impl ResolvedKernel {
-    /// Resolves a kernel choice on this machine.
+    /// Resolves a kernel choice to a kernel on this machine.
     ///
     /// # Errors
-    /// Fails if the kernel cannot run on this machine, in this build, or for this element type.
+    /// If the kernel cannot run on this machine, in this build, or for this element type.
     pub fn resolve(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, KernelError> {
         find(kernel, dtype).map_err(|why| {
             let others = KernelChoice::ALL.into_iter().filter(|&other| find(other, dtype).is_ok());
@@ -48,7 +48,7 @@ impl ResolvedKernel {
         })
     }
 
-    /// The name in reports if no contraction has been planned yet.
+    /// The name to report if no contraction has been planned yet.
     pub const fn name(self) -> &'static str {
         match self {
             ResolvedKernel::Planned { family: KernelFamily::Xsmm, .. } => "xsmm",
@@ -57,7 +57,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// The name in reports. `xsmm` states whether LIBXSMM runs any contraction, and `own` whether kernels of this crate
+    /// The name to report. `xsmm` states whether LIBXSMM runs any contraction, and `own` whether this crate's kernels
     /// run any.
     pub const fn name_of(self, xsmm: bool, own: bool) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// The target of local plans for `threads` threads; `None` for the reference, which has no local plans.
+    /// The target of local plans for `threads` threads, or `None` for the reference, which has no local plans.
     pub fn target(self, threads: usize) -> Option<Target> {
         match self {
             ResolvedKernel::Planned { isa, family } => Some(target(isa, family, threads)),
@@ -80,7 +80,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// The instruction set of all operations except contractions.
+    /// The instruction set for all operations except contractions.
     pub(super) fn isa(self) -> Isa {
         match self {
             ResolvedKernel::Planned { isa, .. } => isa,
@@ -89,7 +89,7 @@ impl ResolvedKernel {
     }
 }
 
-/// The resolved kernel, or the reason why it is not available.
+/// Returns the resolved kernel, or the reason why it is not available.
 fn find(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, String> {
     let own = |isa| ResolvedKernel::Planned { isa, family: KernelFamily::Own };
     let forced = |isa| if available(isa) { Ok(own(isa)) } else { Err(missing(isa)) };
@@ -109,7 +109,7 @@ fn find(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, String> {
     }
 }
 
-/// The reason why an instruction set is missing.
+/// Explains why an instruction set is missing.
 fn missing(isa: Isa) -> String {
     let (architecture, instructions) = match isa {
         Isa::Avx2 => ("x86_64", "AVX2 with FMA"),

@@ -1,4 +1,5 @@
-//! Maps a run-time dtype to the kernels of a Rust element type. No other module of `exec` is generic over elements.
+//! Maps a run-time dtype to the kernels for a Rust element type. No other module in `exec` is generic over element
+//! types.
 
 use num_complex::Complex;
 
@@ -15,7 +16,7 @@ type Input<'a> = (&'a [Label], &'a ReadLease);
 type Out<'a> = (&'a [Label], &'a mut WriteLease);
 type Contract = fn((&mut Planned, TaskId), Factor, Input, Input, Factor, Out) -> Result<(), OutOfMemory>;
 
-/// The kernels of one element type.
+/// The kernels for one element type.
 #[derive(Clone, Copy)]
 pub struct Kernels {
     pub contract: Contract,

@@ -1,7 +1,7 @@
-//! Determines the task that may start next on each lane of a rank.
+//! Determines which task may start next in each lane of a rank.
 //!
-//! Invariant: each lane starts and completes its tasks in order. A transfer that finishes early counts as complete only
-//! when all earlier transfers of its lane are complete. The verifier assumes this order.
+//! Invariant: Each lane starts and completes its tasks in order. A transfer that finishes early counts as complete only
+//! when all earlier transfers in its lane are complete, because the verifier assumes this order.
 
 use crate::schedule::{Lane, Schedule, TaskId};
 
@@ -9,7 +9,7 @@ use crate::schedule::{Lane, Schedule, TaskId};
 enum State {
     Waiting,
     Running,
-    /// Finished, but an earlier task of the lane is not finished.
+    /// Finished, but an earlier task in the lane is not.
     Ended,
     Complete,
 }
@@ -28,8 +28,8 @@ pub struct Lanes<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// Tasks for which `is_held` returns true are skipped, because their results are reused. They count as complete
-    /// from the start.
+    /// Tasks for which `is_held` returns true are skipped because their results are reused. These tasks count as
+    /// complete from the start.
     pub fn new(schedule: &'a Schedule, overlap: bool, is_held: impl Fn(TaskId) -> bool) -> Lanes<'a> {
         let mut order: [Vec<TaskId>; 3] = Default::default();
         let mut states = vec![State::Complete; schedule.tasks.len()];
@@ -49,14 +49,14 @@ impl<'a> Lanes<'a> {
         self.next[lane as usize] - self.completed[lane as usize]
     }
 
-    /// The oldest task of a lane that has started and is not complete.
+    /// The oldest in-flight task in a lane.
     pub fn oldest(&self, lane: Lane) -> Option<TaskId> {
         let under_way = &self.order[lane as usize][self.completed[lane as usize]..self.next[lane as usize]];
         under_way.first().copied()
     }
 
-    /// Starts and returns the next task of a lane, if fewer than `window` tasks of the lane are in flight and all its
-    /// dependencies are complete.
+    /// Starts and returns the next task in a lane if fewer than `window` tasks in the lane are in flight and all
+    /// dependencies of this task are complete.
     pub fn start(&mut self, lane: Lane, window: usize) -> Option<TaskId> {
         let at = self.next[lane as usize];
         let &task = self.order[lane as usize].get(at)?;
@@ -71,8 +71,8 @@ impl<'a> Lanes<'a> {
         Some(task)
     }
 
-    /// Whether a task may start without overlap: work waits for all earlier transfers, and a transfer waits for all
-    /// earlier work.
+    /// Whether a task may start when work and transfers do not overlap. Work then waits for all earlier transfers, and
+    /// a transfer waits for all earlier work.
     fn conflicting_lanes_are_done(&self, lane: Lane, task: TaskId) -> bool {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().all(|&other| {
@@ -81,7 +81,7 @@ impl<'a> Lanes<'a> {
         })
     }
 
-    /// Marks a task as finished. Finished tasks of its lane become complete, up to the first task that is not finished.
+    /// Marks a task as finished. Finished tasks in its lane become complete, up to the first task that is not finished.
     pub fn finish(&mut self, task: TaskId) {
         self.states[task] = State::Ended;
         let lane = self.schedule.tasks[task].action.lane() as usize;

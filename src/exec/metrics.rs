@@ -1,45 +1,45 @@
-//! Measurements of every task of a run.
+//! Stores measurements of every task in a run.
 
 use std::time::Instant;
 
 use crate::schedule::{Action, Lane, Schedule};
 use crate::timeline::Busy;
 
-/// Measurements of one task. All are 0 for a task that the run skipped.
+/// Measurements of one task. All values are 0 if the run skipped the task.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TaskMetric {
-    /// Start, in seconds since the start of the run.
+    /// Start time of the task, in seconds since the start of the run.
     pub start: f64,
-    /// End, in seconds since the start of the run.
+    /// End time of the task, in seconds since the start of the run.
     pub end: f64,
-    /// Bytes that the transport moved for a transfer; 0 for work.
+    /// Number of bytes that the transport moved for a transfer; 0 for work.
     pub bytes: u64,
 }
 
 /// The measurements of one rank's run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Metrics {
-    /// The start of the run.
+    /// Start time of the run.
     pub started: Instant,
-    /// Metrics of all tasks, in the order of the schedule.
+    /// Metrics of all tasks, in schedule order.
     pub tasks: Vec<TaskMetric>,
     /// Seconds from the start of the run to the end of its last task.
     pub seconds: f64,
-    /// Peak bytes of owned buffers and packing workspace.
+    /// Peak number of bytes in owned buffers and packing workspace.
     pub owned_bytes: u64,
 }
 
-/// Bytes received and sent, counted by the transports.
+/// Numbers of bytes received and sent, as counted by the transports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {
-    /// Bytes received.
+    /// Number of bytes received.
     pub received: u64,
-    /// Bytes sent.
+    /// Number of bytes sent.
     pub sent: u64,
 }
 
 impl TaskMetric {
-    /// Whether the task ran and was not skipped.
+    /// Whether the task ran rather than being skipped.
     pub fn ran(&self) -> bool {
         self.end > 0.0
     }
@@ -56,7 +56,7 @@ impl Metrics {
         self.owned_bytes = self.owned_bytes.max(more.owned_bytes);
     }
 
-    /// Bytes received and sent by this rank in the run.
+    /// Numbers of bytes that this rank received and sent in the run.
     pub fn moved(&self, schedule: &Schedule) -> Moved {
         let bytes = |wanted: Lane| {
             let tasks = schedule.tasks.iter().zip(&self.tasks);
@@ -65,7 +65,7 @@ impl Metrics {
         Moved { received: bytes(Lane::Recv), sent: bytes(Lane::Send) }
     }
 
-    /// Bytes received for each node.
+    /// Number of bytes received for each node of the tree.
     pub fn received(&self, schedule: &Schedule, nodes: usize) -> Vec<u64> {
         let mut received = vec![0; nodes];
         for (task, metric) in schedule.tasks.iter().zip(&self.tasks) {
@@ -76,17 +76,17 @@ impl Metrics {
         received
     }
 
-    /// Bytes received from the ranks for which `counts` returns true.
+    /// Number of bytes received from ranks for which `counts` returns true.
     pub fn received_from(&self, schedule: &Schedule, counts: impl Fn(usize) -> bool) -> u64 {
         let tasks = schedule.tasks.iter().zip(&self.tasks);
         let from = tasks.filter(|(task, _)| matches!(task.action, Action::Recv { peer, .. } if counts(peer)));
         from.map(|(_, metric)| metric.bytes).sum()
     }
 
-    /// Seconds of each node, from the start of its first work task or the end of its first transfer, whichever is
-    /// earlier, to the end of its last task. The posting of a transfer does not count as a start, because it may be
-    /// long before the bytes move. A node without work starts when its first transfer is posted. Valid for the metrics
-    /// of one run, not for a sum.
+    /// Duration of each node in seconds. A node starts with its first work task or at the end of its first transfer,
+    /// whichever is earlier, and ends with its last task. The posting of a transfer does not count as a start, because
+    /// it may happen long before the bytes move. However, a node without work starts when its first transfer is posted.
+    /// Valid only for the metrics of a single run, not for sums.
     pub fn node_seconds(&self, schedule: &Schedule, nodes: usize) -> Vec<f64> {
         let mut spans = vec![NodeSpan::default(); nodes];
         for (task, metric) in schedule.tasks.iter().zip(&self.tasks).filter(|(_, metric)| metric.ran()) {
@@ -95,7 +95,7 @@ impl Metrics {
         spans.iter().map(NodeSpan::seconds).collect()
     }
 
-    /// The seconds during which work tasks ran, receives were in flight, or both. Cost: O(n log n) for n tasks.
+    /// Times in seconds during which work tasks ran, receives were in flight, or both. Cost: O(n log n) for n tasks.
     pub fn busy(&self, schedule: &Schedule) -> Busy {
         let [work, receives] = [Lane::Work, Lane::Recv].map(|lane| {
             let tasks = schedule.tasks.iter().zip(&self.tasks);
@@ -105,8 +105,8 @@ impl Metrics {
     }
 }
 
-/// Times of one node in seconds: the start of its first work task, the start (`posted`) and end (`moved`) of its first
-/// transfer, and the end of its last task.
+/// Times of one node in seconds. These are the start of its first work task, the start (`posted`) and end (`moved`) of
+/// its first transfer, and the end of its last task.
 #[derive(Debug, Clone, Copy)]
 struct NodeSpan {
     work: f64,

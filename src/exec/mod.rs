@@ -8,14 +8,14 @@
 //!   sleep when there is nothing to do
 //! ```
 //!
-//! Workers never wait for data: a task is passed to them only when its inputs are complete. Each lane starts and
-//! completes its tasks in order, as the verifier assumes. A rank without peers runs in the caller's rayon pool and
+//! Workers never wait for data, because a task is passed to them only when its inputs are complete. Each lane starts
+//! and completes its tasks in order, as the verifier assumes. A rank without peers runs in the caller's rayon pool and
 //! needs no communication thread (`inline`).
 //!
-//! Invariants: tasks access memory only through leases, so a wrong schedule is an error and not a data race; the
-//! failure of a task ends the run of its rank, and the caller ends the runs of other ranks. Deliberately absent:
-//! element types (`kernels` has one table of functions per dtype), retries, and decisions, except for resolving the
-//! kernel choice of a plan (`kernel_selection`).
+//! Tasks access memory only through leases, so an incorrect schedule causes an error instead of a data race. If a task
+//! fails, the run of its rank ends, and the caller ends the runs of the other ranks; nothing is retried. Only `kernels`
+//! depends on element types; it has one table of functions per dtype. The plan has made all decisions, except that
+//! `kernel_selection` resolves its kernel choice.
 
 mod factors;
 mod fault;
@@ -43,8 +43,8 @@ use crate::memory::Slot;
 use crate::schedule::{BufferId, Lane};
 use crate::sync::ThreadPool;
 
-/// The half of a run that is measured by itself. Tasks of the other half are skipped: they complete when their
-/// dependencies are complete.
+/// Selects work or transfers, to measure this half of a run alone. Tasks in the other half are skipped and complete as
+/// soon as their dependencies are complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
     /// Only work tasks run. No bytes move, and no rank waits for a peer.
@@ -58,16 +58,16 @@ pub enum Only {
 pub struct RunOptions {
     /// Whether transfers run while workers compute. If false, work and transfers alternate in program order.
     pub overlap: bool,
-    /// Runs only this half of the tasks, which must be the same on every rank. The result is then meaningless.
+    /// Runs only work or only transfers. The choice must be the same on every rank. The result is then meaningless.
     pub only: Option<Only>,
     /// Maximum number of transfers in flight per lane, at least 1.
     pub window: usize,
     /// The run fails if no bytes move for this time while this rank waits for transfers and computes nothing. Processes
     /// also wait at most this time for each other between runs. `None` waits forever. The timeout must exceed the
-    /// longest time that any other rank spends without communicating: for consecutive tasks of its workers and, between
-    /// runs, for reading, checking and writing files. It must also exceed the time to transfer a gigabyte between two
-    /// ranks. If the ranks are threads of one process, a silent rank cannot be ended, and the run fails only when that
-    /// rank returns.
+    /// longest time that any other rank spends without communicating, which includes consecutive tasks of its workers
+    /// and, between runs, reading, checking and writing files. The timeout must also exceed the time to transfer a
+    /// gigabyte between two ranks. If the ranks are threads of one process, a silent rank cannot be ended, so the run
+    /// fails only when that rank returns.
     pub timeout: Option<Duration>,
     /// A fault to inject, for tests.
     pub injection: Option<Injection>,
@@ -82,7 +82,7 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
-    /// Whether the tasks of a lane are skipped.
+    /// Whether the tasks in a lane are skipped.
     fn skips(&self, lane: Lane) -> bool {
         self.only.is_some_and(|only| (only == Only::Work) != (lane == Lane::Work))
     }
@@ -90,17 +90,17 @@ impl RunOptions {
 
 /// The threads that run a rank's tasks.
 pub enum Team<'a> {
-    /// The calling thread and its current rayon pool. For ranks without peers.
+    /// The calling thread and its current rayon pool, for ranks without peers.
     Inline,
-    /// The calling thread communicates, and the pool computes. `on_failure` is called immediately after a failure,
-    /// while a worker may still compute.
+    /// The calling thread, which communicates, and a pool, which computes. `on_failure` is called immediately after a
+    /// failure, while a worker may still be computing.
     Pool { pool: &'a ThreadPool, endpoint: &'a mut Endpoint, on_failure: &'a mut dyn FnMut(&RunError) },
 }
 
 /// Runs a program once. `bound` is the user's memory for the buffers of operands and output.
 ///
 /// # Errors
-/// Returns the failure of this rank's first failed task, or the failure of a peer.
+/// If a task of this rank or a peer fails.
 pub fn run(
     program: &mut RankProgram,
     bound: Vec<(BufferId, Slot)>,
@@ -120,7 +120,7 @@ pub fn run(
             program.close(store);
             Ok(metrics)
         }
-        // Transfers in flight may still hold leases of the store, so it cannot be closed yet.
+        // Transfers in flight may still hold leases on the store, so it cannot be closed yet.
         Err(error) => {
             program.keep_open(store);
             Err(error)

@@ -1,9 +1,9 @@
-//! Caches the local plans of a program's tasks. A task is planned again only if the layout of its tensors changes. User
-//! tensors may have another layout in every run.
+//! Caches the local plans for a program's tasks. A task is planned again only if the layout of its tensors changes.
+//! User tensors may have a different layout in every run.
 //!
-//! Invariant: tasks with equal layouts share one plan, so a ring of many steps has only a few plans. Different plans
-//! share equal tables. Deliberately absent: plans of additions, copies and scaling. Planning them costs no more than a
-//! lookup in the cache.
+//! Tasks with equal layouts share one plan, so a ring of many steps has only a few plans. Different plans share equal
+//! tables. Plans for additions, copies and scaling are not cached, because planning them costs no more than a lookup in
+//! the cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -14,7 +14,7 @@ use crate::kernel::{Workspace, plan_unary, target};
 use crate::local_plan::{Body, Isa, KernelFamily, Layout, LocalContract, UnaryPlan, key, plan_contract};
 use crate::schedule::{Schedule, TaskId, Work};
 
-/// The plans of the tasks of one branch of a rank, and the workspace into which they pack operands.
+/// The plans for the tasks in one branch of a rank, and the workspace into which these tasks pack operands.
 #[derive(Debug)]
 pub struct Planned {
     kernel: ResolvedKernel,
@@ -24,12 +24,13 @@ pub struct Planned {
     pub workspace: Workspace,
 }
 
-/// Plans of one kind by task. `plans` is empty until the first plan is made, because most programs have no unary steps.
+/// Plans of one kind, indexed by task. `plans` is empty until the first plan is made, because most programs have no
+/// unary steps.
 #[derive(Debug)]
 struct CachedPlans<P> {
     tasks: usize,
     plans: Vec<Option<Arc<Entry<P>>>>,
-    /// The same plans, keyed by layouts and number of threads.
+    /// The plans that tasks use, keyed by layouts and number of threads.
     known: HashMap<Vec<isize>, Weak<Entry<P>>>,
 }
 
@@ -39,11 +40,11 @@ struct Entry<P> {
     plan: P,
 }
 
-/// Maximum number of earlier plans with which a new plan is compared in order to share equal tables.
+/// Maximum number of earlier plans with which a new plan is compared to find equal tables to share.
 const MAX_SHARING_CANDIDATES: usize = 256;
 
 trait Fits {
-    /// Whether a tensor has the layout for which this plan was made.
+    /// Whether the plan was made for this layout of tensor number `tensor`.
     fn fits(&self, tensor: usize, layout: &Layout) -> bool;
 
     /// Shares equal tables with a cached plan.
@@ -74,9 +75,9 @@ impl<P: Fits> CachedPlans<P> {
         CachedPlans { tasks, plans: Vec::new(), known: HashMap::new() }
     }
 
-    /// Returns the plan of a task for tensors of these layouts: its previous plan, the plan of another task with equal
-    /// layouts, or a new plan. Labels need not be compared with the previous plan, because a task has the same labels
-    /// in every run.
+    /// Returns the plan for a task whose tensors have these layouts. This can be the task's previous plan, the plan of
+    /// another task with equal layouts, or a new plan. Labels are not compared with those of the previous plan, because
+    /// a task has the same labels in every run.
     fn of(&mut self, task: TaskId, layouts: &[Layout], threads: usize, make: impl FnOnce() -> P) -> &P {
         let fits = |entry: &Entry<P>| {
             let mut layouts = layouts.iter().enumerate();
@@ -104,7 +105,8 @@ impl<P: Fits> CachedPlans<P> {
         let mut plan = make();
         self.plans[..task].iter().rev().flatten().take(MAX_SHARING_CANDIDATES).for_each(|kept| plan.share(&kept.plan));
         let entry = Arc::new(Entry { threads, plan });
-        // Layouts of user tensors may change in every run, so entries whose plan no task uses any more are removed.
+        // Entries whose plan is no longer used by any task are removed, because layouts of user tensors may change in
+        // every run.
         if self.known.len() > 2 * self.tasks {
             self.known.retain(|_, entry| entry.strong_count() > 0);
         }
@@ -113,9 +115,9 @@ impl<P: Fits> CachedPlans<P> {
     }
 }
 
-/// The name of the kernels that run the contractions of these schedules.
+/// The name of the kernels that run the contractions in these schedules.
 pub fn kernel_name(kernel: ResolvedKernel, dtype: Dtype, schedules: impl Iterator<Item = Schedule>) -> &'static str {
-    // The names of all other kernels do not depend on the schedules.
+    // Only the name for the mixed family depends on the schedules.
     if !matches!(kernel, ResolvedKernel::Planned { family: KernelFamily::Mixed, .. }) {
         return kernel.name();
     }
@@ -137,7 +139,7 @@ impl Planned {
         Planned { kernel, dtype, contracts, unary, workspace: Workspace::new() }
     }
 
-    /// Plans the tasks of one branch ([`Schedule::branch`]), assuming that operands and output are dense like the other
+    /// Plans the tasks in one branch ([`Schedule::branch`]). Assumes that operands and output are dense, like the other
     /// buffers. Returns the number of workspace elements that the plans need.
     pub fn plan_branch(&mut self, schedule: &Schedule, branch: usize, threads: usize) -> usize {
         let mut elements = 0;
@@ -155,7 +157,7 @@ impl Planned {
         elements
     }
 
-    /// The plan of a contraction and the workspace for it; `None` for the reference, which has no plans.
+    /// The plan for a contraction and its workspace, or `None` for the reference, which has no plans.
     pub fn contract(
         &mut self,
         task: TaskId,
@@ -169,7 +171,7 @@ impl Planned {
         Some((self.contracts.of(task, layouts, threads, make), &mut self.workspace))
     }
 
-    /// Two flags: whether LIBXSMM runs any planned contraction, and whether kernels of this crate run any.
+    /// Returns whether LIBXSMM runs any planned contraction, and whether this crate's kernels run any.
     pub fn families(&self) -> [bool; 2] {
         let plans = self.contracts.plans.iter().flatten().map(|entry| &entry.plan);
         let multiply = plans.filter(|plan| !matches!(plan.body(), Body::Nothing | Body::Scale));
@@ -177,7 +179,7 @@ impl Planned {
         [families.contains(&KernelFamily::Xsmm), families.contains(&KernelFamily::Own)]
     }
 
-    /// The plan of a unary step, and the instruction set of its kernel.
+    /// The plan for a unary step, and the instruction set of its kernel.
     pub fn unary(&mut self, task: TaskId, layouts: &[Layout; 2], threads: usize) -> (&UnaryPlan, Isa) {
         let [input, out] = layouts;
         let bytes = self.dtype.size();

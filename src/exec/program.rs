@@ -1,4 +1,5 @@
-//! A compiled schedule: kernels are selected, tasks planned and buffers allocated. It can run many times.
+//! Compiles a schedule by selecting kernels, planning tasks and allocating buffers. The compiled schedule can run many
+//! times.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -10,19 +11,19 @@ use crate::memory::{Aligned, Footprint, OutOfMemory, Slot, Store};
 use crate::schedule::verify::{Spec, Verified};
 use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 
-/// The compiled schedule of one rank.
+/// The compiled schedule for one rank.
 #[derive(Debug)]
 pub struct RankProgram {
     verified: Arc<Verified>,
     kernels: Kernels,
     footprint: Arc<Footprint>,
-    /// Between runs, the slots of buffers that do not belong to the user. During a run, the store owns them.
+    /// Slots of the buffers that the program owns. The slots are here between runs, and in the store during a run.
     slots: Vec<Option<Slot>>,
-    /// Plans of the tasks of each parallel branch.
+    /// Plans for the tasks in each parallel branch.
     planned: Vec<Mutex<Planned>>,
-    /// For each value of the plan, whether its contractions apply alpha.
+    /// For each value in the plan, whether its contractions apply `alpha`.
     is_result: Vec<bool>,
-    /// Values of this reuse scope or a longer one are already computed. The next run skips their tasks.
+    /// Values with this reuse scope or a longer one are already computed, and the next run skips their tasks.
     holds: Option<ReuseScope>,
     /// The longest reuse scope of any value.
     longest: ReuseScope,
@@ -32,10 +33,10 @@ pub struct RankProgram {
 }
 
 impl RankProgram {
-    /// Allocates the buffers of a schedule that do not belong to the user, and plans its tasks for `threads` threads.
+    /// Allocates the buffers in a schedule that the user does not provide, and plans the tasks for `threads` threads.
     ///
     /// # Errors
-    /// Returns [`OutOfMemory`] if the system refuses an allocation.
+    /// If the system refuses an allocation.
     pub fn compile(
         verified: Verified,
         spec: &Spec,
@@ -76,12 +77,12 @@ impl RankProgram {
         self.verified.schedule()
     }
 
-    /// A shared handle of the schedule that remains usable while a run borrows the program.
+    /// A shared handle to the schedule, which remains usable while a run borrows the program.
     pub fn verified(&self) -> Arc<Verified> {
         self.verified.clone()
     }
 
-    /// Declares that the last run succeeded, and that values of the reuse scope `lasts` or a longer one are still
+    /// Declares that the last run succeeded, and that values with the reuse scope `lasts` or a longer one are still
     /// valid. With `None`, the next run computes all values.
     pub fn hold(&mut self, lasts: Option<ReuseScope>) {
         self.holds = lasts.filter(|&lasts| lasts <= self.longest);
@@ -93,13 +94,14 @@ impl RankProgram {
         self.holds.is_some_and(|holds| schedule.lasts(schedule.tasks[task].node) >= holds)
     }
 
-    /// Bytes that the program owns: arena, exchange buffers and packing workspace of kernels.
+    /// Number of bytes in the memory that the program owns, which is the arena, the exchange buffers and the kernels'
+    /// packing workspace.
     pub fn owned_bytes(&self) -> u64 {
         let workspaces: usize = self.branches().map(|planned| planned.workspace.bytes()).sum();
         (self.footprint.peak() + workspaces) as u64
     }
 
-    /// Opens the store of a run. `bound` is the user's memory for the buffers of operands and output.
+    /// Opens the store for a run. `bound` is the user's memory for the buffers of operands and output.
     pub(super) fn open(&mut self, bound: Vec<(BufferId, Slot)>) -> Result<Arc<Store>, RunError> {
         self.runs += 1;
         let mut slots = std::mem::take(&mut self.slots);
@@ -122,17 +124,17 @@ impl RankProgram {
         Ok(store)
     }
 
-    /// Closes the store of a finished run and moves its slots back into the program.
+    /// Closes the store after a finished run, and moves its slots back into the program.
     pub(super) fn close(&mut self, store: Arc<Store>) {
         self.slots = store.close();
     }
 
-    /// Keeps the store of a failed run, because transfers may still hold leases of it.
+    /// Keeps the store after a failed run, because transfers may still hold leases on it.
     pub(super) fn keep_open(&mut self, store: Arc<Store>) {
         self.left_behind = Some(store);
     }
 
-    /// Closes the store that a failed run left behind. Must be called only when no transfer is in flight any more.
+    /// Closes the store that a failed run left behind. Must be called only when no transfer is in flight.
     pub fn recover(&mut self) {
         if let Some(store) = self.left_behind.take() {
             self.close(store);
@@ -143,13 +145,14 @@ impl RankProgram {
         self.kernels
     }
 
-    /// Two flags: whether LIBXSMM runs any planned contraction, and whether kernels of this crate run any.
+    /// Returns whether LIBXSMM runs any planned contraction, and whether this crate's kernels run any.
     pub fn families(&self) -> [bool; 2] {
         let either = |[a, b]: [bool; 2], [c, d]: [bool; 2]| [a || c, b || d];
         self.branches().map(|planned| planned.families()).fold([false; 2], either)
     }
 
-    /// The plans of the branch of a task. Tasks of one branch run one after the other, so the lock never blocks.
+    /// The plans for the branch that contains a task. Tasks in a branch run one after the other, so the lock never
+    /// blocks.
     pub(super) fn planned(&self, task: TaskId) -> MutexGuard<'_, Planned> {
         lock(&self.planned[self.schedule().branch(task)])
     }
@@ -158,7 +161,7 @@ impl RankProgram {
         self.planned.iter().map(lock)
     }
 
-    /// Whether a value of the plan is scaled by alpha.
+    /// Whether a value in the plan is scaled by `alpha`.
     pub(super) fn is_result(&self, value: usize) -> bool {
         self.is_result[value]
     }

@@ -1,4 +1,4 @@
-//! The communication thread of a rank. Its loop starts transfers and work, polls the transport, and sleeps.
+//! Implements the communication thread of a rank. Its loop starts transfers and work, polls the transport, and sleeps.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::memory::Store;
 use crate::schedule::{Action, Lane, TaskId};
 use crate::sync::{Mutex, Scope, ThreadPool};
 
-/// Maximum duration of a sleep if nothing in flight can wake the thread earlier.
+/// Maximum duration of a sleep when nothing in flight can wake the thread earlier.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
 
-/// Finished tasks as reported by workers: the task, its outcome, and its start and end in seconds since the start of
-/// the run.
+/// Finished tasks, as reported by workers. Each entry has the task, its outcome, and its start and end time in seconds
+/// since the start of the run.
 type Finished = Mutex<Vec<(TaskId, Result<(), String>, f64, f64)>>;
 
 pub fn run(
@@ -48,8 +48,8 @@ pub fn run(
         let outcome = catch_unwind(AssertUnwindSafe(|| thread.run(&finished, scope)));
         let outcome = outcome
             .unwrap_or_else(|panic| Err(RunError::new(schedule.rank, thread.waiting(), panic_message(panic.as_ref()))));
-        // Reports the failure before the scope ends: the scope waits for the worker's current task, which may take
-        // long, and the other ranks must not wait for it.
+        // Reports the failure before the scope ends. The scope waits for the worker's current task, which may take
+        // long, and the other ranks must not wait for this task.
         outcome.inspect_err(|error| on_failure(error))
     })?;
     let (started, tasks) = (thread.started, thread.metrics);
@@ -67,7 +67,7 @@ struct Thread<'a> {
     lanes: Lanes<'a>,
     metrics: Vec<TaskMetric>,
     started: Instant,
-    /// The time of the last progress of any lane.
+    /// The time of the last progress in any lane.
     last: Instant,
     completions: Vec<Completion>,
 }
@@ -108,7 +108,7 @@ impl<'a> Thread<'a> {
         Ok(())
     }
 
-    /// Fails if the last progress is longer ago than the timeout.
+    /// Fails if there has been no progress for longer than the timeout.
     fn check_time(&self) -> Result<(), RunError> {
         let Some(timeout) = self.options.timeout.filter(|timeout| self.last.elapsed() > *timeout) else {
             return Ok(());
@@ -121,7 +121,7 @@ impl<'a> Thread<'a> {
         Err(RunError::new(schedule.rank, waiting, message))
     }
 
-    /// The oldest receive in flight; if there is none, the oldest send.
+    /// The oldest receive in flight or, if there is none, the oldest send in flight.
     fn waiting(&self) -> Option<TaskId> {
         [Lane::Recv, Lane::Send].into_iter().find_map(|lane| self.lanes.oldest(lane))
     }
@@ -130,7 +130,7 @@ impl<'a> Thread<'a> {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Collects the tasks that workers have finished. Returns whether there were any.
+    /// Collects the tasks that workers have finished, and returns whether there were any.
     fn collect(&mut self, finished: &Finished) -> Result<bool, RunError> {
         let over = std::mem::take(&mut *finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
         let any = !over.is_empty();

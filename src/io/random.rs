@@ -1,8 +1,8 @@
-//! Random operands, whose elements do not depend on the rank that generates them.
+//! Generates random operands, whose elements do not depend on the rank that generates them.
 //!
-//! Element `i` (row-major position in the whole operand) of operand `o` under seed `s` is a function of `(s, o, i)`
-//! alone, so any rank can fill any block. One element is one call of Philox4x32-10 (Salmon, Moraes, Dror and Shaw,
-//! "Parallel random numbers: as easy as 1, 2, 3", 2011), in words of 32 bits:
+//! For seed `s`, element `i` (row-major position in the whole operand) of operand `o` depends only on `(s, o, i)`, so
+//! any rank can fill any block. Each element is computed by one call of Philox4x32-10 (Salmon, Moraes, Dror and Shaw,
+//! "Parallel random numbers: as easy as 1, 2, 3", 2011), which operates on 32-bit words:
 //!
 //! ```text
 //! counter = [i mod 2^32, i div 2^32, 0, o]     key = [s mod 2^32, s div 2^32]
@@ -12,29 +12,30 @@
 //! complex     the real part from w0, w1 as above, the imaginary part from w2, w3 in their place
 //! ```
 //!
-//! Real values are uniform in [-1, 1) and computed without rounding; the float32 value is the float64 value with its
-//! last 29 bits cleared towards -1, and the real part of the complex value is the real value. Deliberately absent:
-//! other distributions, and generators with a state.
+//! Real values are uniform in [-1, 1) and computed without rounding. The float32 value is the float64 value with its
+//! last 29 bits cleared towards -1, and the real part of a complex value is the real value of the same precision. Other
+//! distributions are not provided.
 
 use crate::dtype::Dtype;
 use rand_philox::philox4x32_10;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Number of elements that each thread fills at a time. For fewer elements, waking another thread does not pay off.
+/// Number of elements that each thread fills at a time. For fewer elements, waking another thread costs more than it
+/// saves.
 const PIECE_ELEMENTS: usize = 1 << 15;
 
-/// An element in double precision, as its real and imaginary part. Real types use the real part only.
+/// The real and imaginary part of an element in double precision. Real types use only the real part.
 pub fn value(seed: u64, operand: u32, index: u64) -> (f64, f64) {
     let w = words(seed, operand, index);
     (double(w[0], w[1]), double(w[2], w[3]))
 }
 
-/// Fills a dense C-order block, in parallel in the current rayon pool if it is large.
+/// Fills a dense C-order block. Large blocks are filled in parallel by the current rayon pool.
 ///
 /// # Panics
 ///
-/// Panics if the ranges are not inside the shape, or if `into` does not have exactly the size of the block.
+/// If the ranges are not inside the shape, or if `into` does not have exactly the size of the block.
 pub fn fill_block(dtype: Dtype, seed: u64, operand: u32, shape: &[usize], ranges: &[Range<usize>], into: &mut [u8]) {
     assert_eq!(shape.len(), ranges.len(), "one range per dimension");
     assert!(ranges.iter().zip(shape).all(|(r, &n)| r.start <= r.end && r.end <= n), "the block lies inside the shape");
@@ -82,7 +83,7 @@ fn position(shape: &[usize], ranges: &[Range<usize>], mut local: usize) -> u64 {
     position
 }
 
-/// Fills elements of consecutive positions.
+/// Fills elements at consecutive positions.
 fn fill_run(dtype: Dtype, seed: u64, operand: u32, first: u64, run: &mut [u8]) {
     let w = |i: usize| words(seed, operand, first.wrapping_add(i as u64));
     match dtype {
@@ -114,7 +115,7 @@ fn fill_run(dtype: Dtype, seed: u64, operand: u32, first: u64, run: &mut [u8]) {
     }
 }
 
-/// Iterates over elements, each of `PARTS` numbers of `BYTES` bytes.
+/// Iterates over elements, each of which consists of `PARTS` numbers of `BYTES` bytes.
 fn parts<const PARTS: usize, const BYTES: usize>(run: &mut [u8]) -> impl Iterator<Item = &mut [[u8; BYTES]; PARTS]> {
     run.as_chunks_mut::<BYTES>().0.as_chunks_mut::<PARTS>().0.iter_mut()
 }

@@ -1,4 +1,4 @@
-//! Builds the tree: calls `order` for each einsum, then adds its unary steps and contractions.
+//! Builds the tree by calling `order` for each einsum and adding the einsum's unary steps and contractions.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ pub fn build<E>(einsums: &Einsums, mut order: impl FnMut(&Network) -> Result<Ord
         });
     }
     let mut tree = builder.tree;
-    // The result is always a new tensor, so an expression that changes nothing (`ab->ab`) becomes a copy.
+    // The result must be a new tensor, so an expression that changes nothing (`ab->ab`) becomes a copy.
     if let Step::Leaf { .. } = tree.nodes[tree.root()].step {
         let node = &tree.nodes[tree.root()];
         let copy = Node { step: Step::Unary { input: tree.root(), op: UnaryOp::Permute }, ..node.clone() };
@@ -40,7 +40,7 @@ struct TreeBuilder {
     span: Span,
 }
 
-/// For each label, the number of remaining tensors that have it. The output counts as a tensor.
+/// The number of remaining tensors that have each label. The output counts as a tensor.
 struct LabelUses(HashMap<Label, usize>);
 
 impl LabelUses {
@@ -71,8 +71,8 @@ impl TreeBuilder {
         &self.tree.nodes[node].labels
     }
 
-    /// Adds the steps of one einsum in this order and returns its result. The tensors of a group are contracted from
-    /// left to right.
+    /// Adds the steps of one einsum in this order and returns the node of its result. The tensors in a group are
+    /// contracted from left to right.
     fn einsum(&mut self, inputs: Vec<NodeId>, output: &[Label], order: &Order) -> NodeId {
         let mut result = inputs[inputs.len() - 1];
         let mut uses = LabelUses(HashMap::new());
@@ -113,7 +113,7 @@ impl TreeBuilder {
         kept
     }
 
-    /// Reduces a tensor to the labels `kept` by a unary step, unless it has exactly these labels.
+    /// Adds a unary step that reduces a tensor to the labels `kept`, unless the tensor has exactly these labels.
     fn reduce(&mut self, input: NodeId, kept: Vec<Label>) -> NodeId {
         if self.labels(input).len() == kept.len() { input } else { self.unary(input, kept) }
     }
@@ -135,8 +135,8 @@ impl TreeBuilder {
 
     fn contract(&mut self, left: NodeId, right: NodeId, out: Vec<Label>) -> NodeId {
         let kinds = classify(self.labels(left), self.labels(right), &out).unwrap_or_else(|error| {
-            // After `reduce`, the labels of an operand are distinct, and each also occurs in the other operand or in
-            // `out`. Each label of `out` occurs in an operand.
+            // After `reduce`, the labels of each operand are distinct, and every label also occurs in the other operand
+            // or in `out`. Every label in `out` occurs in an operand.
             unreachable!("reduced operands are a contraction: {error}")
         });
         self.push(out, Step::Contract { left, right, kinds })

@@ -1,9 +1,9 @@
-//! The einsums of an expression over operands of known shapes: every label is a dimension with an extent, and the
-//! contraction order is still open.
+//! Resolves an expression and the shapes of its operands into einsums. Every label becomes a dimension with an extent.
+//! The contraction order is chosen later.
 //!
-//! Invariants: inputs come before the einsum that uses them, and the last node is the root; every label of an einsum's
-//! output is a label of an input. An operand is broadcast along a label that has extent 1 in this operand and another
-//! extent elsewhere. In place of the label, the operand gets a new dimension of extent 1. No other tensor has this
+//! Invariants: Every node is listed after its inputs, and the last node is the root. Every label in an einsum's output
+//! is also in one of its inputs. An operand is broadcast along a label that has extent 1 in this operand and another
+//! extent elsewhere. The label is replaced in this operand by a new dimension of extent 1. No other tensor has the new
 //! dimension, and it is summed away.
 
 use std::collections::HashSet;
@@ -15,26 +15,26 @@ use super::names::Names;
 use super::scope::{Resolved, Scopes, resolve};
 use crate::dims::Label;
 
-/// An expression over shapes.
+/// An expression, resolved for operands with known shapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsums {
     /// Distinct names of dimensions. If several dimensions have the same letter, all but the first get primes or
     /// numbers.
     pub names: Vec<String>,
-    /// Extents of dimensions, by label.
+    /// Extents of dimensions, indexed by label.
     pub extents: Vec<usize>,
-    /// Nodes, each after its inputs. The last node is the result.
+    /// Nodes, each listed after its inputs. The last node is the result.
     pub nodes: Vec<Einsum>,
     /// Number of operands.
     pub operands: usize,
 }
 
-/// A tensor of the expression.
+/// A tensor in the expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsum {
-    /// Its dimensions, the slowest-varying one first.
+    /// Dimensions, slowest-varying first.
     pub labels: Vec<Label>,
-    /// The part of the expression that defines it.
+    /// The part of the expression that defines the tensor.
     pub span: Span,
     /// An operand of the expression, or the inputs of an einsum.
     pub source: EinsumSource,
@@ -45,16 +45,16 @@ pub struct Einsum {
 pub enum EinsumSource {
     /// The operand with this number.
     Operand(usize),
-    /// The einsum of these input nodes. There is at least one.
+    /// The einsum of these input nodes, of which there is at least one.
     Of(Vec<usize>),
 }
 
 impl Einsums {
-    /// Resolves an expression over operands of these shapes.
+    /// Resolves an expression for operands with these shapes.
     ///
     /// # Errors
-    /// Fails if the number of operands or the rank of an operand is wrong, or if a label has two extents. The error
-    /// contains the places in the text.
+    /// If the number of operands or the number of dimensions of an operand is wrong, or if a label has two extents. The
+    /// error contains the positions in the text.
     pub fn new(expression: &Expression, shapes: &[Vec<usize>]) -> Result<Einsums, ShapeError> {
         check_count(expression, shapes.len())?;
         let ranks: Vec<usize> = shapes.iter().map(Vec::len).collect();
@@ -69,8 +69,8 @@ impl Einsums {
                 }
                 NodeKind::Einsum { inputs, .. } => {
                     let inputs: Vec<usize> = inputs.iter().map(|input| input.0 as usize).collect();
-                    // If all inputs are broadcast along a label, all of them have new dimensions in its place, and the
-                    // result does not have the label either.
+                    // If all inputs are broadcast along a label, they all have new dimensions instead of the label, so
+                    // the result cannot have the label either.
                     let below: HashSet<Label> =
                         inputs.iter().flat_map(|&input| &nodes[input].labels).copied().collect();
                     let labels = term.labels.into_iter().filter(|label| below.contains(label)).collect();
@@ -88,7 +88,7 @@ impl Einsums {
         &self.nodes[self.nodes.len() - 1].labels
     }
 
-    /// The shape of a tensor of these dimensions.
+    /// The shape of a tensor with these dimensions.
     pub fn shape(&self, labels: &[Label]) -> Vec<usize> {
         labels.iter().map(|label| self.extents[label.0 as usize]).collect()
     }
@@ -130,17 +130,17 @@ fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> 
     let place = terms.get(given).or(terms.last()).copied().unwrap_or_default();
     let label = if given < terms.len() { "nothing is given for this one" } else { "the last operand" };
     let text = expression.text().to_owned();
-    // Whether the only missing operand is an empty last term, because the text ends with a comma.
+    // Whether the only missing operand is an empty last term, which is caused by a comma at the end of the text.
     let comma = given + 1 == terms.len() && text.trim_end().ends_with(',');
     let help =
         comma.then(|| "the `,` at the end stands before a 0-dimensional operand; drop it if there is none".to_owned());
     Err(ShapeError { text, message, places: vec![(place, label.to_owned())], help })
 }
 
-/// An extent, the number of its operand, and its place in the text.
+/// An extent, with the number of its operand and its position in the text.
 type ExtentSource = (usize, usize, Span);
 
-/// The extent of every dimension, from the shapes of all operands. Any other extent takes precedence over 1.
+/// Determines the extent of every dimension from the shapes of all operands. Any other extent takes precedence over 1.
 fn extents(
     expression: &Expression,
     terms: &[Resolved],
@@ -152,7 +152,8 @@ fn extents(
         let NodeKind::Operand { index: operand, .. } = node.kind else { continue };
         let places = || term.labels.iter().zip(&term.spans).zip(&shapes[operand]);
         for (at, ((&label, &span), &extent)) in places().enumerate() {
-            // A label that is repeated in one operand is a diagonal. Its extents must be equal, even if one is 1.
+            // A label that is repeated in one operand selects a diagonal. Its extents must be equal, even if one of
+            // them is 1.
             let earlier = places().take(at).find(|((l, _), e)| **l == label && **e != extent);
             if let Some(((_, &place), &first)) = earlier {
                 return Err(conflict(expression, names, label, (first, operand, place), (extent, operand, span)));
@@ -166,7 +167,7 @@ fn extents(
             }
         }
     }
-    // The parser ensures that every label of an output is a label of an input, so every dimension occurs in an operand.
+    // The parser ensures that every label in an output is also in an input, so every dimension occurs in an operand.
     Ok(known.into_iter().map(|known| known.map_or(1, |(extent, ..)| extent)).collect())
 }
 

@@ -1,4 +1,4 @@
-//! The error for shapes that do not match an expression.
+//! Defines the error for shapes that do not match an expression.
 
 use einsum_parser::{Span, render_carets};
 
@@ -7,16 +7,16 @@ use einsum_parser::{Span, render_carets};
 pub struct ShapeError {
     /// The expression in canonical form.
     pub text: String,
-    /// The error message, in one line.
+    /// The error message, as a single line.
     pub message: String,
-    /// Places in the text, each with a note. The first place is the main one.
+    /// Positions in the text, each with a note. The first position is the main one.
     pub places: Vec<(Span, String)>,
     /// A suggestion for a fix.
     pub help: Option<String>,
 }
 
 impl ShapeError {
-    /// The message with a caret under each place.
+    /// Formats the message, with a caret under each position.
     pub fn render(&self) -> String {
         render_carets(&self.text, &self.message, &self.places, self.help.as_deref())
     }
@@ -30,7 +30,7 @@ impl std::fmt::Display for ShapeError {
 
 impl std::error::Error for ShapeError {}
 
-/// "1 operand", "3 operands".
+/// Formats a count with its noun, such as "1 operand" or "3 operands".
 pub fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

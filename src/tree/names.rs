@@ -1,8 +1,8 @@
-//! Distinct names of dimensions. If several dimensions have the same letter, the first keeps its name, the next ones
-//! get one to three primes, and further ones get numbers.
+//! Generates distinct names for dimensions. If several dimensions have the same letter, the first keeps the letter as
+//! its name. One to three primes are appended for the next dimensions, and numbers for all further ones.
 //!
-//! Invariant: the cost of a new name does not depend on the number of dimensions with the same letter, so an expression
-//! may have thousands of brackets with a `j` of their own.
+//! The cost of generating a name does not depend on the number of dimensions with the same letter, so an expression may
+//! have thousands of brackets that each have their own `j`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,12 +11,12 @@ use crate::dims::Label;
 /// Maximum number of primes in a name.
 const MAX_PRIMES: usize = 3;
 
-/// Names by label.
+/// Names, indexed by label.
 #[derive(Default)]
 pub struct Names {
     pub all: Vec<String>,
     used: HashSet<String>,
-    /// For each name, the number of attempts to derive another name from it.
+    /// For each name, the number of attempts so far to derive another name from it.
     attempts: HashMap<String, usize>,
 }
 

@@ -1,6 +1,6 @@
-//! Maps each label of each bracket to a dimension.
+//! Maps each label in each bracket to a dimension.
 //!
-//! The labels of a bracket's output are dimensions of the enclosing einsum; all other labels of a bracket are local to
+//! The labels in a bracket's output are dimensions of the enclosing einsum. All other labels in a bracket are local to
 //! it. Resolution starts at the root, so the labels of an einsum are mapped before the brackets inside it are resolved.
 
 use std::collections::HashMap;
@@ -11,27 +11,27 @@ use super::error::{ShapeError, counted};
 use super::names::Names;
 use crate::dims::Label;
 
-/// A term whose ellipsis is replaced by dimensions, and the place of each dimension in the text.
+/// A term whose ellipsis is replaced with dimensions, and the position of each dimension in the text.
 pub struct Resolved {
     pub labels: Vec<Label>,
     pub spans: Vec<Span>,
 }
 
-/// Labels of all terms of an expression, and the names of their dimensions.
+/// Labels in all terms of an expression, and the names of their dimensions.
 pub struct Scopes {
     pub names: Names,
-    /// For each node of the expression, the operand's term or the einsum's output.
+    /// For each node in the expression, the operand's term or the einsum's output.
     pub terms: Vec<Resolved>,
 }
 
 #[derive(Clone, Default)]
 struct Scope {
     labels: HashMap<einsum_parser::Label, Label>,
-    /// The dimensions of `...` in order. A shorter ellipsis stands for the last of them.
+    /// The dimensions of `...`, in order. A shorter ellipsis stands for the last of these dimensions.
     ellipsis: Vec<Label>,
 }
 
-/// Resolves every term. `ranks` holds the number of dimensions of each operand of the expression.
+/// Resolves every term. `ranks` contains the number of dimensions of each operand in the expression.
 pub fn resolve(expression: &Expression, ranks: &[usize]) -> Result<Scopes, ShapeError> {
     let nodes = expression.nodes();
     let dots = ellipsis_dims(expression, ranks)?;
@@ -73,7 +73,7 @@ fn indices(expression: &Expression, node: usize) -> &[Index] {
     expression.nodes()[node].term().map_or(&[], |term| &term.indices)
 }
 
-/// The part of a scope that applies to an input node: the labels of the input's term, and its ellipsis.
+/// Returns the part of a scope that applies to an input node, which is the labels and the ellipsis in the input's term.
 fn input_scope(expression: &Expression, node: usize, scope: &Scope, dots: &[usize]) -> Scope {
     let labels = indices(expression, node).iter().filter_map(|index| match index.kind {
         IndexKind::Label(label) => Some((label, scope.labels[&label])),
@@ -126,7 +126,8 @@ fn resolve_term(term: &Term, scope: &Scope, dots: usize) -> Resolved {
     resolved
 }
 
-/// The implicit output: the dimensions of `...`, then the labels that occur once, sorted by name in code-point order.
+/// Returns the implicit output, which is the dimensions of `...` followed by the labels that occur once, sorted by name
+/// in code-point order.
 fn implicit(expression: &Expression, below: &[&[Index]], scope: &Scope, span: Span) -> Resolved {
     let mut count: HashMap<einsum_parser::Label, usize> = HashMap::new();
     for index in below.iter().copied().flatten() {

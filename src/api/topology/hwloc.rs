@@ -1,7 +1,7 @@
-//! The topology from hwloc.
+//! Reads the topology from hwloc.
 //!
-//! Invariant: types of hwloc are used in this file only. Deliberately absent: pinning by hwloc, because threads are
-//! pinned individually without it.
+//! No other file uses types from hwloc. Threads are not pinned with hwloc, because they are pinned individually without
+//! it.
 
 use hwlocality::Topology as Hwloc;
 use hwlocality::cpu::cpuset::CpuSet;
@@ -11,7 +11,7 @@ use hwlocality::object::types::ObjectType;
 
 use crate::machine::{Cache, Domain, Topology};
 
-/// The part of the host that the system allows this process to use; `None` if hwloc fails or finds no cores.
+/// The part of the host that the system allows this process to use, or `None` if hwloc fails or finds no cores.
 pub fn probed() -> Option<Topology> {
     Some(topology(&Hwloc::new().ok()?)).filter(|topology| topology.cores() > 0)
 }
@@ -23,7 +23,7 @@ fn topology(hwloc: &Hwloc) -> Topology {
     };
     for node in hwloc.objects_with_type(ObjectType::NUMANode) {
         let Some(set) = node.cpuset().map(|set| set.clone_target()) else { continue };
-        // Some NUMA nodes have memory but no processor.
+        // Some NUMA nodes have memory but no processors.
         let mut cores: Vec<Vec<usize>> = inside(ObjectType::Core, &set).into_iter().map(units).collect();
         if cores.is_empty() {
             cores = inside(ObjectType::PU, &set).into_iter().map(units).collect();
@@ -51,9 +51,9 @@ fn topology(hwloc: &Hwloc) -> Topology {
     Topology { domains, caches: first.filter_map(cache).collect() }
 }
 
-/// Removes domains whose cores also belong to another domain. There are two causes: a processor may have several
-/// memories, of which the first is its main memory; and a memory without processors is reported as local to all cores
-/// of several domains.
+/// Removes domains whose cores also belong to another domain. Such domains occur for two reasons. A processor may have
+/// several memories, of which the first is its main memory. A memory without processors is reported as local to all
+/// cores of several domains.
 fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
     let mut by_size: Vec<(usize, Domain)> = domains.into_iter().enumerate().collect();
     by_size.sort_by_key(|(_, domain)| domain.cores.len());
@@ -67,7 +67,7 @@ fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
     kept.into_iter().map(|(_, domain)| domain).collect()
 }
 
-/// The processing units of an object, by the system's numbers.
+/// The processing units of an object, identified by the system's numbers.
 fn units(object: &TopologyObject) -> Vec<usize> {
     object.cpuset().map(|set| set.iter_set().map(usize::from).collect()).unwrap_or_default()
 }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use crate::machine::Synthetic;
 
-    /// The topology of a text, as parsed by this crate and by hwloc.
+    /// Parses the text of a topology with this crate and with hwloc.
     fn both(text: &str) -> [Topology; 2] {
         let hwloc = Hwloc::builder().from_synthetic(text).unwrap().build().unwrap();
         [text.parse::<Synthetic>().unwrap().topology(), topology(&hwloc)]
@@ -106,7 +106,7 @@ mod tests {
             let [ours, theirs] = both(text);
             assert_eq!(ours, theirs, "{text}");
         }
-        // hwloc invents sizes of caches and memory if a text does not give them.
+        // hwloc uses made-up cache and memory sizes if a text does not give any, so sizes are not compared.
         for text in ["pack:2 numa:1 core:72 pu:1", "pack:2 numa:4 core:3 pu:2", "core:1 pu:1", "pack:2 core:2 pu:2"] {
             let [ours, theirs] = both(text);
             let cores = |host: &Topology| {
@@ -116,7 +116,7 @@ mod tests {
         }
     }
 
-    /// Placements on topologies from hwloc are the same as on topologies parsed by this crate.
+    /// Tests that placements on topologies from hwloc are the same as on topologies parsed by this crate.
     #[test]
     fn placements_by_hwloc() {
         for (text, says) in [
@@ -128,7 +128,7 @@ mod tests {
             let places = host.place(host.ranks(), host.workers(host.ranks(), true), true).places;
             assert_eq!(crate::machine::listed(&places).nth(1).unwrap(), says);
         }
-        // Three cores of the first domain and one core of the second: each rank gets two cores.
+        // With three cores of the first domain and one core of the second, each rank is assigned two cores.
         let [_, host] = both("numa:2 core:4 pu:1");
         let host = host.restricted(&[0, 2, 3, 5]);
         let places = host.place(2, host.workers(2, true), true).places;

@@ -1,9 +1,9 @@
-//! The topology of this host, detected once: by hwloc if the build includes it, otherwise from the files of Linux,
-//! otherwise as a flat list of cores.
+//! Detects the topology of this host once. It is read from hwloc if the build includes hwloc, otherwise from Linux's
+//! sysfs. If neither is possible, the topology is a flat list of cores.
 //!
 //! The variable `EINSUM_DIST_TOPOLOGY` overrides the topology with a text that [`Synthetic`] parses. This is meant for
-//! tests, and for systems that report no topology or a wrong one. Invariant: cores and domains are identified by the
-//! system's numbers, for every source. Deliberately absent: distances, devices, and memory without processors.
+//! tests, and for systems that report no topology or a wrong one. For every source, cores and domains are identified by
+//! the system's numbers. The topology does not include distances, devices, or memory without processors.
 
 #[cfg(feature = "hwloc")]
 mod hwloc;
@@ -17,10 +17,10 @@ use super::{Error, Result};
 use crate::machine::{Synthetic, Topology};
 
 /// The topology of this host, with all cores that the system allows this process to use, regardless of its affinity
-/// mask. Cost: tens of milliseconds for the first call.
+/// mask. Cost: The first call needs tens of milliseconds.
 ///
 /// # Errors
-/// Fails if `EINSUM_DIST_TOPOLOGY` is not a topology.
+/// If `EINSUM_DIST_TOPOLOGY` is not a topology.
 pub fn topology() -> Result<&'static Topology> {
     static TOPOLOGY: OnceLock<std::result::Result<Topology, String>> = OnceLock::new();
     let found = TOPOLOGY.get_or_init(|| match std::env::var("EINSUM_DIST_TOPOLOGY") {
@@ -33,7 +33,7 @@ pub fn topology() -> Result<&'static Topology> {
     found.as_ref().map_err(|error| Error::Usage(error.clone()))
 }
 
-/// The topology restricted to the affinity mask of this process; not restricted if the system has no affinity masks.
+/// The topology, restricted to this process's affinity mask; not restricted if the system has no affinity masks.
 ///
 /// # Errors
 /// The same as for [`topology`].
@@ -71,7 +71,7 @@ mod tests {
         assert!(cpus.is_empty() || units.len() == cpus.len(), "{units:?} of {cpus:?}");
     }
 
-    /// Both sources of the topology agree.
+    /// Tests that hwloc and sysfs give the same topology.
     #[test]
     #[cfg(all(feature = "hwloc", target_os = "linux"))]
     fn hwloc_and_linux_agree() {

@@ -1,4 +1,4 @@
-//! The topology from the files of Linux.
+//! Reads the topology from the files that Linux provides in `/sys`.
 //!
 //! | file below `/` | content |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | `sys/devices/system/cpu/cpuN/cache/` | the caches; all units are assumed to have the caches of the first unit |
 //! | `sys/devices/system/node/nodeN/` | the units of a NUMA domain, and its memory |
 //!
-//! Invariant: if a file is missing, as in some containers, only the information of this file is lost.
+//! If a file is missing, as in some containers, only the information in that file is lost.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::path::Path;
 use super::super::cores::ranges;
 use crate::machine::{Cache, Domain, Topology};
 
-/// The topology of the host whose root directory is `root`; `None` if the list of online units is missing.
+/// The topology of the host whose root directory is `root`, or `None` if the list of online units is missing.
 pub fn probed(root: &Path) -> Option<Topology> {
     let read = |file: &str| Some(std::fs::read_to_string(root.join(file)).ok()?.trim().to_owned());
     let mut units = ranges(&read("sys/devices/system/cpu/online")?);
@@ -64,14 +64,14 @@ pub fn probed(root: &Path) -> Option<Topology> {
     Some(Topology { caches: caches.collect(), domains })
 }
 
-/// Bytes of memory of a NUMA node, from a line such as `Node 0 MemTotal:  32657784 kB`.
+/// Number of bytes of memory in a NUMA node, from a line such as `Node 0 MemTotal:  32657784 kB`.
 fn total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find(|line| line.contains("MemTotal:"))?;
     Some(line.split_whitespace().rev().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
-/// The units that the control group of this process allows. If the group lists no units, those of its nearest ancestor
-/// that lists units.
+/// The units that this process's control group allows. If the group lists no units, uses the nearest ancestor that
+/// lists units.
 fn control_group(root: &Path) -> Option<Vec<usize>> {
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// A root directory with some files. It is removed when the value is dropped.
+    /// A temporary root directory with some files. It is removed when this value is dropped.
     struct Root(PathBuf);
 
     impl Root {
@@ -108,8 +108,8 @@ mod tests {
         }
     }
 
-    /// Two sockets of two cores with two threads each. The numbers of the two threads of a core differ by four. The
-    /// control group does not allow the last unit.
+    /// Tests two sockets with two cores each and two hardware threads per core. The numbers of the two threads of a
+    /// core differ by four. The control group does not allow the last unit.
     #[test]
     fn two_domains_of_hardware_threads() {
         let mut files: Vec<(String, String)> = vec![

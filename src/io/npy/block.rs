@@ -1,9 +1,9 @@
-//! Blocks of an `.npy` file, moved between the file and dense C-order memory.
+//! Moves blocks between an `.npy` file and dense C-order memory.
 //!
-//! Only the bytes of the block are accessed, with one exception: gaps of at most a page are read too, because the
-//! system reads the page anyway and one call per run costs more. If this process is the only writer, it writes such
-//! gaps back unchanged; otherwise nothing outside the block is written. Invariant: besides the caller's block, at most
-//! [`BUFFER`] bytes of memory are used.
+//! Only the bytes in the block are accessed, with one exception. Gaps of at most a page between runs are read too,
+//! because the system reads the page anyway, and a separate call for each run costs more. If this process is the only
+//! writer, it writes such gaps back unchanged; otherwise nothing outside the block is written. In addition to the
+//! caller's block, at most [`BUFFER`] bytes of memory are used.
 
 use super::walk::{Axis, Walk, visit};
 use super::{NpyError, NpyHeader};
@@ -14,17 +14,17 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Maximum bytes of the buffer in which elements of a file in Fortran order are rearranged. It fits into a core's
-/// private cache.
+/// Maximum size in bytes of the buffer in which elements of a file in Fortran order are rearranged. The buffer fits
+/// into a core's private cache.
 const BUFFER: u64 = 256 << 10;
 
-/// Maximum bytes of a gap that is read (and written back), because this costs less than another system call.
+/// Maximum size in bytes of a gap that is read (and written back) because this costs less than another system call.
 const MAX_READ_GAP: u64 = 4096;
 
-/// Minimum bytes of a run that is read or written by a system call of its own, without a copy through the buffer.
+/// Minimum size in bytes of a run that is read or written with its own system call, without a copy through the buffer.
 const MIN_LONG_RUN: usize = 32 << 10;
 
-/// Reads a block into dense C-order memory, which must have exactly the size of the block.
+/// Reads a block into dense C-order memory of exactly the block's size.
 pub fn read_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], into: &mut [u8]) -> Result<(), NpyError> {
     let Some(walk) = plan(path, header, ranges, into.len())? else { return Ok(()) };
     let file = File::open(path).map_err(NpyError::io(path, "open"))?;
@@ -47,18 +47,18 @@ pub fn read_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], into
     })
 }
 
-/// Writes a block of dense C-order memory to an existing file of at least the header's length.
+/// Writes a block from dense C-order memory to an existing file, which must be at least as long as its header requires.
 pub fn write_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], from: &[u8]) -> Result<(), NpyError> {
     let file = OpenOptions::new().write(true).open(path).map_err(NpyError::io(path, "open"))?;
     write_to(path, &file, header, ranges, from, Writers::Several)
 }
 
-/// Whether other processes may write into the gaps between the runs of a block at the same time.
+/// Whether other processes may write to the gaps between a block's runs at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
     Several,
-    /// This process is the only writer. Short gaps are read and written back if one call per run would cost more. The
-    /// file is open for reading and writing.
+    /// This process is the only writer. Short gaps are read and written back if a separate call for each run would cost
+    /// more. The file must be open for reading and writing.
     One,
 }
 
@@ -88,7 +88,7 @@ pub(super) fn write_to(
     })
 }
 
-/// Checks the caller's block and returns its walk; `None` if the block is empty.
+/// Checks the caller's block and returns its walk, or `None` if the block is empty.
 fn plan(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], bytes: usize) -> Result<Option<Walk>, NpyError> {
     header.file_bytes().ok_or_else(|| header.too_large(path))?;
     let inside = ranges.len() == header.shape.len()
@@ -109,8 +109,8 @@ fn plan(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], bytes: usize) 
     Ok((!empty).then(|| Walk::new(header, ranges)))
 }
 
-/// Cuts the walk into slabs and calls `each(file offset, memory offset, axes)` for each. A slab has all places of the
-/// `inner` fastest axes, and at most `places` places of the next axis.
+/// Cuts the walk into slabs and calls `each(file offset, memory offset, axes)` for each slab. A slab contains all
+/// places of the `inner` fastest axes, and at most `places` places of the next axis.
 fn slabs(
     walk: &Walk,
     inner: usize,
@@ -128,13 +128,13 @@ fn slabs(
     })
 }
 
-/// Bytes of the file from the first to the last byte of a slab.
+/// Number of bytes in the file from the first to the last byte of a slab.
 fn span(walk: &Walk, axes: &[Axis]) -> usize {
     axes.iter().fold(walk.run, |span, axis| span + axis.file as usize * (axis.places - 1))
 }
 
-/// Calls `each(offset in the buffer, offset in memory, bytes)` for every run of a slab. Runs are in the order of
-/// memory, because the buffer is in cache, but the block may not be.
+/// Calls `each(offset in the buffer, offset in memory, bytes)` for every run in a slab. Runs are visited in memory
+/// order, because the buffer is in cache but the block may not be.
 fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
     let mut axes = axes.to_vec();
     axes.sort_by_key(|axis| axis.memory);
@@ -145,7 +145,7 @@ fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
     let done: Result<(), Infallible> = visit(outer, 0, 0, &mut |buffer, memory| {
         for place in 0..first.places {
             let (buffer, memory) = (buffer as usize + first.file as usize * place, memory + first.memory * place);
-            // With a constant number of bytes, the copy compiles to a move instead of a call.
+            // With a constant number of bytes, the copy compiles to a move instruction instead of a call.
             match run {
                 4 => each(buffer, memory, 4),
                 8 => each(buffer, memory, 8),

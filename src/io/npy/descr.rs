@@ -1,9 +1,9 @@
-//! Element types as NumPy spells them: `<f8`, `=f8`, `f8`, `d`, `float64`.
+//! Parses element types as NumPy spells them, such as `<f8`, `=f8`, `f8`, `d` and `float64`.
 //!
-//! Invariant: for every spelling that is accepted here, NumPy 2's `dtype()` returns the same type. This is a supported
-//! type, a numeric type that NumPy can convert to a supported type, or a type that is not numeric. Deliberately absent:
-//! types of fields and subarrays, and spellings that are not used for plain numbers, such as `1f8`, `(1,)f8` and `f+8`.
-//! They are parsed as `None`, like spellings that NumPy rejects.
+//! Guarantee: For every spelling that is accepted here, NumPy 2's `dtype()` returns the same type. The type can be a
+//! supported type, a numeric type that NumPy can convert to a supported type, or a non-numeric type. Types with fields
+//! or subarrays, and spellings that are not used for plain numbers, such as `1f8`, `(1,)f8` and `f+8`, are parsed as
+//! `None`, like spellings that NumPy rejects.
 
 use crate::dtype::Dtype;
 
@@ -12,9 +12,9 @@ use crate::dtype::Dtype;
 pub(super) enum Elements {
     /// A supported type.
     Supported(Dtype),
-    /// Numbers of another type, or in the other byte order.
+    /// Numbers of an unsupported type, or in the other byte order.
     Other {
-        /// NumPy's name of the type.
+        /// NumPy's name for the type.
         name: String,
         /// The supported type to which NumPy can convert it.
         to: Dtype,
@@ -25,12 +25,12 @@ pub(super) enum Elements {
     NotNumbers(&'static str),
 }
 
-/// Losses in the conversion to double precision.
+/// The possible losses in the conversion to double precision.
 const LARGE_INTEGERS_ROUNDED: &str = "whole numbers beyond 2^53 are rounded";
 const EXTENDED_DIGITS_LOST: &str = "digits beyond double precision are lost";
 
 impl Elements {
-    /// Parses one spelling; `None` if it is not known.
+    /// Parses a spelling. Returns `None` if the spelling is not known.
     pub fn parse(text: &str) -> Option<Elements> {
         let (order, rest) = match text.chars().next()? {
             order @ ('<' | '>' | '=' | '|') => (Some(order), &text[1..]),
@@ -74,7 +74,7 @@ impl Elements {
     }
 }
 
-/// Parses a letter with a size in bytes, such as `f8`, or the letter of a C type, such as `d`.
+/// Parses a letter with a size in bytes, such as `f8`, or a letter for a C type, such as `d`.
 fn letter_and_size(text: &str) -> Option<(char, u64)> {
     let mut chars = text.chars();
     let letter = chars.next()?;
@@ -116,7 +116,7 @@ fn letter_and_size(text: &str) -> Option<(char, u64)> {
 
 /// Parses the name of a type, such as `float64`.
 fn word(text: &str) -> Option<(char, u64)> {
-    // Names of Python types. NumPy's own types of these names have an underscore at the end.
+    // Names of Python types. NumPy's own types with these names end in an underscore.
     const PYTHON_TYPES: [&str; 5] = ["bool", "int", "str", "bytes", "object"];
     let text = text.strip_suffix('_').filter(|name| PYTHON_TYPES.contains(name)).unwrap_or(text);
     Some(match text {

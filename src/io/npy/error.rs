@@ -1,14 +1,14 @@
-//! Errors of `.npy` files, and their messages for the user.
+//! Defines the errors for `.npy` files, and their messages for the user.
 //!
-//! Invariant: every message begins with the path, is one line, and gives a NumPy command that solves the problem, if
-//! there is one.
+//! Invariant: Every message is a single line that begins with the path. If a NumPy command solves the problem, the
+//! message contains the command.
 
 use crate::dtype::Dtype;
 use crate::io::output::{FileError, display_path, without_code};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of fields of a structured array that a message lists.
+/// Maximum number of a structured array's fields that a message lists.
 const MAX_LISTED_FIELDS: usize = 8;
 
 /// The reason why a file cannot be read or written.
@@ -37,7 +37,7 @@ pub enum NpyError {
     )]
     IsArchive { path: PathBuf, saved: PathBuf },
 
-    /// The version of the format is unknown.
+    /// The version of the file format is unknown.
     #[error("{}: has .npy version {major}.{minor}; 1.0, 2.0 and 3.0 are known", display_path(path))]
     Version { path: PathBuf, major: u8, minor: u8 },
 
@@ -45,12 +45,13 @@ pub enum NpyError {
     #[error("{}: has a damaged .npy header: {problem}", display_path(path))]
     Header { path: PathBuf, problem: String },
 
-    /// The elements are numbers of an unsupported type. The message shows how NumPy converts them into another file.
+    /// The elements are numbers of an unsupported type. The message shows how to convert them with NumPy and save them
+    /// in another file.
     #[error("{}: holds {found}; convert it: np.save({}, np.load({}).astype(np.{to})){}",
         display_path(path), python(saved), python(path), noted(*loss))]
     Convert { path: PathBuf, found: Box<str>, to: Dtype, saved: Box<Path>, loss: Option<&'static str> },
 
-    /// The elements are records of several fields.
+    /// The elements are records with several fields.
     #[error("{}: is a structured array of {}; save each field that is an operand: np.save({}, np.load({})[{}])",
         display_path(path), listed(fields), python(saved), python(path), quoted(fields.first().map_or("", String::as_str)))]
     Structured { path: PathBuf, fields: Vec<String>, saved: PathBuf },
@@ -63,11 +64,11 @@ pub enum NpyError {
     #[error("{}: is truncated: {expected} bytes expected, {found} found", display_path(path))]
     Truncated { path: PathBuf, expected: u64, found: u64 },
 
-    /// The file to be written would exceed the maximum size of a file.
+    /// The file to be written would exceed the maximum file size.
     #[error("{}: {dtype} of shape {} is larger than a file can be", display_path(path), tuple(shape))]
     TooLarge { path: PathBuf, dtype: String, shape: Vec<u64> },
 
-    /// The caller's block is not inside the shape, or does not have the size of the buffer.
+    /// The caller's block exceeds the shape, or its size differs from the size of the buffer.
     #[error(
         "{}: block [{}] of {bytes} bytes does not fit {dtype} of shape {}",
         display_path(path),
@@ -78,14 +79,14 @@ pub enum NpyError {
 }
 
 impl NpyError {
-    /// For `map_err`: adds the action that the operating system refused.
+    /// For use in `map_err`. Adds the action that the operating system refused.
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> NpyError {
         move |cause| NpyError::Io { path: path.to_path_buf(), action, cause }
     }
 }
 
-/// The path as a Python string literal. A byte that is not valid UTF-8 becomes the surrogate by which Python represents
-/// it.
+/// Formats the path as a Python string literal. A byte that is not valid UTF-8 becomes the surrogate with which Python
+/// represents it.
 fn python(path: &Path) -> String {
     let mut text = String::from("\"");
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
@@ -99,7 +100,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped(text))
 }
 
-/// Escapes text for a Python string in double quotes.
+/// Escapes text for use in a double-quoted Python string.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -113,7 +114,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// The names of the first fields.
+/// Lists the names of the first fields.
 fn listed(fields: &[String]) -> String {
     let names: Vec<String> = fields.iter().take(MAX_LISTED_FIELDS).map(|name| quoted(name)).collect();
     let more = if fields.len() > MAX_LISTED_FIELDS { ", ..." } else { "" };
@@ -124,7 +125,7 @@ fn noted(loss: Option<&str>) -> String {
     loss.map_or(String::new(), |loss| format!(" ({loss})"))
 }
 
-/// The shape as NumPy prints it.
+/// Formats a shape as NumPy prints it.
 fn tuple(shape: &[u64]) -> String {
     match shape {
         [one] => format!("({one},)"),

@@ -1,6 +1,6 @@
-//! The header of an `.npy` file: read as NumPy reads it, checked against the file's length, and written.
+//! Reads the header of an `.npy` file as NumPy does, checks it against the file's length, and writes headers.
 //!
-//! Invariants: sizes in a header are checked before memory is allocated for them; a message that suggests a conversion
+//! Guarantees: Sizes in a header are checked before memory is allocated for them. A message that suggests a conversion
 //! never suggests overwriting an existing file.
 
 use super::NpyError;
@@ -13,23 +13,23 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of the text of a header, which bounds the memory that a damaged length can request. Headers of numeric
-/// arrays are shorter. NumPy by default reads at most 10,000 characters.
+/// Maximum size in bytes of the text of a header. This bounds the amount of memory that a damaged length can request.
+/// Headers of numeric arrays are shorter. By default, NumPy reads at most 10,000 characters.
 const MAX_TEXT: usize = 1 << 16;
 
-/// The content of the header of an `.npy` file.
+/// The content of an `.npy` file's header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NpyHeader {
     pub dtype: Dtype,
     pub shape: Vec<usize>,
-    /// Whether the file is in Fortran order, in which the first dimension is contiguous.
+    /// Whether the elements are in Fortran order, in which the first dimension is contiguous.
     pub fortran: bool,
     /// Offset of the first element, in bytes from the start of the file.
     pub data_offset: u64,
 }
 
 impl NpyHeader {
-    /// Bytes of the whole file, or `None` if no file can be that long.
+    /// Size of the whole file in bytes, or `None` if no file can be that large.
     pub fn file_bytes(&self) -> Option<u64> {
         let shape: Vec<u64> = self.shape.iter().map(|&n| n as u64).collect();
         let end = self.data_offset.checked_add(data_bytes(&shape, self.dtype.size() as u64)?)?;
@@ -45,14 +45,15 @@ impl NpyHeader {
     }
 }
 
-/// Reads and checks the header: the element type is one of [`Dtype`], and the file is at least as long as its shape
-/// requires.
+/// Reads the header, and checks that the element type is in [`Dtype`] and that the file is at least as long as its
+/// shape requires.
 ///
 /// # Errors
-/// Fails if there is no regular file, or if NumPy would not read it as an array of these types.
+/// If there is no regular file, or if NumPy would not read the file as an array with one of these types.
 pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     let found = fs::metadata(path).map_err(NpyError::io(path, "open"))?;
-    // A directory can be opened but not read, and opening a pipe would block until it has a writer.
+    // Both cases are checked before the file is opened, because a directory can be opened but not read, and opening a
+    // pipe would block until it has a writer.
     if found.is_dir() {
         return Err(FileError::IsDirectory { path: path.to_path_buf() }.into());
     }
@@ -62,7 +63,7 @@ pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     read_header_from(path, File::open(path).map_err(NpyError::io(path, "open"))?, found.len())
 }
 
-/// Reads the header from the first bytes of a file of `length` bytes. `path` is used in messages only. Cost: O(length
+/// Reads the header from the first bytes of a file of `length` bytes. `path` is used only in messages. Cost: O(length
 /// of the header), which is bounded.
 ///
 /// # Errors
@@ -93,7 +94,7 @@ pub fn create(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<NpyHeader, N
     Ok(header)
 }
 
-/// The bytes before the first element, and the header that they encode.
+/// Returns the bytes before the first element, and the header that these bytes encode.
 pub(super) fn compose(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<(Vec<u8>, NpyHeader), NpyError> {
     let mut header = NpyHeader { dtype, shape: shape.to_vec(), fortran: false, data_offset: 0 };
     header.file_bytes().ok_or_else(|| header.too_large(path))?;
@@ -124,7 +125,7 @@ pub(super) fn lay_out(path: &Path, mut file: &File, text: &[u8], header: &NpyHea
     file.set_len(bytes).map_err(NpyError::io(path, "reserve its space"))
 }
 
-/// Reads the dictionary of the header. Returns it as text, and the offset of the first element.
+/// Reads the dictionary in the header. Returns its text and the offset of the first element.
 fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u64), NpyError> {
     let mut raw = Vec::new();
     file.by_ref().take(12).read_to_end(&mut raw).map_err(NpyError::io(path, "read"))?;
@@ -155,7 +156,7 @@ fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u
     if raw.len() < total {
         return Err(truncated(total as u64));
     }
-    // Up to version 2 the text is Latin-1, in which each byte is a character.
+    // Up to version 2, the text is in Latin-1, in which each byte is a character.
     let text = match raw[6] {
         3 => String::from_utf8(raw[prefix..total].to_vec()).map_err(|_| damaged(path, "it is not UTF-8".into()))?,
         _ => raw[prefix..total].iter().map(|&byte| char::from(byte)).collect(),
@@ -163,7 +164,7 @@ fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u
     Ok((text, total as u64))
 }
 
-/// The entries of the dictionary, before the element type is checked.
+/// The entries of the dictionary, with an unchecked element type.
 struct Dictionary {
     descr: Literal,
     fortran: bool,
@@ -201,14 +202,14 @@ impl Dictionary {
 
 const NO_SHAPE: &str = "its shape is not a tuple of extents";
 
-/// Bytes of all elements; `None` on overflow. As in NumPy, an extent of 0 does not hide an overflow of the other
-/// extents, because strides must be representable too.
+/// Total size of the elements in bytes, or `None` on overflow. As in NumPy, an overflow in the other extents counts
+/// even if one extent is 0, because strides must be representable too.
 fn data_bytes(shape: &[u64], size: u64) -> Option<u64> {
     let bytes = shape.iter().filter(|&&n| n > 0).try_fold(size, |product, &n| product.checked_mul(n))?;
     Some(if shape.contains(&0) { 0 } else { bytes })
 }
 
-/// The element type, or an error if it is not supported.
+/// Returns the element type, or an error if it is not supported.
 fn accept(path: &Path, descr: &Literal) -> Result<Dtype, NpyError> {
     let not_numbers = |found: String| NpyError::NotNumbers { path: path.to_path_buf(), found };
     let text = match descr {
@@ -225,7 +226,7 @@ fn accept(path: &Path, descr: &Literal) -> Result<Dtype, NpyError> {
             Err(NpyError::Convert { path: path.to_path_buf(), found, to, saved, loss })
         }
         Some(Elements::NotNumbers(what)) => Err(not_numbers(format!("{what} ({shown})"))),
-        // `f8,f8` and `(2,)f8` are also types of NumPy.
+        // NumPy also accepts types such as `f8,f8` and `(2,)f8`.
         None if text.contains([',', '(']) => Err(not_numbers(format!("records or arrays as elements ({shown})"))),
         None => Err(damaged(path, format!("its descr `{shown}` is no element type"))),
     }
@@ -236,7 +237,7 @@ fn structured(path: &Path, fields: &[Literal]) -> NpyError {
     let name = |field: &Literal| match field {
         Literal::Tuple(parts) | Literal::List(parts) => match parts.first()? {
             Literal::Text(name) => Some(name.clone()),
-            // A tuple of a title and a name.
+            // A field's name may be a tuple of a title and a name.
             Literal::Tuple(names) => match names.last()? {
                 Literal::Text(name) => Some(name.clone()),
                 _ => None,
@@ -254,7 +255,7 @@ fn structured(path: &Path, fields: &[Literal]) -> NpyError {
     }
 }
 
-/// A path in the same directory that does not exist yet. A message suggests it for the file that NumPy writes.
+/// Returns an unused path in the same directory. A message suggests this path for the file that NumPy writes.
 fn unused(path: &Path, what: &str) -> PathBuf {
     let mut stem = path.file_stem().unwrap_or_default().to_owned();
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };

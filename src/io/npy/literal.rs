@@ -1,23 +1,23 @@
-//! Parses Python literals of the kinds that occur in headers of `.npy` files.
+//! Parses the kinds of Python literals that occur in headers of `.npy` files.
 //!
-//! NumPy parses a header with `ast.literal_eval`, after removing the suffix `L` of integers of Python 2. This module
+//! NumPy parses a header with `ast.literal_eval`, after removing the suffix `L` from Python 2 integers. This module
 //! therefore parses strings (with an optional prefix `u`; adjacent strings are joined), integers, `True`, `False`,
-//! `None`, tuples, lists and dictionaries, with white space, line ends and comments between tokens. Invariant: the cost
-//! is linear in the length of the text, and nesting deeper than [`MAX_DEPTH`] is an error, so no text exhausts time or
-//! the stack. The parser of npyz is not used, because it reads nested brackets twice per level. Deliberately absent:
-//! floats, bytes, sets, raw strings, octal escapes, and continued lines. No header contains them.
+//! `None`, tuples, lists and dictionaries, with white space, line ends and comments between tokens. The cost is linear
+//! in the length of the text, and nesting deeper than [`MAX_DEPTH`] is an error, so no text can take excessive time or
+//! overflow the stack. The parser in npyz is not used, because it reads nested brackets twice per level. Floats, bytes,
+//! sets, raw strings, octal escapes and continued lines are not parsed, because no header contains them.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Maximum depth of nesting, which no valid header reaches.
+/// Maximum nesting depth. No valid header reaches it.
 const MAX_DEPTH: usize = 32;
 
 /// A Python value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Literal {
     Text(String),
-    /// An integer; `None` if it is negative or beyond 64 bits.
+    /// An integer; `None` if it is negative or exceeds 64 bits.
     Whole(Option<u64>),
     Bool(bool),
     None,
@@ -30,7 +30,7 @@ impl Literal {
     /// Parses the whole text as one value. Cost: O(length of the text).
     ///
     /// # Errors
-    /// Returns the problem, in a few words.
+    /// If the text is not one of the supported literals. The error describes the problem in a few words.
     pub fn parse(text: &str) -> Result<Literal, String> {
         let mut reader = Reader { rest: text.chars().peekable() };
         let value = reader.value(0)?;
@@ -72,7 +72,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A tuple, or a value in parentheses.
+    /// Reads a tuple, or a value in parentheses.
     fn tuple(&mut self, depth: usize) -> Result<Literal, String> {
         let (mut items, commas) = self.items(')', depth)?;
         match (items.len(), commas) {
@@ -81,7 +81,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the items between brackets. Also returns whether there were commas.
+    /// Reads the items between brackets. Also returns whether there are commas.
     fn items(&mut self, close: char, depth: usize) -> Result<(Vec<Literal>, bool), String> {
         self.rest.next();
         let (mut items, mut commas) = (Vec::new(), false);
@@ -113,7 +113,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips a comma and returns whether there was a comma. Without a comma, the bracket `close` must follow.
+    /// Skips a comma if there is one, and returns whether there is one. Without a comma, the bracket `close` must
+    /// follow.
     fn comma_or(&mut self, close: char) -> Result<bool, String> {
         match self.next_token() {
             Some(',') => {
@@ -126,7 +127,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads adjacent strings as one string.
+    /// Reads adjacent strings and joins them.
     fn strings(&mut self) -> Result<Literal, String> {
         let mut text = String::new();
         while let Some(quote @ ('\'' | '"')) = self.next_token() {
@@ -157,7 +158,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a character code of `digits` hexadecimal digits.
+    /// Reads a character code with `digits` hexadecimal digits.
     fn code(&mut self, digits: usize) -> Result<char, String> {
         let mut code = 0;
         for _ in 0..digits {
@@ -187,7 +188,7 @@ impl Reader<'_> {
         let groups_are_digits =
             grouped.split('_').all(|group| !group.is_empty() && group.chars().all(|c| c.is_digit(radix)));
         let plain = grouped.replace('_', "");
-        // Python 2 read `012` as an octal number, Python 3 rejects it.
+        // Python 2 reads `012` as an octal number, but Python 3 rejects it.
         let octal = radix == 10 && plain.starts_with('0') && plain.bytes().any(|digit| digit != b'0');
         if !groups_are_digits || octal {
             return Err(wrong());

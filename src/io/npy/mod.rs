@@ -1,9 +1,9 @@
 //! Reads and writes NumPy's `.npy` files block by block.
 //!
-//! A file is read with [`read_header`] and [`read_block`], and written as a [`PendingFile`] that gets its final name
-//! only when it is complete. Invariant: a file whose header is accepted is long enough for its shape, and every offset
-//! is computed in 64 bits. Deliberately absent: conversion between element types (a message gives the NumPy command),
-//! `.npz` archives, and memory mapping (with a truncated file, a signal would end the process).
+//! A file is read with [`read_header`] and [`read_block`], and written as a [`PendingFile`] that is renamed to its
+//! final name only when it is complete. A file whose header is accepted is long enough for its shape, and every offset
+//! is computed with 64 bits. Element types are not converted, but a message gives the NumPy command. `.npz` archives
+//! are not supported. Files are not memory-mapped, because a signal would end the process if a file is truncated.
 
 mod block;
 mod descr;

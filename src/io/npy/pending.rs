@@ -1,8 +1,8 @@
-//! An `.npy` file that appears complete or not at all: a [`Temporary`] with the layout of an `.npy` file.
+//! Writes an `.npy` file that appears either complete or not at all, by laying out a [`Temporary`] as an `.npy` file.
 //!
-//! One process creates the [`PendingFile`], and the others open it. Each process writes its blocks and flushes. When
-//! all have agreed that they succeeded, the creator commits. Invariant: if the creator fails or unwinds, the file is
-//! removed. Deliberately absent: the agreement.
+//! One process creates the [`PendingFile`], and the others open it. Each process writes its blocks and flushes. After
+//! all processes have agreed that they succeeded, the creator commits. The callers are responsible for this agreement.
+//! If the creator fails or unwinds, the file is removed.
 
 use super::block::{self, Writers};
 use super::{NpyError, NpyHeader, header, read_header};
@@ -19,7 +19,7 @@ pub struct PendingFile {
 }
 
 impl PendingFile {
-    /// Creates the temporary file at its final length. The tag distinguishes this run from all others.
+    /// Creates the temporary file with its final length. The tag distinguishes this run from all other runs.
     pub fn create(target: &Path, tag: &str, dtype: Dtype, shape: &[usize]) -> Result<PendingFile, NpyError> {
         let (text, header) = header::compose(target, dtype, shape)?;
         let temporary = Temporary::create(target, tag)?;
@@ -27,7 +27,7 @@ impl PendingFile {
         Ok(PendingFile { temporary, header })
     }
 
-    /// Opens the file that another process created with the same target and tag.
+    /// Opens the file that another process has created with the same target and tag.
     pub fn open(target: &Path, tag: &str) -> Result<PendingFile, NpyError> {
         let temporary = Temporary::open(target, tag)?;
         let header = read_header(temporary.path())?;
@@ -38,12 +38,12 @@ impl PendingFile {
         &self.header
     }
 
-    /// The path of the file until it is committed.
+    /// The path of the file before it is committed.
     pub fn temporary(&self) -> &Path {
         self.temporary.path()
     }
 
-    /// Writes a block of dense C-order memory. Blocks of different callers must not overlap.
+    /// Writes a block from dense C-order memory. Blocks from different callers must not overlap.
     pub fn write_block(&self, ranges: &[Range<usize>], from: &[u8]) -> Result<(), NpyError> {
         self.write(ranges, from, Writers::Several)
     }
@@ -64,8 +64,8 @@ impl PendingFile {
         Ok(self.temporary.flush()?)
     }
 
-    /// Renames the file to its target, replacing any existing file. Must be called by one process only, after all have
-    /// flushed.
+    /// Renames the file to its target and replaces any existing file. Must be called by only one process, after all
+    /// processes have flushed.
     pub fn commit(self) -> Result<(), NpyError> {
         Ok(self.temporary.commit()?)
     }

@@ -1,13 +1,14 @@
-//! The order in which the bytes of a block are visited. This is arithmetic on offsets and accesses no file.
+//! Determines the order in which the bytes of a block are visited. This module only computes offsets and accesses no
+//! file.
 //!
-//! A block is a run of bytes that is contiguous in the file and in memory, repeated along axes. Invariants: axes are in
-//! order from the fastest to the slowest in the file; each axis has at least two places; no two consecutive axes could
-//! be merged.
+//! A block consists of a run of bytes, contiguous in both the file and memory, that is repeated along axes. Invariants:
+//! Axes are ordered from the fastest to the slowest in the file. Each axis has at least two places. No two consecutive
+//! axes can be merged.
 
 use super::NpyHeader;
 use std::ops::Range;
 
-/// A dimension along which a run repeats.
+/// A dimension along which a run is repeated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
     pub places: usize,
@@ -17,12 +18,12 @@ pub(super) struct Axis {
     pub memory: usize,
 }
 
-/// The locations of the bytes of a block, in the file and in memory.
+/// The locations of a block's bytes in the file and in memory.
 #[derive(Debug)]
 pub(super) struct Walk {
     /// Offset of the first byte in the file.
     pub start: u64,
-    /// Bytes that are contiguous in the file and in memory.
+    /// Number of bytes that are contiguous in both the file and memory.
     pub run: usize,
     pub axes: Vec<Axis>,
 }
@@ -63,14 +64,14 @@ impl Walk {
         }
     }
 
-    /// Bytes of the file from the first to the last byte of the run and its `inner` fastest axes.
+    /// Number of bytes in the file from the first to the last byte of the run, repeated along its `inner` fastest axes.
     fn span(&self, inner: usize) -> u64 {
         self.axes[..inner].iter().fold(self.run as u64, |span, axis| span + axis.file * (axis.places as u64 - 1))
     }
 
-    /// Returns the largest part of the walk that fits into a buffer of `most` bytes and includes no gap of more than
-    /// `gap` bytes. The part is given by the number of complete inner axes, and the number of places of the next axis.
-    /// `(0, 1)` is a single run.
+    /// Returns the largest part of the walk that fits into a buffer of `most` bytes and contains no gap larger than
+    /// `gap` bytes. The part is specified by the number of complete inner axes and the number of places of the next
+    /// axis. `(0, 1)` is a single run.
     pub fn slab(&self, gap: u64, most: u64) -> (usize, usize) {
         for (inner, axis) in self.axes.iter().enumerate() {
             let span = self.span(inner);

@@ -1,16 +1,16 @@
 //! Copies the access rights of a file to the new file that replaces it.
 //!
-//! Invariants: the new file never allows an access that the old file did not allow; the new file gets the mode and the
-//! access control list of the old file, and its owner if the system allows that. If a file has an access control list,
-//! the group bits of its mode are the mask of the list and not the rights of the group. Deliberately absent: other
-//! extended attributes, and access control lists other than those of POSIX.
+//! Guarantee: The new file never allows an access that the old file did not allow. The new file is given the old file's
+//! mode and access control list and, if the system allows it, the old file's owner. If a file has an access control
+//! list, the group bits of its mode are the mask of the list rather than the rights of the group. Other extended
+//! attributes and non-POSIX access control lists are not copied.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::Result;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 
-/// The group bits of a mode.
+/// The group bits in a mode.
 const GROUP: u32 = 0o070;
 
 /// The access rights of a file.
@@ -29,15 +29,15 @@ enum List {
 }
 
 impl Access {
-    /// The rights of the file at a path; `None` if there is no file.
+    /// The rights of the file at a path, or `None` if there is no file.
     pub fn of(path: &Path) -> Option<Access> {
         Some(Access { found: fs::metadata(path).ok()?, list: list(path) })
     }
 
-    /// Gives these rights to a file that no other process can open yet.
+    /// Applies these rights to a file that no other process can open yet.
     ///
     /// # Errors
-    /// Fails if the mode cannot be set.
+    /// If the mode cannot be set.
     pub fn give(&self, file: &File) -> Result<()> {
         let (user, group) = (self.found.uid(), self.found.gid());
         // The owner is set before the mode, because `fchown` clears the set-user-ID and set-group-ID bits. `examine`
@@ -47,15 +47,15 @@ impl Access {
             let _ = fchown(file, None, Some(group));
         }
         let mode = self.found.mode() & if kept { 0o7777 } else { 0o777 };
-        // The directory may have given the new file a list that the old file does not have.
+        // The new file may have inherited a list from the directory that the old file does not have.
         drop_list(file);
         match &self.list {
             None => file.set_permissions(Permissions::from_mode(mode)),
             Some(list) => {
                 file.set_permissions(Permissions::from_mode(mode & !GROUP))?;
                 if let List::Known(list) = list {
-                    // Setting the list also sets the group bits. If this fails, the group has fewer rights than before,
-                    // never more.
+                    // Setting the list also sets the group bits. If setting the list fails, the group has fewer rights
+                    // than before, never more.
                     set_list(file, list);
                 }
                 Ok(())
@@ -73,7 +73,7 @@ fn list(path: &Path) -> Option<List> {
     use rustix::io::Errno;
     let bytes = match getxattr_query(path, NAME) {
         Ok(bytes) => bytes,
-        // No list, or a file system without lists.
+        // The file has no list, or the file system does not support lists.
         Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => return None,
         Err(_) => return Some(List::Unknown),
     };
@@ -91,7 +91,7 @@ fn set_list(file: &File, list: &[u8]) {
 
 #[cfg(target_os = "linux")]
 fn drop_list(file: &File) {
-    // The call fails for most files, because they have no list. This is harmless.
+    // For most files the call fails because they have no list, which is harmless.
     let _ = rustix::fs::fremovexattr(file, NAME);
 }
 
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use rustix::fs::{XattrFlags, setxattr};
 
-    /// Encodes a list: version 2, then the tag, permissions and id of each entry.
+    /// Encodes a list as version 2, followed by the tag, permissions and id of each entry.
     fn posix(entries: &[(u16, u16, u32)]) -> Vec<u8> {
         let mut bytes = 2u32.to_le_bytes().to_vec();
         for (tag, allows, who) in entries {
@@ -144,11 +144,11 @@ mod tests {
             Access::of(&old).unwrap().give(&File::open(&new).unwrap()).unwrap();
             assert_eq!(mode(&new), 0o640);
             assert!(matches!(list(&new), Some(List::Known(list)) if list == one_reader(4)));
-            // The new file has a list, as if its directory gave every new file a list.
+            // The new file has a list, as if it had inherited the list from its directory.
             Access::of(&plain).unwrap().give(&File::open(&new).unwrap()).unwrap();
             assert_eq!(mode(&new), 0o640);
             assert!(list(&new).is_none());
-            // A list that could not be read.
+            // Imitates a list that could not be read.
             let unread = Access { list: Some(List::Unknown), ..Access::of(&old).unwrap() };
             unread.give(&File::open(&new).unwrap()).unwrap();
             assert_eq!(mode(&new), 0o600);

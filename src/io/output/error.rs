@@ -1,6 +1,6 @@
-//! Errors of output files, and their messages for the user.
+//! Defines the errors for output files, and their messages for the user.
 //!
-//! Invariant: every message begins with the path and is one line.
+//! Invariant: Every message is a single line that begins with the path.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -18,15 +18,15 @@ pub enum FileError {
     #[error("{}: is a directory", display_path(path))]
     IsDirectory { path: PathBuf },
 
-    /// The path has the form of a directory's name, and there is no such directory.
+    /// The path has the form of a directory name, and there is no such directory.
     #[error("{}: is the name of a directory, not of a file", display_path(path))]
     NamesDirectory { path: PathBuf },
 
-    /// The directory has the sticky bit, like `/tmp`: only the owner of a file may replace it.
+    /// The directory has the sticky bit, like `/tmp`, so only the owner of a file may replace the file.
     #[error("{}: is another user's, in a directory where only owners may replace their files", display_path(path))]
     NotOwner { path: PathBuf },
 
-    /// The path is a device, a pipe or a socket. A rename would replace it by a file.
+    /// The path is a device, a pipe or a socket, which a rename would replace with a regular file.
     #[error("{}: is not a regular file", display_path(path))]
     NotRegular { path: PathBuf },
 
@@ -40,13 +40,13 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// For `map_err`: adds the action that the operating system refused.
+    /// For use in `map_err`. Adds the action that the operating system refused.
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> FileError {
         move |cause| FileError::Io { path: path.to_path_buf(), action, cause }
     }
 }
 
-/// A path for use in messages. Control characters are escaped, so the path is on one line and cannot control a
+/// Formats a path for messages. Control characters are escaped, so the path is a single line and cannot control a
 /// terminal.
 pub fn display_path(path: &Path) -> impl Display {
     let name = path.display().to_string();

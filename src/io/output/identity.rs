@@ -1,8 +1,8 @@
-//! Identifies the file that a path refers to, independent of the spelling of the path.
+//! Identifies the file that a path refers to, regardless of how the path is spelled.
 //!
-//! Invariant: paths to the same file have equal identities. This includes hard links, symbolic links, different paths
-//! to the same directory, and files that do not exist yet. Deliberately absent: file systems that ignore case, for
-//! files that do not exist yet.
+//! Invariant: Paths to the same file have equal identities. This includes hard links, symbolic links, different paths
+//! to the same directory, and files that do not exist yet. There is one exception. On a file system that ignores case,
+//! two spellings of a file that does not exist yet have different identities.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -17,12 +17,12 @@ use super::links::{directory, followed};
 pub enum Identity {
     /// Device and inode of a file.
     File(u64, u64),
-    /// Device and inode of a directory, and a name that is free in it.
+    /// Device and inode of a directory, and an unused name in this directory.
     Place(u64, u64, OsString),
 }
 
 impl Identity {
-    /// The identity of the file at a path, after following links; `None` if no file can exist there.
+    /// The identity of the file at a path after following links, or `None` if no file can exist there.
     pub fn of(path: &Path) -> Option<Identity> {
         let target = followed(path).ok()?;
         if let Ok(found) = fs::metadata(&target) {
@@ -32,8 +32,8 @@ impl Identity {
         Some(Identity::Place(directory.dev(), directory.ino(), target.file_name()?.to_owned()))
     }
 
-    /// The identity of an open regular file; `None` for other files, because two writers may share a terminal or a
-    /// pipe.
+    /// The identity of an open regular file. Returns `None` for other files, because two writers may share a terminal
+    /// or a pipe.
     pub fn of_open(file: impl AsFd) -> Option<Identity> {
         let owned = file.as_fd().try_clone_to_owned().ok()?;
         let found = fs::File::from(owned).metadata().ok()?;

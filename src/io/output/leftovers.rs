@@ -1,8 +1,8 @@
-//! Finds and removes temporary files of killed runs. They are found by their names. Temporary files of running
-//! processes are recognised by their locks.
+//! Finds temporary files that killed runs have left behind, and removes them. Temporary files are recognised by their
+//! names, and those of running processes by their locks.
 //!
-//! Invariant: a file is removed only while this process holds its lock, so no process is writing it. Deliberately
-//! absent: file systems without locks. There, the files are reported to the user and not removed.
+//! Guarantee: A file is removed only while this process holds its lock, so no process is writing it. On file systems
+//! without locks, the files are not removed but reported to the user.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions, TryLockError};
@@ -17,13 +17,13 @@ use super::identity::Identity;
 use super::links::{directory, followed};
 use super::names::{is_temporary, stems};
 
-/// A temporary file of a target that could not be removed.
+/// A temporary file that could not be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     /// The temporary file.
     pub path: PathBuf,
-    /// Whether another process has locked the file, and so is writing it. If false, the file could not be opened,
-    /// locked or removed.
+    /// Whether another process has locked the file, which means that it is writing the file. If false, the file could
+    /// not be opened, locked or removed.
     pub alive: bool,
 }
 
@@ -34,7 +34,7 @@ pub fn would_be_removed(target: &Path, path: &Path) -> bool {
     let (Some(output), Some(name)) = (target.file_name(), followed.file_name()) else { return false };
     let by_name = stems(output).iter().any(|stem| is_temporary(name, stem));
     (by_name && here(&target).is_some_and(|there| here(&followed) == Some(there)))
-        // The path may also be another link to such a file.
+        // The path may also be a different link to such a file.
         || Identity::of(path).is_some_and(|file| is_leftover(&target, &file))
 }
 
@@ -43,7 +43,7 @@ pub fn is_leftover(target: &Path, file: &Identity) -> bool {
     leftovers(target).iter().any(|path| Identity::of(path).as_ref() == Some(file))
 }
 
-/// All files whose name is that of a temporary file of an output.
+/// All files whose name is a temporary name for an output.
 fn leftovers(target: &Path) -> Vec<PathBuf> {
     let Ok(target) = followed(target) else { return Vec::new() };
     let (Some(name), Ok(entries)) = (target.file_name(), fs::read_dir(directory(&target))) else { return Vec::new() };
@@ -54,7 +54,7 @@ fn leftovers(target: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| target.with_file_name(name)).collect()
 }
 
-/// Removes the temporary files of an output that killed runs have left behind. Returns the files that could not be
+/// Removes the temporary files for an output that killed runs have left behind. Returns the files that could not be
 /// removed. Cost: O(files in the directory).
 pub fn remove_leftovers(target: &Path) -> Vec<Leftover> {
     leftovers(target).into_iter().filter_map(|path| remove(&path).map(|alive| Leftover { path, alive })).collect()
@@ -64,7 +64,7 @@ pub fn remove_leftovers(target: &Path) -> Vec<Leftover> {
 /// kept. Returns whether the name is free.
 ///
 /// # Errors
-/// Fails if the file cannot be removed.
+/// If the file cannot be removed.
 pub(super) fn remove_one(path: &Path) -> Result<bool, FileError> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() && remove(path) == Some(true) => Ok(false),
@@ -76,8 +76,8 @@ pub(super) fn remove_one(path: &Path) -> Result<bool, FileError> {
     }
 }
 
-/// Removes a file that no process has locked. Returns `None` if nothing is left to remove; otherwise, whether another
-/// process has locked the file.
+/// Removes a file that no process has locked. Returns `None` if nothing is left to remove. Otherwise, returns whether
+/// another process has locked the file.
 fn remove(path: &Path) -> Option<bool> {
     let found = fs::symlink_metadata(path).ok()?;
     if !found.is_file() {

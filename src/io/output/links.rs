@@ -1,6 +1,6 @@
-//! The file and the directory of an output path, after following symbolic links.
+//! Follows the symbolic links of an output path to find its file and directory.
 //!
-//! Invariant: no file is opened, created or changed.
+//! Guarantee: No file is opened, created or changed.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::FileError;
 
-/// Maximum number of links of a chain, as in Linux.
+/// Maximum number of links in a chain, as in Linux.
 const MAX_LINKS: usize = 40;
 
 /// Follows symbolic links, so that a rename replaces the file and not the link. The file need not exist yet.
@@ -29,7 +29,7 @@ pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
     Err(FileError::LinkLoop { path: path.to_path_buf() })
 }
 
-/// The directory of a file.
+/// The directory that contains a file.
 pub(super) fn directory(target: &Path) -> &Path {
     target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

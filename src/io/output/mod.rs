@@ -1,4 +1,4 @@
-//! Output files that appear complete or not at all, even if the process is killed.
+//! Writes output files that appear either complete or not at all, even if the process is killed.
 //!
 //! ```text
 //! links        follows the symbolic links of an output path
@@ -11,10 +11,10 @@
 //! whole        a file that one process writes in one call
 //! ```
 //!
-//! Invariants: at any time, the target is the old file or the complete new file; write permission for the target and
-//! for its directory suffices, and no other directory is written; the new file has the access rights of the old file
-//! (`access`). Deliberately absent: signal handlers, which programs install and which call [`remove_temporaries`], and
-//! extended attributes.
+//! Invariant: At any time, the target is either the old file or the complete new file. Write permission for the target
+//! and its directory suffices, and no other directory is written. The new file has the old file's access rights
+//! (`access`), but not its extended attributes. This module installs no signal handlers. Programs install them and call
+//! [`remove_temporaries`] there.
 
 mod access;
 mod error;

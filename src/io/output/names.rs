@@ -1,7 +1,7 @@
 //! Creates and recognises the names of temporary files. A name consists of the name of the target and a tag.
 //!
-//! Invariants: temporary files are hidden and in the directory of the target; the length of their names is within the
-//! limit of the file system; all processes with the same tag compute the same name.
+//! Guarantees: Temporary files are hidden and in the directory of the target. The length of their names is within the
+//! file system's limit. All processes with the same tag compute the same name.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -14,20 +14,20 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::FileError;
 use super::links::directory;
 
-/// Maximum bytes of a path, without the terminating 0.
+/// Maximum length of a path in bytes, without the terminating 0.
 const MAX_PATH_BYTES: usize = 4095;
 
 /// Number of outputs that this process has started to write.
 static OUTPUTS: AtomicU64 = AtomicU64::new(0);
 
-/// Returns a tag that differs from the tags of all other outputs written at the same time, by any process on any host.
+/// Returns a tag that differs from the tags of all other outputs that any process on any host writes at the same time.
 pub fn new_tag() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let output = OUTPUTS.fetch_add(1, Ordering::Relaxed);
     format!("{:x}-{:x}", std::process::id(), now.wrapping_add(output))
 }
 
-/// The path of the temporary file of a target.
+/// The path of the temporary file for a target.
 pub(super) fn beside(target: &Path, tag: &str) -> Result<PathBuf, FileError> {
     let Some(name) = target.file_name() else {
         return Err(FileError::IsDirectory { path: target.to_path_buf() });
@@ -43,7 +43,8 @@ pub(super) fn fits(path: &Path) -> bool {
     name as u64 <= longest && path.as_os_str().len() <= MAX_PATH_BYTES
 }
 
-/// The two possible stems of a target's temporary name: the name itself, and a hash for names that are too long.
+/// The two possible stems of a target's temporary name, which are the target's name and, for names that are too long, a
+/// hash.
 pub(super) fn stems(name: &OsStr) -> [OsString; 2] {
     [name.to_owned(), format!("{:016x}", xxh3_64(name.as_bytes())).into()]
 }
@@ -56,8 +57,8 @@ fn temporary_name(stem: &OsStr, tag: &str) -> OsString {
     name
 }
 
-/// Whether a name is a temporary name of this stem, with a tag as [`new_tag`] returns it: two hexadecimal numbers. The
-/// tag has no dot, so names of other targets with the same beginning do not match.
+/// Whether a name is a temporary name with this stem and with a tag in the format of [`new_tag`], which consists of two
+/// hexadecimal numbers. The tag contains no dot, so names of other targets that begin with the same stem do not match.
 pub(super) fn is_temporary(name: &OsStr, stem: &OsStr) -> bool {
     let rest = name.as_bytes().strip_prefix(b".").and_then(|rest| rest.strip_prefix(stem.as_bytes()));
     let tag = rest.and_then(|rest| rest.strip_prefix(b".")).and_then(|rest| rest.strip_suffix(b".partial"));

@@ -1,8 +1,8 @@
-//! The list of temporary files of this process. They are removed if the process ends early.
+//! Keeps the list of this process's temporary files, which are removed if the process ends early.
 //!
-//! Invariants: a temporary file is in the list from before its creation until it is renamed or removed; files are
-//! created, renamed and removed under the lock of the list. A thread that has removed all files because the process
-//! ends keeps the lock, so no other thread creates or renames a temporary file afterwards.
+//! Invariants: A temporary file is in the list from before its creation until it is renamed or removed. Files are
+//! created, renamed and removed only while the list is locked. A thread that has removed all files because the process
+//! is ending keeps the lock, so no other thread creates or renames a temporary file afterwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 const MAX_ATTEMPTS: usize = 100;
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Takes the lock, under which temporary files are created, renamed and removed.
+/// Takes the lock that must be held to create, rename or remove temporary files.
 pub(super) fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
-    // The list of paths is consistent after every change, even if a thread panics.
+    // A poisoned lock is ignored, because the list of paths is consistent after every change, even if a thread panics.
     FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -29,11 +29,11 @@ pub(super) fn forget(files: &mut Vec<PathBuf>, path: &Path) {
     }
 }
 
-/// A temporary file that another process may create. While this value is alive, [`remove_temporaries`] also removes
-/// this file.
+/// A temporary file that another process may create. While this value exists, [`remove_temporaries`] also removes this
+/// file.
 ///
-/// Launchers kill all ranks when one rank has ended. Therefore the first rank that receives a signal removes the files
-/// of all ranks.
+/// Launchers kill all ranks when one rank ends. For this reason, the first rank that receives a signal removes the
+/// files of all ranks.
 #[derive(Debug)]
 pub struct Announced(PathBuf);
 
@@ -50,20 +50,20 @@ impl Drop for Announced {
     }
 }
 
-/// Proof that the temporary files of this process have been removed. While this value is alive, threads block when they
-/// try to create or rename a temporary file.
+/// Proof that this process's temporary files have been removed. While this value exists, threads block when they try to
+/// create or rename a temporary file.
 #[must_use = "other threads may create temporary files again once this is dropped"]
 pub struct Removed(MutexGuard<'static, Vec<PathBuf>>);
 
 impl Removed {
-    /// Removes the files again, because another process may have created an announced file meanwhile.
+    /// Removes the files again, because another process may have created an announced file in the meantime.
     pub fn remove_again(&self) {
         remove_all(&self.0);
     }
 }
 
-/// Removes the temporary files of this process, and the announced files of other processes. For programs that are about
-/// to end because of a signal or an error. Cost: one system call per file.
+/// Removes this process's temporary files and the announced files of other processes. Intended for programs that are
+/// about to end because of a signal or an error. Cost: One system call per file.
 ///
 /// ```no_run
 /// let removed = einsum_dist::io::output::remove_temporaries();
@@ -76,14 +76,15 @@ pub fn remove_temporaries() -> Removed {
     removed
 }
 
-/// Like [`remove_temporaries`], for use when memory has run out. This thread may already hold the lock, or another
-/// thread may hold it and never continue. In these cases, the files are not removed. Allocates memory for long paths
-/// only, and never releases the lock to waiting threads.
+/// Like [`remove_temporaries`], but for use when memory has run out. If this thread already holds the lock, or another
+/// thread holds it and never continues, the files are not removed. Allocates memory only for long paths, and never
+/// releases the lock to waiting threads.
 pub fn try_remove_temporaries() {
     std::mem::forget(try_lock_and_remove(&FILES).map(Removed));
 }
 
-/// Takes the lock and removes the files of the list; `None` if the lock is not released in time.
+/// Takes the lock and removes the files in the list. Returns `None` if another thread does not release the lock in
+/// time.
 fn try_lock_and_remove(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec<PathBuf>>> {
     for _ in 0..MAX_ATTEMPTS {
         match files.try_lock() {
@@ -101,7 +102,7 @@ fn try_lock_and_remove(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec
     None
 }
 
-/// Removes the files of the list that exist.
+/// Removes the files in the list that exist.
 fn remove_all(files: &[PathBuf]) {
     for path in files {
         // The file may not exist yet, or another rank may have removed it.

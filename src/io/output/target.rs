@@ -1,6 +1,6 @@
 //! Finds the file that an output path refers to, and checks whether it can be written.
 //!
-//! Invariant: examining a path leaves no file behind. There is one exception: on a file system without unnamed files, a
+//! Guarantee: Examining a path leaves no file behind, with one exception. On a file system without unnamed files, a
 //! `SIGKILL` during the examination can leave an empty temporary file.
 
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -17,16 +17,16 @@ use super::{FileError, registry};
 /// An output that can be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputCheck {
-    /// User and group of the replaced file, if the new file will have another owner. Only the administrator may give a
-    /// file to another user.
+    /// User and group of the replaced file if the new file will have a different owner; only the administrator may give
+    /// a file to another user.
     pub loses_owner: Option<(u32, u32)>,
 }
 
 /// Checks, before any work is done, whether an output of this name can be created. Leaves nothing behind.
 ///
 /// # Errors
-/// Fails if the path is a directory, a device, a pipe or a socket; if links form a loop; if the directory does not
-/// exist or cannot be written; or if the file is write-protected.
+/// If the path is a directory, a device, a pipe or a socket. If links form a loop. If the directory does not exist or
+/// cannot be written. If the file is write-protected.
 pub fn examine(path: &Path) -> Result<OutputCheck, FileError> {
     let target = replaceable(path)?;
     let probe = probe(path, &target)?;
@@ -35,8 +35,8 @@ pub fn examine(path: &Path) -> Result<OutputCheck, FileError> {
     Ok(OutputCheck { loses_owner: old.filter(|old| !keeps(old)).map(|old| (old.uid(), old.gid())) })
 }
 
-/// Creates an unnamed file in the directory of the target. If the file system has no unnamed files, creates a named
-/// file and removes its name immediately.
+/// Creates an unnamed file in the target's directory. If the file system does not support unnamed files, creates a
+/// named file and removes its name immediately.
 fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
     let refused = |cause| FileError::io(path, "create a file in its directory")(cause);
     let process = std::process::id();
@@ -54,7 +54,7 @@ fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
             return Ok(probe);
         }
     }
-    // A signal handler waits for this lock, so the process does not end before the name is removed.
+    // A signal handler waits for this lock, so it cannot end the process before the name is removed.
     let _lock = registry::lock();
     loop {
         match OpenOptions::new().write(true).create_new(true).open(&named) {
@@ -73,14 +73,14 @@ fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
     }
 }
 
-/// The file to replace, or an error if it may not be replaced.
+/// Returns the file to replace, or an error if it may not be replaced.
 pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
-    // Without this check, the rename would fail after all the work.
+    // Without this check, the rename would fail only after the result has been computed.
     if names_directory(path) {
         return Err(no_file(path));
     }
-    // Checks the path itself first: a link that the kernel resolves, such as /dev/stdout, need not contain a path that
-    // `followed` can follow.
+    // Checks the path itself first, because `followed` may not be able to follow a link that the kernel resolves, such
+    // as /dev/stdout.
     special(path, fs::metadata(path).ok().as_ref())?;
     let target = followed(path)?;
     let old = match fs::metadata(&target) {
@@ -90,7 +90,7 @@ pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
     };
     special(path, old.as_ref())?;
     if old.is_some() {
-        // A rename needs permission for the directory only, but a write-protected file must not be replaced.
+        // A write-protected file must not be replaced, although a rename only needs permission for the directory.
         drop(OpenOptions::new().write(true).open(&target).map_err(FileError::io(path, "write"))?);
     }
     let directory = directory(&target);
@@ -113,21 +113,21 @@ fn names_directory(path: &Path) -> bool {
     path.file_name().is_none() || bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }
 
-/// The error for a path that can only name a directory.
+/// Returns the error for a path that can only name a directory.
 fn no_file(path: &Path) -> FileError {
     let path = path.to_path_buf();
     if path.is_dir() { FileError::IsDirectory { path } } else { FileError::NamesDirectory { path } }
 }
 
-/// Whether the system refuses a rename over a file in this directory: it has the sticky bit, and this user is not root
-/// and owns neither the directory nor the file.
+/// Whether the system refuses a rename over a file in this directory. It does so if the directory has the sticky bit,
+/// and this user is not root and owns neither the directory nor the file.
 fn only_owners(directory: &Metadata, old: &Metadata) -> bool {
     const STICKY: u32 = 0o1000;
     let me = geteuid();
     directory.mode() & STICKY != 0 && !me.is_root() && ![directory.uid(), old.uid()].contains(&me.as_raw())
 }
 
-/// Returns an error for a directory or a special file, because a rename would replace it by a regular file.
+/// Returns an error for a directory or a special file, because a rename would replace it with a regular file.
 fn special(path: &Path, found: Option<&Metadata>) -> Result<(), FileError> {
     match found {
         Some(found) if found.is_dir() => Err(FileError::IsDirectory { path: path.to_path_buf() }),

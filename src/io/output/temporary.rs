@@ -1,9 +1,8 @@
-//! A temporary file in the directory of the target. It is renamed to the target when it is complete.
+//! Creates a temporary file in the target's directory, and renames it to the target when it is complete.
 //!
-//! One process creates the file, and others may open it with the same tag. Invariants: the file is hidden, and in the
-//! target's directory because a rename cannot cross file systems; the length of its name is within the limit of the
-//! file system, however long the target's name is; all processes with the same tag compute the same name. The creator
-//! holds a lock on the file until it is renamed or removed, so other processes can distinguish it from a leftover.
+//! One process creates the file, and others may open it with the same tag. The file is hidden, and it is in the
+//! target's directory because a rename cannot cross file systems. `names` determines its name. The creator holds a lock
+//! on the file until the file is renamed or removed, so other processes can distinguish it from a leftover.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind};
@@ -18,12 +17,13 @@ use super::names::beside;
 use super::target::replaceable;
 use super::{Announced, FileError, leftovers, registry};
 
-/// Maximum number of attempts to create a file that another process has locked in order to remove it as a leftover.
-/// That process holds the lock only briefly, unless it is descheduled.
+/// Maximum number of attempts to create a file while another process locks it to remove it as a leftover. The other
+/// process holds the lock only briefly, unless it is descheduled.
 const MAX_ATTEMPTS: usize = 50;
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A file that does not have its final name yet. If the creator drops this value, the file is removed.
+/// A file that does not have its final name yet. If the creator drops this value before committing, the file is
+/// removed.
 #[derive(Debug)]
 pub struct Temporary {
     target: PathBuf,
@@ -35,30 +35,30 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Creates the file. The tag distinguishes this run from all others.
+    /// Creates the file. The tag distinguishes this run from all other runs.
     ///
     /// # Errors
-    /// Fails if the target cannot be replaced, or if the file cannot be created.
+    /// If the target cannot be replaced, or if the file cannot be created.
     pub fn create(target: &Path, tag: &str) -> Result<Temporary, FileError> {
         let target = replaceable(target)?;
         let path = beside(&target, tag)?;
         let old = Access::of(&target);
-        // If the target exists, other users may not be allowed to read it. The new file is therefore private until it
-        // gets the mode of the target.
+        // If the target exists, other users may not be allowed to read it. The new file is therefore private until the
+        // target's mode is applied to it.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mut files = registry::lock();
-        // Registered before the file is created: if memory runs out here, the process ends, and the file must not be
-        // left behind.
+        // Registered before the file is created, so that the file is not left behind if memory runs out here and ends
+        // the process.
         files.push(path.clone());
         let file = created(&path, mode).inspect_err(|_| registry::forget(&mut files, &path))?;
         drop(files);
         Ok(Temporary { target, path, file, creator: true, old })
     }
 
-    /// Opens the file that another process created with the same target and tag.
+    /// Opens the file that another process has created with the same target and tag.
     ///
     /// # Errors
-    /// Fails if the file does not exist or cannot be written.
+    /// If the file does not exist or cannot be written.
     pub fn open(target: &Path, tag: &str) -> Result<Temporary, FileError> {
         let target = followed(target)?;
         let path = beside(&target, tag)?;
@@ -70,12 +70,12 @@ impl Temporary {
     /// it removes the file.
     ///
     /// # Errors
-    /// Fails if the target's links cannot be followed, or if the target is a directory.
+    /// If the target's links cannot be followed, or if the target is a directory.
     pub fn announce(target: &Path, tag: &str) -> Result<Announced, FileError> {
         Ok(Announced::new(beside(&followed(target)?, tag)?))
     }
 
-    /// The path of the file until it is committed.
+    /// The path of the file before it is committed.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -94,16 +94,17 @@ impl Temporary {
     /// Every process must call this before it reports success to the others.
     ///
     /// # Errors
-    /// Fails if the disk is full or not available any more.
+    /// If the disk is full or no longer available.
     pub fn flush(&self) -> Result<(), FileError> {
         self.file.sync_data().map_err(FileError::io(&self.path, "write"))
     }
 
-    /// Renames the file to its target, with the mode, the access control list and, where the system allows it, the
-    /// owner of the file that it replaces. Must be called by one process only, after all have flushed.
+    /// Renames the file to its target. The file is given the mode, the access control list and, where the system allows
+    /// it, the owner of the file that it replaces. Must be called by only one process, after all processes have
+    /// flushed.
     ///
     /// # Errors
-    /// Fails if the file cannot be written or renamed. The file is then removed.
+    /// If the file cannot be written or renamed. The file is then removed.
     pub fn commit(mut self) -> Result<(), FileError> {
         self.flush()?;
         if let Some(old) = Access::of(&self.target).or_else(|| self.old.take()) {
@@ -133,7 +134,7 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
     for _ in 0..MAX_ATTEMPTS {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path);
         let file = match file {
-            // The name is taken by a leftover with the same tag, or by a link. Links are never followed.
+            // The existing file is a leftover with the same tag, or a link. Links are never followed.
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
                 if !leftovers::remove_one(path)? {
                     std::thread::sleep(RETRY_INTERVAL);
@@ -142,7 +143,7 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
             }
             file => file.map_err(FileError::io(path, "create"))?,
         };
-        // On a file system without locks, the file is created without a lock.
+        // On a file system without locks, creating the file succeeds without a lock.
         let locked = !matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
         let mine = file.metadata().map(|found| Identity::of_file(&found)).ok();
         if locked && mine.is_some() && fs::symlink_metadata(path).map(|found| Identity::of_file(&found)).ok() == mine {
@@ -158,7 +159,8 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
 mod tests {
     use super::*;
 
-    /// Imitates a process that is descheduled after it has locked a leftover in order to remove it.
+    /// Tests that creation waits for a process that has locked a leftover to remove it, and fails if the lock is never
+    /// released.
     #[test]
     fn a_name_that_is_being_swept_is_waited_for() {
         let path = std::env::temp_dir().join(format!("einsum-dist-swept-{}", std::process::id()));

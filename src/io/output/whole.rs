@@ -1,4 +1,4 @@
-//! Files that one process writes in one call.
+//! Writes a whole file from one process in a single call.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::{FileError, Temporary};
 
 /// Writes a complete file. An existing file of the same name is replaced.
 pub fn write_whole(path: &Path, tag: &str, bytes: &[u8]) -> Result<(), FileError> {
-    // Errors show the path given by the user and not the temporary path.
+    // Errors show the user's path instead of the temporary path.
     let named = |error| match error {
         FileError::Io { action, cause, .. } => FileError::Io { path: path.to_path_buf(), action, cause },
         other => other,

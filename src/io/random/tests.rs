@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Test vectors published with Random123.
+/// Tests the generator with the test vectors published with Random123.
 #[test]
 fn the_generator_is_philox4x32_10() {
     let pi = [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344];

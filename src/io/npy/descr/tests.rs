@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Expected results are those of NumPy 2.4 on a little-endian 64-bit machine.
+/// Tests spellings against the results of NumPy 2.4 on a little-endian 64-bit machine.
 #[test]
 #[cfg(target_endian = "little")]
 fn every_spelling_of_our_types() {
