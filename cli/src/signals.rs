@@ -17,7 +17,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, Builder};
 use std::time::Duration;
 
-use einsum_dist::comm::inherited::is_ignored;
+use einsum_dist::comm::ignored_signals::is_ignored;
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::io::output::remove_temporaries;
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ};

@@ -17,8 +17,8 @@
 #[cfg(feature = "mpi")]
 mod bell;
 mod error;
+pub mod ignored_signals;
 pub mod in_process;
-pub mod inherited;
 pub mod launcher;
 #[cfg(feature = "mpi")]
 pub mod mpi;

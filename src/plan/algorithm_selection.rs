@@ -13,8 +13,8 @@
 
 use std::ops::Range;
 
+use super::algorithm_search_space::{SearchSpace, UnaryPlacement};
 use super::error::PlanError;
-use super::search_space::{SearchSpace, UnaryPlacement};
 use super::structure::Candidate;
 use crate::algorithm::{Algorithm, Cost};
 use crate::dims::{Kinds, Label};

@@ -11,13 +11,13 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
+use super::algorithm_search_arguments::SearchArguments;
+use super::algorithm_search_space::SearchSpace;
 use super::context::PlanningContext;
 use super::distribute;
 use super::error::PlanError;
 use super::packing::busiest;
 use super::reuse::lasting;
-use super::search_arguments::SearchArguments;
-use super::search_space::SearchSpace;
 use super::structure::Plan;
 use crate::local_plan::MIN_PARALLEL_MULTIPLY_ADDS;
 use crate::tree::{NodeId, Step, Tree};

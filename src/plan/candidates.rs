@@ -1,9 +1,9 @@
 //! Enumerates the candidate algorithms for a contraction. The candidates are all algorithms with all choices of
 //! dimensions, except those that the user's options exclude.
 
+use super::algorithm_search_arguments::SearchArguments;
 use super::error::PlanError;
 use super::options::PlanOptions;
-use super::search_arguments::SearchArguments;
 use crate::algorithm::{Algorithm, AlgorithmName, Residency, Setting};
 use crate::dims::{Kind, Kinds, Label};
 use crate::machine::Machine;

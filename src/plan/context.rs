@@ -1,7 +1,7 @@
 //! Stores the request that every planning pass reads, and the prices that all searches share.
 //!
 //! Invariant: there is one context per plan, built from a request that has been checked. Arguments that change between
-//! searches are in [`SearchArguments`](super::search_arguments::SearchArguments).
+//! searches are in [`SearchArguments`](super::algorithm_search_arguments::SearchArguments).
 
 use std::cell::RefCell;
 

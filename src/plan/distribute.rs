@@ -7,11 +7,11 @@
 
 use std::ops::Range;
 
+use super::algorithm_search_arguments::SearchArguments;
+use super::algorithm_search_space::{SearchSpace, UnaryPlacement};
 use super::algorithm_selection::{self, Choice};
 use super::context::PlanningContext;
 use super::error::PlanError;
-use super::search_arguments::SearchArguments;
-use super::search_space::{SearchSpace, UnaryPlacement};
 use super::structure::{Plan, ResultResidency, Source, Value};
 use super::{lower, path};
 use crate::algorithm::Distributions;

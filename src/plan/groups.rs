@@ -18,11 +18,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::algorithm_search_space::SearchSpace;
 use super::algorithm_selection::{Cheapest, Choice, Tables, considered};
 use super::context::PlanningContext;
 use super::error::PlanError;
 use super::options::PipelineChoice;
-use super::search_space::SearchSpace;
 use super::structure::Plan;
 use super::{distribute, lower};
 use crate::distribution::Distribution;

@@ -9,12 +9,12 @@
 //! provided that the caller accepts parts and that they are cheaper or the only way to fit. The contraction order never
 //! changes, even where another order would suit slicing better.
 
+use super::algorithm_search_arguments::SearchArguments;
 use super::context::PlanningContext;
 use super::distributed;
 use super::error::PlanError;
 use super::packing::busiest;
 use super::reuse::lasting;
-use super::search_arguments::SearchArguments;
 use super::slice::{MAX_SLICES, divisors, slice_count};
 use super::slice_model::{Model, State};
 use super::slice_search::slices;

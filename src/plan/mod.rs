@@ -22,8 +22,8 @@
 //!
 //! | shared by the passes | file |
 //! |---|---|
-//! | the request; the arguments that a pass sets for a search | `context`, `options`, `fixed`; `search_arguments` |
-//! | candidate algorithms, distributions and their prices | `search_space`, `candidates`, `cost` |
+//! | the request; the arguments that a pass sets for a search | `context`, `options`, `fixed`; `algorithm_search_arguments` |
+//! | candidate algorithms, distributions and their prices | `algorithm_search_space`, `candidates`, `cost` |
 //! | a plan as a value; the queries on it | `structure`, `queries` |
 //!
 //! | what a plan can be queried for | file |
@@ -40,6 +40,8 @@
 
 #![warn(missing_docs)]
 
+mod algorithm_search_arguments;
+mod algorithm_search_space;
 mod algorithm_selection;
 mod bound;
 mod branches;
@@ -64,8 +66,6 @@ mod proof;
 mod queries;
 mod reuse;
 mod rounding;
-mod search_arguments;
-mod search_space;
 mod simulate;
 mod slice;
 mod slice_model;
@@ -85,9 +85,9 @@ pub use proof::{Classes, MAX_FULL_PROOF_RANKS, Step};
 pub use simulate::MAX_SIMULATED_RANKS;
 pub use structure::{Candidate, Pipeline, Plan, ResultResidency, Slice, Source, Value};
 
+use algorithm_search_arguments::SearchArguments;
+use algorithm_search_space::SearchSpace;
 use context::PlanningContext;
-use search_arguments::SearchArguments;
-use search_space::SearchSpace;
 
 use crate::tree::Tree;
 

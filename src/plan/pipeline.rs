@@ -21,13 +21,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
+use super::algorithm_search_arguments::SearchArguments;
+use super::algorithm_search_space::SearchSpace;
 use super::algorithm_selection::{Choice, considered};
 use super::context::PlanningContext;
 use super::distribute;
 use super::error::PlanError;
 use super::options::PipelineChoice;
-use super::search_arguments::SearchArguments;
-use super::search_space::SearchSpace;
 use super::structure::{Pipeline, Plan};
 use crate::algorithm::{Algorithm, Distributions};
 use crate::dims::{Kinds, Label};

@@ -22,7 +22,7 @@ mod cost;
 mod fetch;
 mod limits;
 #[cfg(test)]
-mod mutations;
+mod mutation_tests;
 mod nest;
 mod overflow;
 mod select;

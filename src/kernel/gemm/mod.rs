@@ -5,11 +5,11 @@
 //! in a fixed order. Each share packs into its own part of the workspace and never waits for another share.
 
 mod batch;
+mod contiguous;
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod generated;
 mod multiply;
 mod pack;
-mod run;
 mod share;
 mod store;
 mod transpose;

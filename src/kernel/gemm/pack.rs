@@ -9,7 +9,7 @@
 
 use super::super::Element;
 use super::super::simd::{Body, Both, prefetch};
-use super::run::copy_run;
+use super::contiguous::copy_run;
 use super::transpose::transpose_tile;
 use crate::local_plan::{CACHE_LINE, PackBy, Table};
 

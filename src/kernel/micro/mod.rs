@@ -4,13 +4,13 @@
 //! Tiles have a size that [`crate::local_plan::register_tiles`] returns, or fewer columns. There is one function per
 //! size, so that all sums stay in registers and inner loops have constant lengths.
 
+#[cfg(target_arch = "x86_64")]
+mod avx_fma;
 mod complex;
 mod real;
 #[cfg(test)]
 mod tests;
 mod tile_sums;
-#[cfg(target_arch = "x86_64")]
-mod x86_asm;
 
 use std::mem::MaybeUninit;
 

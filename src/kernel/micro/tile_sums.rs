@@ -1,6 +1,6 @@
 //! Defines the interface to code that computes the sums of a tile and is specialised for an instruction set.
 //!
-//! Inputs may be read, and the destination may be read and written, in full vectors. `x86_asm` contains the specialised
+//! Inputs may be read, and the destination may be read and written, in full vectors. `avx_fma` contains the specialised
 //! code. `real` and `complex` contain the Rust code for all other sums.
 
 #[cfg(target_arch = "aarch64")]

@@ -6,8 +6,8 @@ use super::*;
 use crate::algorithm::Distributions;
 use crate::dims::classify;
 use crate::machine::Machine;
+use crate::plan::algorithm_search_arguments::SearchArguments;
 use crate::plan::options::PlanOptions;
-use crate::plan::search_arguments::SearchArguments;
 use crate::tree::Node;
 
 /// A pseudo-random number generator.

@@ -61,7 +61,7 @@ mod order;
 mod pattern;
 mod price;
 #[cfg(test)]
-mod proofs;
+mod proof_tests;
 mod steps;
 #[cfg(test)]
 mod tests;

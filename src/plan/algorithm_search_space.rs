@@ -5,10 +5,10 @@
 //! batch in a pipeline. All of them use the same user options; the pass that starts a search sets its
 //! [`SearchArguments`].
 
+use super::algorithm_search_arguments::SearchArguments;
 use super::candidates::Candidates;
 use super::error::PlanError;
 use super::options::PlanOptions;
-use super::search_arguments::SearchArguments;
 use crate::algorithm::{Algorithm, AlgorithmName, Cost, Distributions, Residency, Tensor, carried};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;

@@ -74,7 +74,7 @@ macro_rules! remember_ignored_signals {
             // functions may ignore the arguments that the loader passes.
             #[unsafe(link_section = ".preinit_array")]
             #[used]
-            static REMEMBER: extern "C" fn() = $crate::comm::inherited::remember;
+            static REMEMBER: extern "C" fn() = $crate::comm::ignored_signals::remember;
         };
     };
 }
