@@ -151,8 +151,8 @@ step() {
 
 step "build with default features" build build --profile test
 step 'einsum-dist "mk,kn->mn"' build run -q --profile test -- "mk,kn->mn" --check
-step "unit tests of kernel and local_plan" build test --lib -- kernel:: local_plan:: "${skip[@]}"
-step "contractions and unary kernels" build test --test integration -- kernel::contract kernel::unary
+step "unit tests of kernel and local_plan" build test -p einsum-dist --lib -- kernel:: local_plan:: "${skip[@]}"
+step "contractions and unary kernels" build test -p einsum-dist-cli --test integration -- kernel::contract kernel::unary
 
 echo
 echo "$passed passed, $failed failed"
