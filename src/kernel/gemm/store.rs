@@ -2,7 +2,7 @@
 
 use super::super::Element;
 use super::super::simd::{Body, Both};
-use super::run::add_run;
+use super::contiguous::add_run;
 use crate::local_plan::Table;
 
 /// A tile whose columns are `panel` elements apart, and its position in `out`.
