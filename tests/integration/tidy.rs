@@ -416,7 +416,7 @@ fn nothing_is_left_open() {
 #[test]
 fn failures_are_errors() {
     let mut faults = Vec::new();
-    for source in sources(&LIBRARIES) {
+    for source in sources(&LIBRARIES).into_iter().filter(|source| !source.path.ends_with("tests.rs")) {
         let unwraps = source.code.lines().enumerate().filter(|(_, line)| line.contains(".unwrap()"));
         faults.extend(unwraps.map(|(at, line)| source.place(at + 1, line.trim())));
     }

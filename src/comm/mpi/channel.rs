@@ -143,6 +143,7 @@ pub(super) struct Producer {
 }
 
 impl Producer {
+    /// # Safety
     /// As for [`Channel::new`]. In addition, a channel has one producer, in the process that owns the segment.
     pub(super) unsafe fn new(layout: Layout, own: NonNull<u8>, to: usize) -> Producer {
         // SAFETY: the caller's contract.
@@ -222,6 +223,7 @@ pub(super) struct Consumer {
 }
 
 impl Consumer {
+    /// # Safety
     /// As for [`Channel::new`], with the sender's segment. In addition, a channel has one consumer, in the process of
     /// the receiving rank.
     pub(super) unsafe fn new(layout: Layout, theirs: NonNull<u8>, to: usize) -> Consumer {
