@@ -244,7 +244,7 @@ def markdown(found):
             means = [f"{geometric_mean(column):.1f}" for column in rates] + means
             text.append("| **geometric mean** | | | " + " | ".join(means) + " |")
             best = [max(case[name]["rate"] for name in peers if name in case) for case in table.cases.values()]
-            text += ["", f"The best peers of all cases reach {geometric_mean(best):.1f} {unit} in geometric mean."]
+            text += ["", f"The geometric mean of the best peer in each case is {geometric_mean(best):.1f} {unit}."]
     text += ["", "## Machines and commands", ""]
     runs = {}
     for key, table in found.items():

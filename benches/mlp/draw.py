@@ -26,7 +26,7 @@ This file is written by `make mlp`; `benches/mlp/main.rs` describes the measurem
 In {equal} of {rows} rows, the ranks received the planned number of bytes.
 
 A triple consists of the distributions of `left`, `right` and `out`. In a distribution, `m:2 k:2` cuts two dimensions into two parts each, and `x3`
-means three replicas. `MB` is the volume that all ranks receive together. `predicted` is the time that the cost model predicts; times are in
+means three replicas. `MB` is the total volume received by all ranks. `predicted` is the time that the cost model predicts; times are in
 milliseconds. If the rates of the machine were not measured, only ratios of predicted times are meaningful.
 """
 
@@ -76,7 +76,7 @@ def choice_quality(rows):
     mean = math.exp(sum(map(math.log, over)) / len(over))
     return ("Some triples were measured with each of the three matrices as the stationary matrix. "
             f"In {near} of these {len(over)} triples, the planner's choice takes at most {NEAR} times as long as the fastest choice. "
-            f"The ratio of the two times is {mean:.3f} in geometric mean, and {max(over):.2f} at worst.")
+            f"The geometric mean of the ratio between the two times is {mean:.3f}, and the worst ratio is {max(over):.2f}.")
 
 
 def section(mlp, ranks, rows):

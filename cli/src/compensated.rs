@@ -23,7 +23,7 @@ impl Compensated {
     }
 
     pub fn total(&self) -> f64 {
-        // If the sum overflows, the errors are infinite or NaN, and must not change it.
+        // If the sum has overflowed, the rounding errors are infinite or NaN and must not be added to it.
         if self.sum.is_finite() && self.errors.is_finite() { self.sum + self.errors } else { self.sum }
     }
 }

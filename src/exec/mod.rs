@@ -64,9 +64,9 @@ pub struct RunOptions {
     pub window: usize,
     /// The run fails if no bytes move for this time while this rank waits for transfers and computes nothing. Processes
     /// also wait at most this time for each other between runs. `None` waits forever. The timeout must exceed the
-    /// longest time that any other rank spends without communicating, which includes consecutive tasks of its workers
-    /// and, between runs, reading, checking and writing files. The timeout must also exceed the time to transfer a
-    /// gigabyte between two ranks. If the ranks are threads of one process, a silent rank cannot be ended, so the run
+    /// longest period in which another rank does not communicate: while its workers compute several tasks in a row and,
+    /// between runs, while it reads, checks or writes files. The timeout must also exceed the time to transfer a
+    /// gigabyte between two ranks. If the ranks are threads of one process, a silent rank cannot be killed, so the run
     /// fails only when that rank returns.
     pub timeout: Option<Duration>,
     /// A fault to inject, for tests.

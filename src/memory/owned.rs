@@ -26,7 +26,7 @@ pub fn zeros<T: Element>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
         return Err(OutOfMemory { bytes });
     }
     // SAFETY: the global allocator returned the memory for a layout of `elements` elements. `Element` is sealed, and
-    // zero bytes are a valid value of each element type.
+    // the all-zero bit pattern is a valid value of each element type.
     Ok(unsafe { Vec::from_raw_parts(start, elements, elements) })
 }
 

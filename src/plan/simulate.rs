@@ -73,8 +73,8 @@ struct Lanes {
 }
 
 impl Lanes {
-    /// Returns when the earlier tasks ended on the lanes that must not overlap with `lane`; `None` if such a task has
-    /// not run. Those lanes cannot have run a task after `task`, because such a task waits for `task`.
+    /// Returns the time at which the last task before `task` ended on the lanes that must not overlap with `lane`, or
+    /// `None` if one of those tasks has not run yet. Those lanes cannot have run a task after `task`, because such a task waits for `task`.
     fn conflicting_end(&self, lane: Lane, task: TaskId) -> Option<f64> {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().try_fold(0.0, |earliest: f64, &other| {

@@ -9,8 +9,9 @@
 //!   v  (80 bytes)  nodes 2 to 3                [ v     ]
 //! ```
 //!
-//! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]. A task that is the first to use a part of a buffer
-//! waits for all earlier users of the buffer's bytes. Transfers of the same node may have to be in flight at the same
+//! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]. Buffers share bytes if their contents are never
+//! needed at the same time. The first task to use a part of a buffer therefore waits for all tasks that used the bytes
+//! earlier as part of another buffer. Transfers of the same node may have to be in flight at the same
 //! time on all ranks, but transfers of different nodes never have to be, so edges between nodes cannot cause a
 //! deadlock. Buffers that later runs read again share memory with no other buffer. On several ranks, buffers share
 //! memory only if their contents stay valid equally long. The arena does not contain the user's memory, and the

@@ -186,7 +186,7 @@ impl Command {
         (arrays, promoted.unwrap_or(DTYPES[0]))
     }
 
-    /// Generates flags for the extents and the type of operands that the program itself generates.
+    /// Generates the flags of a command without input files: extents and element type of the random operands.
     fn random_operands(
         &mut self,
         rng: &mut Rng,

@@ -139,7 +139,8 @@ impl<'a> Comparison<'a> {
         Some(Pass { limits, evaluator, strategy })
     }
 
-    /// Compares the local blocks of the part that begins at `corner`, and returns the findings.
+    /// Compares the local blocks of one part of the result, whose first index is `corner`, with reference values.
+    /// Returns a tally of the differences.
     ///
     /// # Errors
     /// If a file cannot be read again, or memory runs out.

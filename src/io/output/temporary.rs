@@ -143,7 +143,8 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
             }
             file => file.map_err(FileError::io(path, "create"))?,
         };
-        // On a file system without locks, creating the file succeeds without a lock.
+        // Some file systems have no locks. There the file is used without one: only `WouldBlock` means that another
+        // process holds the lock.
         let locked = !matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
         let mine = file.metadata().map(|found| Identity::of_file(&found)).ok();
         if locked && mine.is_some() && fs::symlink_metadata(path).map(|found| Identity::of_file(&found)).ok() == mine {

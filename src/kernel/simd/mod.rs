@@ -154,8 +154,8 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Returns `a - b` in even lanes and `a + b` in odd lanes.
     unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Loads a vector in pieces of 16 bytes. Piece i is loaded from address i. Shorter vectors ignore the last
-    /// addresses.
+    /// Loads a vector in pieces of 16 bytes. Piece i is loaded from address i. Vectors shorter than
+    /// 64 bytes use only the first addresses.
     unsafe fn load_pieces(from: [*const R; 4]) -> Self::Vector;
 
     /// Stores a vector in pieces of 16 bytes. Piece i is stored at address i. Shorter vectors ignore the last

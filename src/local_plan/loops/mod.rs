@@ -162,7 +162,8 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> Loop
     LoopPlan { swapped, shares, partials, price: (price * 1000.0) as u64 }
 }
 
-/// Replaces the strides of `out` with those of a dense partial result. `start` is the offset in `out`.
+/// Replaces the strides of `out` with those of a dense partial result. Returns the original strides and `start`, the
+/// offset of the first element of `out`, to which the partial results are added later.
 fn dense(loops: &mut [Loop], start: isize) -> Partials {
     let mut elements = 1;
     let mut out_loops = Vec::new();
