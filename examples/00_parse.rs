@@ -5,7 +5,7 @@
 use einsum_parser::{NodeKind, parse};
 
 fn main() -> Result<(), einsum_parser::ParseError> {
-    // Every bracket contains an arrow and is contracted first.
+    // A bracket is an einsum with its own arrow, and is contracted before the expression around it.
     let tree = parse("[ij, jk -> ik], kl -> il")?;
     // White space is ignored, and an expression is printed in canonical form.
     assert_eq!(tree.to_string(), "[ij,jk->ik],kl->il");
@@ -21,7 +21,7 @@ fn main() -> Result<(), einsum_parser::ParseError> {
     assert_eq!(tree.nodes().len(), 5);
     assert_eq!(tree.names(), ["i", "j", "k", "l"]);
 
-    // In the notation of einsum_ir, a term is a list of names, so `m0` is one dimension.
+    // In the notation of einsum_ir, a term is a list of dimension names in brackets, so `m0` is one dimension.
     let named = parse("[m0,c0,k0],[n0,c0,k0]->[m0,n0,c0]")?;
     assert_eq!(named.names(), ["m0", "c0", "k0", "n0"]);
     println!("\ndimensions   {}", named.names().join(" "));

@@ -13,11 +13,11 @@ fn main() -> einsum_dist::Result<()> {
     let plan = chain.plan(&Machine::new(8, 4), &PlanOptions::default())?;
     println!("{}\n", plan.explain());
 
-    // Verifies the schedules of all ranks together. Transfers must match, no rank may deadlock, no data may be read too
+    // Verifies the schedules across all ranks. Transfers must match, no rank may deadlock, no data may be read too
     // early, and every element of the result must contain every summand exactly once.
     plan.verify()?;
 
-    // The same inputs give the same plan; another machine may give a different one.
+    // The same inputs give the same plan; a different machine may give a different plan.
     assert_eq!(plan.fingerprint(), chain.plan(&Machine::new(8, 4), &PlanOptions::default())?.fingerprint());
     assert_ne!(plan.fingerprint(), chain.plan(&Machine::new(9, 4), &PlanOptions::default())?.fingerprint());
 

@@ -21,8 +21,8 @@ fn main() -> einsum_dist::Result<()> {
     println!("{text} -> {:?}, first score {}", scores.shape(), scores[[0, 0, 0, 0]]);
 
     // Runs the same contraction on several ranks in this process by planning it for a machine, compiling it for a
-    // world, and running the program. By default, the planner cuts the heads, and no data move. The algorithm `ring-mn`
-    // moves blocks of the keys from rank to rank.
+    // world, and running the program. By default, the planner cuts the dimension of the heads, so no data move. The
+    // algorithm `ring-mn` moves blocks of the keys from rank to rank.
     let problem = Problem::parse(text)?.shapes(&[queries.shape().to_vec(), keys.shape().to_vec()])?;
     for (ranks, algorithm) in [(2, None), (4, None), (3, Some(AlgorithmName::RingMn))] {
         let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(algorithm);

@@ -21,8 +21,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let group = everyone.rank() % 2;
     let communicator = everyone.split_by_color(Color::with_value(group)).ok_or("no group")?;
 
-    // The library duplicates the communicator. It neither changes the communicator's error handler nor receives
-    // messages sent over it.
+    // The library duplicates the communicator. The library neither changes the error handler of the program's
+    // communicator nor receives messages sent over that communicator.
     let world = World::from_communicator(&communicator)?;
     let (m, k, n) = (60, 40, 50);
     let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(AlgorithmName::RingMn);

@@ -19,7 +19,7 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> Result<(), Failure> {
     let array = |name| -> Result<Array4<f32>, Failure> { Ok(numpy::array(name)?.into_dimensionality::<Ix4>()?) };
     let (queries, keys, values) = (array("query")?, array("key")?, array("value")?);
-    // Models store a key and its value side by side. Both operands are views of this cache, which is not copied.
+    // Models store each key next to its value in a cache. Both operands are views of the cache, which is not copied.
     let cache = stack(Axis(2), &[keys.view(), values.view()])?;
     let (keys, values) = (cache.index_axis(Axis(2), 0), cache.index_axis(Axis(2), 1));
     let (batches, all, heads, depth) = queries.dim();
@@ -69,7 +69,7 @@ fn softmax(mut scores: ArrayViewMut4<f32>) {
 }
 
 /// Returns NumPy's result, the magnitude of each element, and the bound on errors relative to this magnitude. The
-/// magnitude of an element is the sum of |weight value|.
+/// magnitude of an element is the sum of |weight * value| over all keys.
 fn expected(
     queries: &Array4<f64>,
     keys: &Array4<f64>,
@@ -78,9 +78,9 @@ fn expected(
     let want = numpy::array::<f64>("attention_result")?.into_dimensionality::<Ix4>()?;
     let weights = numpy::array::<f64>("attention_weights")?;
     let magnitude = einsum(VALUES, &[&weights, &values.mapv(f64::abs)])?.into_dimensionality::<Ix4>()?;
-    // The error of a score is at most `score`, and subtracting the largest score rounds once more. The exponential
-    // turns these absolute errors into relative errors. The exponential, the sum and the division then add their own
-    // rounding errors.
+    // `score` bounds the absolute error of a score after the largest score has been subtracted, which rounds once more.
+    // The exponential turns this absolute error into a relative error. The exponential, the sum and the division then
+    // add their own rounding errors.
     let depth = keys.dim().3;
     let products = einsum(SCORES, &[&queries.mapv(f64::abs), &keys.mapv(f64::abs)])?;
     let largest = products.iter().copied().fold(0.0, f64::max) / (depth as f64).sqrt();

@@ -1,4 +1,4 @@
-//! Contracts a tensor train from a file. Shows its contraction order, its peak memory, and slicing under a memory
+//! Contracts a tensor train from a file. Shows the contraction order, the peak memory, and slicing under a memory
 //! limit.
 //!
 //! `cargo run --release --example 07_tensor_train`
@@ -9,8 +9,8 @@ use einsum_dist::ndarray::{ArrayD, Slice};
 use einsum_dist::{Error, Machine, PlanOptions, Problem, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // The train has four cores, whose neighbours are connected by the dimensions p, q and r. The brackets prescribe
-    // contraction from left to right.
+    // The train has four cores. Neighbouring cores share the dimensions p, q and r. The brackets prescribe contraction
+    // from left to right.
     let tree = numpy::text("tensor_train.einsum")?;
     let cores = (0..4).map(|core| numpy::array::<f32>(&format!("train_{core}"))).collect::<Result<Vec<_>, _>>()?;
     let operands = numpy::borrowed(&cores);
@@ -19,13 +19,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}\n", whole.explain());
 
     // Without brackets, the planner searches for an order. The order that it finds contracts each half of the train
-    // first, and then the two halves, which needs less than half the operations.
+    // first, and then the two halves, which needs less than half the operations of the order from left to right.
     let free = Problem::parse("ap,pbq,qcr,rd->abcd")?.shapes(&numpy::shapes(&cores))?;
     let halves = free.plan(&Machine::new(1, 1), &PlanOptions::default())?;
     assert!(halves.total_gflop() < 0.5 * whole.total_gflop());
 
-    // The files contain two results from NumPy, which are every fourth element along each dimension, and the norm of
-    // all elements.
+    // The files contain two results from NumPy. The first is every fourth element along each dimension, and the second
+    // is the norm of the whole tensor.
     let want = numpy::array::<f64>("tensor_train_sample")?;
     let norm = numpy::array::<f64>("tensor_train_norm")?.sum();
     let magnitude = every_fourth(&World::single().compile(&whole)?.run(&numpy::borrowed(&numpy::absolute(&cores)))?);

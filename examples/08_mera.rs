@@ -19,8 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let problem = Problem::parse(&text)?.shapes(&numpy::shapes(&tensors))?;
     println!("{text}\n");
 
-    // The contraction order is an option, and a plan reports its cost without data. The order from left to right
-    // computes the whole state before contracting it with its conjugate.
+    // The contraction order is an option, and a plan reports the cost of its order without data. The order from left to
+    // right computes the whole state before contracting it with its conjugate.
     println!("path            operations  dimensions  largest intermediate");
     let plan = |path: PathChoice, ranks| {
         let options = PlanOptions::default().dtype(Dtype::Float64).path(path);
@@ -39,15 +39,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     assert!(operations[2] <= operations[1] && operations[2] < operations[0] - 10.0);
 
-    // Later plans can use this path, so they do not search. If the path is written as positions, opt_einsum can also
-    // read the text.
+    // Plans that are given this path do not search for one. The text lists pairs of positions, which opt_einsum can
+    // also read.
     let found = plan(PathChoice::Auto, 1)?;
     let positions: Vec<String> = found.path.iter().map(|[left, right]| format!("({left},{right})")).collect();
     let given: PathChoice = positions.join(",").parse()?;
     assert_eq!(plan(given.clone(), 1)?, found);
     println!("\npath {}\n", positions.join(","));
 
-    // NumPy computed its result in a different way, from density matrices of two sites, one layer after the other.
+    // NumPy computed the expected result in a different way, from density matrices of two sites, one layer after the
+    // other.
     let want = numpy::array::<f64>("mera_result")?;
     let magnitude = World::single().compile(&found)?.run(&numpy::borrowed(&numpy::absolute(&tensors)))?;
     for ranks in [1, 2, 4] {

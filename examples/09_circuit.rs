@@ -1,8 +1,9 @@
 //! Simulates a quantum circuit with 20 qubits and 12 layers. A single plan contracts hundreds of small tensors with
 //! hundreds of dimensions.
 //!
-//! Every layer rotates each qubit, then lets neighbours interact. A wire between two gates is a dimension with a name,
-//! such as `q7_3`. There are only a few distinct gate arrays, and every use of a gate borrows one of them.
+//! Every layer rotates each qubit and then couples neighbouring qubits. A wire between two gates is a dimension with a
+//! name, such as `q7_3`. There are only a few distinct gate arrays, and every use of a gate borrows one of these
+//! arrays.
 //!
 //! `cargo run --release --example 09_circuit`
 

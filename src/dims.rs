@@ -11,7 +11,7 @@
 //! | `k` | yes | yes | no |
 //!
 //! Invariant: The labels of a tensor are distinct, and each label occurs in at least two tensors. Unary steps remove
-//! all other labels before a contraction is formed ([`crate::tree`]). Here, such labels are errors.
+//! all other labels before a contraction is formed ([`crate::tree`]). This module reports such labels as errors.
 
 pub use einsum_parser::Label;
 use serde::{Deserialize, Serialize};

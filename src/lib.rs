@@ -46,13 +46,13 @@
 //! ```
 //!
 //! A shape lists the extents in the order of a term's labels. Sizes are in bytes and times in seconds unless a name
-//! states another unit. A multiply-add counts as 2 operations, or 8 for complex numbers. A call that fails returns an
-//! [`Error`].
+//! states another unit. A multiply-add is 2 operations for real numbers and 8 for complex numbers. A call that fails
+//! returns an [`Error`].
 //!
-//! No feature is enabled by default. `mpi` runs on MPI ranks, `libxsmm` uses LIBXSMM for small products, `hwloc` reads
-//! the machine's topology from hwloc, and `full` enables all three. The command-line program is the package
-//! `einsum-dist-cli`. This page lists the public interface. The hidden feature `internals` makes more modules public
-//! for the command-line program, tests and benchmarks. These modules may change in any version.
+//! No feature is enabled by default. `mpi` runs programs on MPI ranks, `libxsmm` uses LIBXSMM for small products,
+//! `hwloc` reads the machine's topology from hwloc, and `full` enables all three. The command-line program is the
+//! package `einsum-dist-cli`. This page lists the public interface. The hidden feature `internals` makes more modules
+//! public for the command-line program, tests and benchmarks. These modules may change in any version.
 
 #![deny(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -4,10 +4,10 @@
 //! Expression --shapes--> Einsums (any number of inputs each) --an order for each--> Tree
 //! ```
 //!
-//! Labels are resolved first. The summed labels of a bracket are local to it, so the two `j` in `[ij->i],jk->ik` are
-//! different dimensions. Ellipses become right-aligned dimensions, implicit outputs become explicit, and extents of 1
-//! are broadcast. If an operand of a contraction has repeated labels, or labels that occur in no other tensor, a unary
-//! step first removes them.
+//! Labels are resolved first. A bracket's summed labels are local to that bracket, so the two `j` in `[ij->i],jk->ik`
+//! are different dimensions. Ellipses become right-aligned dimensions, implicit outputs become explicit, and dimensions
+//! of extent 1 are broadcast. If an operand of a contraction has repeated labels, or labels that occur in no other
+//! tensor, a unary step first removes them.
 //!
 //! Invariants: Every node is listed after its inputs, and the last node is the root. The labels of every node except
 //! leaves are distinct. Every label of a contraction is of kind c, m, n or k. No function here is recursive, so only
@@ -68,9 +68,10 @@ pub struct Network<'a> {
     pub extents: &'a [usize],
 }
 
-/// The order in which the tensors of an einsum are contracted. Each group lists the tensors that are contracted into
-/// one. The n inputs have numbers 0 to n - 1, and the results of the groups have the numbers from n on, in order. Each
-/// number occurs in exactly one group, except the last number, which is the final result.
+/// The order in which the tensors of an einsum are contracted. Each group lists the numbers of the tensors that are
+/// contracted into one tensor. The n inputs are numbered 0 to n - 1. The results of the groups are numbered from n on,
+/// in the order of the groups. Each number occurs in exactly one group, except the number of the final result, which
+/// occurs in none.
 pub type Order = Vec<Vec<usize>>;
 
 /// The order that contracts tensors from left to right, as written.
@@ -93,8 +94,8 @@ pub struct Node {
 /// An expression and its extents, represented as a tree of unary steps and contractions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
-    /// Distinct names of dimensions. If several dimensions have the same letter, all but the first get primes or
-    /// numbers.
+    /// Distinct names of dimensions. If several dimensions have the same letter, primes or numbers are appended to all
+    /// names but the first.
     pub names: Vec<String>,
     /// Extents of dimensions, indexed by label.
     pub extents: Vec<usize>,
@@ -155,7 +156,8 @@ impl Tree {
         }
     }
 
-    /// Number of multiply-adds in a contraction, which is the product of all its extents; 0 for other steps.
+    /// Number of multiply-adds in a contraction, which is the product of the extents of all its dimensions; 0 for other
+    /// steps.
     pub fn products(&self, node: NodeId) -> f64 {
         match &self.nodes[node].step {
             Step::Contract { kinds, .. } => kinds.iter().map(|(label, _)| self.extent(label) as f64).product(),

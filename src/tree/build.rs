@@ -40,7 +40,7 @@ struct TreeBuilder {
     span: Span,
 }
 
-/// The number of remaining tensors that have each label. The output counts as a tensor.
+/// The number of occurrences of each label in the output and in the tensors that are not contracted yet.
 struct LabelUses(HashMap<Label, usize>);
 
 impl LabelUses {
@@ -71,7 +71,7 @@ impl TreeBuilder {
         &self.tree.nodes[node].labels
     }
 
-    /// Adds the steps of one einsum in this order and returns the node of its result. The tensors in a group are
+    /// Adds the steps of one einsum in the given order and returns the node of its result. The tensors in a group are
     /// contracted from left to right.
     fn einsum(&mut self, inputs: Vec<NodeId>, output: &[Label], order: &Order) -> NodeId {
         let mut result = inputs[inputs.len() - 1];
@@ -102,7 +102,8 @@ impl TreeBuilder {
         self.unary(result, output.to_vec())
     }
 
-    /// The distinct labels of `node` that also occur in `other` or in a remaining tensor.
+    /// The distinct labels of `node` that also occur in `other`, in the output, or in a tensor that is not contracted
+    /// yet.
     fn kept(&self, node: NodeId, other: NodeId, uses: &LabelUses) -> Vec<Label> {
         let mut kept: Vec<Label> = Vec::new();
         for &label in self.labels(node) {

@@ -2,9 +2,9 @@
 //! The contraction order is chosen later.
 //!
 //! Invariants: Every node is listed after its inputs, and the last node is the root. Every label in an einsum's output
-//! is also in one of its inputs. An operand is broadcast along a label that has extent 1 in this operand and another
-//! extent elsewhere. The label is replaced in this operand by a new dimension of extent 1. No other tensor has the new
-//! dimension, and it is summed away.
+//! is also in one of its inputs. An operand is broadcast along a label that has extent 1 in this operand and a
+//! different extent in another operand. In the operand with extent 1, a new dimension of extent 1 replaces the label.
+//! The new dimension occurs in no other tensor and is summed away.
 
 use std::collections::HashSet;
 
@@ -18,8 +18,8 @@ use crate::dims::Label;
 /// An expression, resolved for operands with known shapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsums {
-    /// Distinct names of dimensions. If several dimensions have the same letter, all but the first get primes or
-    /// numbers.
+    /// Distinct names of dimensions. If several dimensions have the same letter, primes or numbers are appended to all
+    /// names but the first.
     pub names: Vec<String>,
     /// Extents of dimensions, indexed by label.
     pub extents: Vec<usize>,
@@ -53,8 +53,8 @@ impl Einsums {
     /// Resolves an expression for operands with these shapes.
     ///
     /// # Errors
-    /// If the number of operands or the number of dimensions of an operand is wrong, or if a label has two extents. The
-    /// error contains the positions in the text.
+    /// If the number of operands or the number of dimensions of an operand is wrong, or if the extents of a label
+    /// conflict. The error contains the positions in the text.
     pub fn new(expression: &Expression, shapes: &[Vec<usize>]) -> Result<Einsums, ShapeError> {
         check_count(expression, shapes.len())?;
         let ranks: Vec<usize> = shapes.iter().map(Vec::len).collect();
@@ -140,7 +140,8 @@ fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> 
 /// An extent, with the number of its operand and its position in the text.
 type ExtentSource = (usize, usize, Span);
 
-/// Determines the extent of every dimension from the shapes of all operands. Any other extent takes precedence over 1.
+/// Determines the extent of every dimension from the shapes of all operands. If a label has extent 1 in some operands
+/// and a different extent in others, the dimension has the different extent.
 fn extents(
     expression: &Expression,
     terms: &[Resolved],

@@ -1,5 +1,6 @@
 //! Generates distinct names for dimensions. If several dimensions have the same letter, the first keeps the letter as
-//! its name. One to three primes are appended for the next dimensions, and numbers for all further ones.
+//! its name. The names of the next three dimensions end in one to three primes, and all further names end in a prime
+//! and a number.
 //!
 //! The cost of generating a name does not depend on the number of dimensions with the same letter, so an expression may
 //! have thousands of brackets that each have their own `j`.
@@ -16,7 +17,7 @@ const MAX_PRIMES: usize = 3;
 pub struct Names {
     pub all: Vec<String>,
     used: HashSet<String>,
-    /// For each name, the number of attempts so far to derive another name from it.
+    /// For each name, the number of attempts so far to derive a new name from it.
     attempts: HashMap<String, usize>,
 }
 

@@ -1,7 +1,8 @@
 //! Maps each label in each bracket to a dimension.
 //!
 //! The labels in a bracket's output are dimensions of the enclosing einsum. All other labels in a bracket are local to
-//! it. Resolution starts at the root, so the labels of an einsum are mapped before the brackets inside it are resolved.
+//! that bracket. Resolution starts at the root, so the labels of an einsum are mapped before the brackets inside it are
+//! resolved.
 
 use std::collections::HashMap;
 
@@ -27,7 +28,8 @@ pub struct Scopes {
 #[derive(Clone, Default)]
 struct Scope {
     labels: HashMap<einsum_parser::Label, Label>,
-    /// The dimensions of `...`, in order. A shorter ellipsis stands for the last of these dimensions.
+    /// The dimensions of `...`, in order. If `...` stands for fewer dimensions in one input than in another, these are
+    /// the last dimensions of this list.
     ellipsis: Vec<Label>,
 }
 
