@@ -1,5 +1,5 @@
-//! Caches the measurements of a host in small files. Their directory is the value of `EINSUM_DIST_CACHE` or, if this
-//! variable is not set, `einsum-dist` in the user's cache directory.
+//! Caches the measurements of a host in small files. The directory of these files is the value of `EINSUM_DIST_CACHE`
+//! or, if this variable is not set, `einsum-dist` in the user's cache directory.
 //!
 //! A process that reads a file while another process writes it finds either a complete file or no file. Without a
 //! writable directory, every run measures again.

@@ -3,7 +3,7 @@
 //! | rate | from |
 //! |---|---|
 //! | `startup_seconds` | a run with almost no work, on rank 0; median |
-//! | `sync_overhead` | extra time if all ranks share a little work, compared to rank 0 alone; medians |
+//! | `sync_overhead` | extra time if all ranks share a small product, compared to rank 0 computing it alone; medians |
 //! | `flops`, `block_rates` | cubes on all ranks at the same time; small cubes on one rank, divided by `solo_speedup` |
 //! | `solo_speedup` | a cube on one rank alone, compared to all ranks at the same time |
 //! | `speeds` | the time of each rank for its cube, if ranks differ by more than noise |
@@ -13,15 +13,15 @@
 //! | `interference` | a ring algorithm, compared to the same product without transfers; median of rounds |
 //!
 //! Latencies are lower quartiles of many runs. Rates of products are medians over rounds, each of which measures all
-//! sizes; the rate of a large cube is at least the rate of any smaller large cube. All other values for which the table
-//! does not name a median are from the fastest of a few runs, because other load only slows runs down. Rates are cached
-//! (`cache`) separately for each combination of host, number of ranks, number of workers, number of ranks per node,
-//! transport, and placement (whether ranks have cores of their own). With `EINSUM_DIST_RATES=default`, no rates are
-//! measured or read, so plans are the same on every host.
+//! sizes. Among large cubes, the rates never decrease with the size. All other values for which the table does not name
+//! a median are from the fastest of a few runs, because load from other programs can only slow runs down. Rates are
+//! cached (`cache`) separately for each combination of host, number of ranks, number of workers, number of ranks per
+//! node, transport, and placement (whether ranks have cores of their own). With `EINSUM_DIST_RATES=default`, no rates
+//! are measured or read, so plans are the same on every host.
 //!
 //! All processes use the rates that rank 0 measured. Three cases are not measured. If nodes have different numbers of
-//! ranks, all links are assigned the rates of the slowest link. The rates for other element types are derived from
-//! those for f32. Load from other programs is ignored.
+//! ranks, all links are assigned the rates of the slowest link. The rates for other element types are derived from the
+//! rates for f32. Load from other programs is ignored.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -40,7 +40,7 @@ const SMALL_SIDES: [usize; 4] = [16, 32, 64, 128];
 const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
 /// Number of runs in each measurement that moves large blocks.
 const MOVE_RUNS: usize = 10;
-/// Number of elements that each rank copies or receives.
+/// Number of elements that each rank copies or receives in a measurement of bandwidth.
 const COPIED_ELEMENTS: usize = 1 << 22;
 /// Version of the cache file format.
 const FORMAT: u32 = 8;
@@ -51,9 +51,9 @@ const MAX_WORKERS_PER_CORE: usize = 4;
 
 impl World {
     /// Returns the machine on which this world runs, with measured rates. Cached rates are used if they exist.
-    /// Collective. Cost: Measuring takes about two seconds for two ranks on two cores, and longer on slow links, but is
-    /// done only once per host. To give ranks cores of their own, call [`World::place`] first. With more than 4 workers
-    /// per core, or without memory for the measurements, the rates are the defaults.
+    /// Collective. Cost: Measuring takes about two seconds for two ranks on two cores, and longer on slow links. Later
+    /// calls on the same host use the cache. To give ranks cores of their own, call [`World::place`] first. With more
+    /// than 4 workers per core, or without memory for the measurements, the rates are the defaults.
     ///
     /// ```
     /// use einsum_dist::{PlanOptions, Problem, World};
@@ -197,7 +197,7 @@ impl World {
         Ok((sides.zip(small.into_iter().chain(large)).map(|(side, rate)| [side, rate]).collect(), solo_speedup))
     }
 
-    /// Returns the time in seconds for a cube on rank 0 while all other ranks wait. Collective.
+    /// Returns the time in seconds for computing a cube on rank 0 while all other ranks wait. Collective.
     fn solo_seconds(&self, side: usize, workers: usize, runs: usize) -> Result<f64> {
         let mine = if self.is_root() { one_rank_seconds(side, workers, runs) } else { Ok(0.0) };
         let answer = self.of_root(&mine.map_or_else(|error| error.to_string(), |seconds| seconds.to_string()))?;
@@ -241,13 +241,14 @@ impl World {
             self.products(machine, [SIDE; 3], AlgorithmName::BatchParallel)?,
         ];
         let [startup_seconds, by_one, by_all] = self.median_seconds(&plans)?;
-        // The time saved by sharing the work is added to the overhead, because the cost model already subtracts it.
+        // The time saved by sharing the work is added to the overhead, because the cost model accounts for this saving
+        // separately.
         let cube = 2.0 * (SIDE as f64).powi(3) / (machine.rate(SIDE as f64) * machine.workers as f64);
         let saved = (self.ranks() as f64 / machine.solo_speedup - 1.0) * cube;
         Ok((startup_seconds, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))
     }
 
-    /// Measures the speed of each rank relative to the mean; empty if all ranks are equally fast.
+    /// Measures the speed of each rank relative to the mean. The result is empty if all ranks are equally fast.
     fn speeds(&self, machine: &Machine) -> Result<Vec<f64>> {
         const SIDE: usize = 512;
         let plan = self.cubes(machine, SIDE)?;
@@ -376,8 +377,8 @@ impl World {
         self.agreed(quickest)
     }
 
-    /// Returns the value that rank 0 has measured. All ranks must use the same value, because a plan contains its
-    /// machine and must be the same on all ranks. Collective.
+    /// Returns the value that rank 0 has measured. All ranks must use the same value, because a plan contains the
+    /// measured rates and must be the same on all ranks. Collective.
     fn agreed(&self, mine: f64) -> Result<f64> {
         self.of_root(&mine.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
     }
@@ -416,7 +417,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Returns the time in seconds for a cube in a world of one rank, minus the time of a run with almost no work.
+/// Returns the time in seconds for computing a cube in a world of one rank, minus the time of a run with almost no
+/// work.
 fn one_rank_seconds(side: usize, workers: usize, runs: usize) -> Result<f64> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
     let pool = pool.map_err(|error| Error::Usage(format!("no threads to measure with: {error}")))?;

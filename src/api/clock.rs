@@ -13,20 +13,21 @@
 //!   entered there - left here  <=  ahead  <=  left there - entered here
 //! ```
 //!
-//! The bounds of every round are valid, so the tightest bounds over all rounds are valid too. The estimate is the
-//! midpoint of these bounds. Its error is at most half the distance between the bounds; this distance is about the
-//! latency of the fastest round. If the system provides no host names, each process counts as a host. Clock drift is
-//! ignored, because it is a fraction of a microsecond over all rounds.
+//! `ahead` is the time by which the clock of the other host is ahead of the clock of host 0. The bounds of every round
+//! are valid, so the tightest bounds over all rounds are valid too. The estimate is the midpoint of these bounds. Its
+//! error is at most half the distance between the bounds; this distance is about the latency of the fastest round. If
+//! the system provides no host names, each process is treated as a separate host. Clock drift is ignored, because it is
+//! a fraction of a microsecond over all rounds.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::{Result, World};
 
-/// Number of times that both clocks are read. The fastest reading is used, because slower ones may have been
+/// Number of times that both clocks are read. The fastest reading is used, because slower readings may have been
 /// interrupted.
 const CLOCK_READINGS: usize = 32;
 
-/// Number of collective calls whose entry and exit times are compared.
+/// Number of collective calls whose entry and exit times are compared between hosts.
 const ROUNDS: usize = 256;
 
 /// Entry and exit time of a collective call, in nanoseconds.

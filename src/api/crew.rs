@@ -55,8 +55,8 @@ impl Crew {
 /// Bytes of address space per thread, for Rust's default stack, the signal stack, and the system's overhead for both.
 const BYTES_PER_THREAD: usize = (2 << 20) + (128 << 10);
 
-/// Checks that the address space has room for `threads` threads. A thread that cannot allocate its signal stack ends
-/// the process, so the room is checked before threads start.
+/// Checks that the address space has room for `threads` threads. A thread that cannot allocate its signal stack aborts
+/// the process, so the available address space is checked before threads start.
 ///
 /// # Errors
 /// If there is no room ([`Error::Threads`]).
@@ -75,7 +75,8 @@ pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Erro
 }
 
 /// Starts rayon's global pool with `threads` threads. An existing pool is not changed. Call this before any computation
-/// in the pool, because otherwise the first computation starts one thread per core, and panics if this fails.
+/// in the pool, because otherwise the first computation starts one thread per core, and panics if a thread cannot be
+/// started.
 ///
 /// # Errors
 /// If the threads cannot be started ([`Error::Threads`]).

@@ -16,9 +16,9 @@ use crate::memory::{Array, OutOfMemory, bytes_of_mut, zero_array};
 /// Number of bytes that a thread zeroes at a time.
 const ZEROED_CHUNK_BYTES: usize = 1 << 20;
 
-/// A distributed tensor. Every rank has a dense, row-major block, and a process stores the blocks of its own ranks. If
-/// [`World::place`] has pinned the workers of these ranks, each block is first touched by its rank's workers, so its
-/// pages are in their NUMA domain.
+/// A distributed tensor. The part of the tensor on a rank is a dense, row-major block, and a process stores the blocks
+/// of its own ranks. If [`World::place`] has pinned the workers of these ranks, each block is first touched by its
+/// rank's workers, so the pages of the block are in the NUMA domain of these workers.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, World, distribution::Distribution};
@@ -66,8 +66,8 @@ impl<T: Element> DistTensor<T> {
         world.agree(DistTensor::allocate(world, shape, distribution))
     }
 
-    /// Allocates the blocks of the local ranks, filled with zeros. Other processes are not notified of a failure. Fails
-    /// like [`DistTensor::try_zeros`].
+    /// Allocates the blocks of the local ranks, filled with zeros. Returns the same errors as
+    /// [`DistTensor::try_zeros`], but does not notify other processes of a failure.
     pub(super) fn allocate(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         expect_fit(shape, distribution, world.ranks())?;
         let first = world.local_ranks().start;
@@ -166,8 +166,8 @@ impl<T: Element> DistTensor<T> {
         &self.distribution
     }
 
-    /// The local blocks, ordered by rank. For each block, returns the region of the tensor that it covers, and its
-    /// values. A rank without a part of the tensor has no block.
+    /// The local blocks, ordered by rank. For each block, returns the region of the tensor that the block covers, and
+    /// the values in the block. A rank without a part of the tensor has no block.
     pub fn blocks(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         self.blocks.iter().map(|block| (&block.region, block.values.view()))
     }

@@ -17,8 +17,8 @@ use crate::plan::PlanOptions;
 /// to the result, memory is allocated for intermediates and packing.
 ///
 /// # Errors
-/// If the text is not an expression ([`Error::Parse`]), or if the operands do not match it ([`Error::Shape`]). Both
-/// errors contain the position in the text.
+/// If the text is not an expression ([`Error::Parse`]), or if the operands do not match the expression
+/// ([`Error::Shape`]). Both errors contain the position in the text.
 ///
 /// ```
 /// use ndarray::array;

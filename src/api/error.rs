@@ -84,7 +84,7 @@ pub enum Error {
     /// The arguments of a call do not match the plan or the world.
     #[error("{0}")]
     Usage(String),
-    /// A run ended on all ranks because one rank failed.
+    /// A run was stopped on all ranks because one rank failed.
     #[error("{rank}, {task}: {message}")]
     Run { rank: Rank, task: String, message: String },
     /// Another process failed and reported its error to this process.

@@ -1,4 +1,4 @@
-//! Starts the local ranks of a program, waits for them, and ends all of them if one fails.
+//! Starts the local ranks of a program, waits for them, and stops all of them if one fails.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::plan::Plan;
 use crate::schedule::{Action, BufferId, Schedule};
 use crate::sync::thread;
 
-/// The user's memory for the buffers of one rank that the user provides.
+/// The buffers of one rank for which the user provides memory, each with this memory.
 pub(super) type Slots = Vec<(BufferId, Slot)>;
 
 /// Runs every local rank once, each with its own slots.
 ///
 /// # Errors
-/// If a local rank fails; the first failure is returned. A failed MPI run ends all processes instead of returning.
+/// If a local rank fails; the first failure is returned. A failed MPI run aborts all processes instead of returning.
 pub(super) fn launch(
     world: &World,
     plan: &Plan,
@@ -102,7 +102,7 @@ fn in_process(
         });
         let threads: Vec<_> = threads.collect();
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-            // `guarded` catches panics during a run; a panic outside it is a bug in this file.
+            // `guarded` catches panics during a run; a panic outside `guarded` is a bug in this file.
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         threads.into_iter().map(|started| started.and_then(join)).collect()
@@ -115,7 +115,7 @@ fn in_process(
     outcomes.into_iter().zip(ranks).map(|(outcome, program)| outcome.map_err(|e| failed(plan, program, &e))).collect()
 }
 
-/// Runs one rank, and converts a panic in its communication thread into an error.
+/// Runs one rank, and converts a panic in the rank's communication thread into an error.
 fn guarded(
     program: &mut RankProgram,
     slots: Slots,

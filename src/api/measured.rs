@@ -1,7 +1,7 @@
 //! Gathers all ranks' measurements of the last run of a program.
 //!
-//! Every process receives the same measurements, ordered by rank. They do not include the time to gather the whole
-//! result on every process ([`Program::run`] under MPI), or the time between slices and parts.
+//! Every process receives the same measurements, ordered by rank. The measurements do not include the time to gather
+//! the whole result on every process ([`Program::run`] under MPI), or the time between slices and parts.
 
 use std::iter::repeat_n;
 
@@ -67,7 +67,7 @@ impl<T: Element> Program<T> {
     }
 
     /// The timeline of the last run, which contains every task of every rank on a common clock. `None` before the first
-    /// run. Gaps between slices are removed. If the slices together have more than 262,144 tasks, the timeline contains
+    /// run. Gaps between slices are removed. If the slices have more than 262,144 tasks in total, the timeline contains
     /// only the first slices. Collective.
     ///
     /// The clocks of processes on one host agree to about a microsecond. Differences between the clocks of different

@@ -5,9 +5,9 @@
 //! | host, shared by its processes | available memory without swap; control groups of the process and their ancestors |
 //! | process | its address space and its data (`ulimit -v`, `ulimit -d`) |
 //!
-//! Limits are read from the system, without trial allocations. A limit that the system does not report counts as no
-//! limit. Both versions of control groups are supported. Limits are read only on Linux. Swap, and memory that other
-//! programs allocate in the meantime, are not considered.
+//! Limits are read from the system, without trial allocations. A limit that the system does not report is ignored. Both
+//! versions of control groups are supported. Limits are read only on Linux. Swap, and memory that other programs
+//! allocate in the meantime, are not considered.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const GROUPS: &str = "/sys/fs/cgroup";
 
 /// Number of bytes that programs can still allocate on this host without swapping; `None` if the system does not report
-/// it.
+/// this number.
 pub fn of_host() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let free = kilobytes(&text, "MemAvailable:")?;
@@ -62,7 +62,8 @@ enum Version {
     Two,
 }
 
-/// The directories for a line such as `0::/user/run`, from the innermost group to the outermost.
+/// The directories of the control groups in a line of the `cgroup` file such as `0::/user/run`, from the innermost
+/// group to the outermost.
 fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
     let mut fields = line.splitn(3, ':');
     let (Some(number), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {

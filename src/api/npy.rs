@@ -1,8 +1,9 @@
-//! Reads tensors from `.npy` files and writes tensors to them. A tensor is a whole array or a box in an array, and
-//! every rank accesses only its own blocks.
+//! Reads tensors from `.npy` files and writes tensors to such files. A tensor is a whole array or a box in an array,
+//! and every rank accesses only its own blocks.
 //!
 //! All ranks agree on success after every step, so no rank waits for a rank that has failed, for example because its
-//! disk is full. Blocks are not redistributed so that ranks access fewer and longer sections of a file.
+//! disk is full. Blocks are never redistributed to make the sections of a file that each rank accesses fewer and
+//! longer.
 
 use std::ops::Range;
 use std::path::Path;
@@ -97,8 +98,8 @@ impl<T: Element> DistTensor<T> {
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub struct NpyOutput {
-    // Fields are dropped in this order, so the file is removed before its name is removed from the list of files to
-    // remove.
+    // Fields are dropped in this order, so the file is removed before its name is removed from the list of temporary
+    // files that are removed when a process ends early.
     pending: PendingFile,
     prepared: PreparedOutput,
     world: World,
@@ -128,7 +129,7 @@ impl NpyOutput {
     /// replica is written. Collective.
     ///
     /// # Errors
-    /// If writing fails on any rank, if the box exceeds the array, or if the array has another element type.
+    /// If writing fails on any rank, if the box exceeds the array, or if the array has a different element type.
     pub fn write<T: Element>(&self, tensor: &DistTensor<T>, corner: &[usize]) -> Result<()> {
         let world = &self.world;
         let dtype = self.pending.header().dtype;

@@ -27,7 +27,7 @@ pub trait Operand<T: Element>: Sync {
 }
 
 /// A whole output, which can be any `ndarray` array or mutable view, with any strides. If all ranks are in this
-/// process, the output is written in place. Memory between its elements is not accessed.
+/// process, the output is written in place. Memory between the elements of the output is not accessed.
 pub trait Output<T: Element> {
     /// A mutable view of the elements, with the dimensions of the result.
     fn view_dyn_mut(&mut self) -> ArrayViewMutD<'_, T>;

@@ -1,15 +1,15 @@
-//! Prepares output files that ranks write together. The ranks first agree on the name of the temporary file.
+//! Prepares output files to which several ranks may write. The ranks first agree on the name of the temporary file.
 //!
-//! Invariant: Every rank stores the name of the temporary file before the file exists, so the first rank that ends
-//! early can remove it. This is necessary because launchers kill all ranks when one rank ends, and the rank that
-//! created the file may not have time to remove it.
+//! Invariant: Every rank stores the name of the temporary file before the file exists, so the first rank that exits
+//! early can remove the file. This is necessary because launchers kill all ranks when one rank exits early, and the
+//! rank that created the file may not have time to remove it.
 
 use std::path::Path;
 
 use super::{Error, Result, World};
 use crate::io::output::{Announced, Temporary, examine, new_tag, remove_leftovers, write_whole};
 
-/// An output that can be written. If a rank ends early while this value exists, the rank removes the temporary file.
+/// An output that can be written. If a rank exits early while this value exists, the rank removes the temporary file.
 pub(super) struct PreparedOutput {
     tag: String,
     _announced: Option<Announced>,
@@ -20,7 +20,7 @@ pub(super) struct PreparedOutput {
 pub(super) enum Writers {
     /// Every rank writes its own blocks.
     All,
-    /// Only rank 0 writes. The directory need not exist on other hosts.
+    /// Only rank 0 writes. The directory of the output need not exist on the hosts of other ranks.
     Root,
 }
 
@@ -46,7 +46,7 @@ impl PreparedOutput {
         Ok(PreparedOutput { _announced: announced, tag })
     }
 
-    /// The tag that rank 0 has chosen. It is the same on all ranks.
+    /// The tag in the name of the temporary file. Rank 0 has chosen it, and it is the same on all ranks.
     pub(super) fn tag(&self) -> &str {
         &self.tag
     }

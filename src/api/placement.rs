@@ -1,11 +1,12 @@
-//! Pins the ranks on a host to the cores that [`crate::machine::Placement`] assigns to them. `crew` starts their
-//! threads.
+//! Pins the ranks on a host to the cores that [`crate::machine::Placement`] assigns to them. The module `crew` starts
+//! the threads of the ranks.
 //!
 //! Ranks on a host that have the same affinity mask divide the cores in this mask among themselves. Ranks that a
-//! launcher has pinned to other cores use those cores. If a rank has more cores than threads, its threads may use all
-//! of its cores. Otherwise each worker is pinned to a core of its own, and the communication thread is pinned to the
-//! remaining core, if there is one. Pages are placed by first touch. For this reason, the workers of a rank zero its
-//! blocks of tensors, and no other thread touches arenas and packing workspace before the workers use them.
+//! launcher has pinned to different cores use the cores that the launcher chose. If a rank has more cores than threads,
+//! its threads may use all of its cores. Otherwise each worker is pinned to a core of its own, and the communication
+//! thread is pinned to the remaining core, if there is one. Pages are placed by first touch. For this reason, the
+//! workers of a rank write the initial zeros to the rank's blocks of tensors, and no other thread touches arenas and
+//! packing workspace before the workers use them.
 //!
 //! Invariant: A rank with fewer cores than workers has no cores of its own. Memory is never bound or migrated.
 
@@ -18,7 +19,7 @@ struct Sharing {
     /// The shared cores.
     topology: Topology,
     ranks: usize,
-    /// Number of sharing ranks that precede the ranks of this process.
+    /// Number of ranks that share these cores and precede the ranks of this process.
     before: usize,
     /// Number of ranks on this host, regardless of their affinity masks.
     here: usize,
@@ -35,8 +36,8 @@ impl Sharing {
 
 impl World {
     /// Pins the ranks on each host to cores of their own, if there are enough cores for `workers` workers on each rank.
-    /// If a rank has no more cores than threads, each of its workers is pinned to one core, and so is the communication
-    /// thread if a core remains.
+    /// If a rank has no more cores than threads, each of its workers is pinned to one core, and the communication
+    /// thread is pinned to the remaining core, if there is one.
     ///
     /// An MPI process pins the calling thread, and all threads that it starts later, to the cores of its rank. Ranks
     /// inside one process pin their own threads. A world of one rank is not pinned. Call this before measuring,
@@ -62,7 +63,8 @@ impl World {
         }
         let mut places = topology.place(*ranks, workers, true).places.split_off(*before);
         places.truncate(self.local_ranks().len());
-        // Under a tight quota, the communication thread must sleep, because a polling thread would consume the quota.
+        // Under a tight quota, the communication thread must sleep while it waits, because a polling thread would
+        // consume the quota.
         if sharing.quota().is_some_and(|quota| quota <= workers) {
             places.iter_mut().for_each(|place| place.spare = false);
         }
@@ -73,7 +75,7 @@ impl World {
         Ok(())
     }
 
-    /// The default number of workers per rank, which is the minimum number of cores across all ranks. If there are
+    /// The default number of workers per rank, which is the smallest number of cores that any rank has. If there are
     /// several ranks and a rank has more than one core, one of its cores is reserved for communication. A CPU quota may
     /// reduce the number further. Collective.
     ///

@@ -92,7 +92,7 @@ impl Shaped {
     ///
     /// Cost: Einsums with more than two operands need a path search ([`PathChoice`](crate::plan::PathChoice)). Each
     /// step needs cost estimates for a few distributions and algorithms. If a memory limit requires slices, everything
-    /// except the path search is repeated for every dimension that is tried.
+    /// except the path search is repeated for every dimension that the planner tries to slice.
     ///
     /// # Errors
     /// If no plan satisfies the options ([`Error::Plan`]).
@@ -105,8 +105,8 @@ impl Shaped {
     /// # Errors
     /// The same as for [`Shaped::plan`].
     pub fn plan_tree(&self, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
-        // A kernel that is not available on this host is an error only when the plan is compiled, which may happen on
-        // another host.
+        // A kernel that is not available on this host is an error only when the plan is compiled, which may happen on a
+        // different host.
         let here = || ResolvedKernel::resolve(options.kernel, options.dtype).ok()?.target(machine.workers);
         let options = PlanOptions { target: options.target.or_else(here), ..options.clone() };
         Ok(Plan::new(&self.text, tree, machine, &options)?)

@@ -28,8 +28,8 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// | [`Program::run_dist`] | blocks, distributed as in the plan | no |
 ///
 /// Cost: A run costs what its plan predicts, plus the allocation of small lists, whose number does not depend on
-/// extents. The same plan and operands give bitwise identical results. Every process also needs memory for its whole
-/// operands and outputs.
+/// extents. The same plan and operands give bitwise identical results. For [`Program::run`] and [`Program::run_into`],
+/// every process also needs memory for the whole operands and the whole output.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
@@ -67,9 +67,9 @@ pub struct Program<T: Element> {
     pub(super) bound_bytes: Vec<u64>,
     /// The variant of this program that adds to the values in `out`; compiled when first needed.
     accumulating: Option<Box<Program<T>>>,
-    /// Whether the last run was of `accumulating`, which then has its measurements.
+    /// Whether the last run used `accumulating`, which then contains the measurements of that run.
     ran_accumulating: bool,
-    /// Whether the last run succeeded, so the next run may reuse values that depend only on constant operands.
+    /// Whether the last run succeeded. If so, the next run may reuse values that depend only on constant operands.
     holds: bool,
     /// The program that gathers the result on every rank; compiled when first needed.
     gather: Option<Box<Program<T>>>,
@@ -87,8 +87,8 @@ impl World {
     /// the local ranks, selects kernels, and allocates buffers. Collective.
     ///
     /// # Errors
-    /// If the plan is for another number of ranks or another element type; if processes have different plans; or if, on
-    /// any rank, the kernel is not available, threads cannot be started, or memory runs out.
+    /// If the plan is for a different number of ranks or a different element type; if processes have different plans;
+    /// or if, on any rank, the kernel is not available, threads cannot be started, or memory runs out.
     pub fn compile<T: Element>(&self, plan: &Plan) -> Result<Program<T>> {
         Program::compile(self, plan)
     }
@@ -110,7 +110,7 @@ impl<T: Element> Program<T> {
             return Err(Error::Usage(format!("rank {other} has another plan than rank 0")));
         }
         let kernel = world.agree(ResolvedKernel::resolve(plan.kernel, plan.dtype).map_err(Error::from))?;
-        // A rank without peers computes in the caller's pool, so that pool determines its number of threads.
+        // In a plan for one rank, the rank computes in the caller's rayon pool, with all threads of that pool.
         let threads = if plan.ranks() > 1 { plan.machine.workers } else { rayon::current_num_threads() };
         let spec = plan.spec();
         if cfg!(debug_assertions) {
@@ -168,7 +168,7 @@ impl<T: Element> Program<T> {
     /// # Errors
     /// If operands do not match the plan, or if a program with several ranks is run inside a rayon worker
     /// ([`Error::Usage`]). If there is not enough memory for the result ([`Error::Memory`]). If the run fails
-    /// ([`Error::Run`]); under MPI, a failed run ends all processes instead of returning.
+    /// ([`Error::Run`]); under MPI, a failed run aborts all processes instead of returning.
     pub fn run(&mut self, operands: &[&dyn Operand<T>]) -> Result<ArrayD<T>> {
         let shape = self.plan.output_shape();
         self.world.agree(expect_memory::<T>(self.world.local_ranks().start, &shape))?;
@@ -235,8 +235,8 @@ impl<T: Element> Program<T> {
     ///
     /// # Errors
     /// If the shape or distribution of a tensor differs from the plan, or if a program with several ranks is run inside
-    /// a rayon worker ([`Error::Usage`]). If the run fails ([`Error::Run`]); under MPI, a failed run ends all processes
-    /// instead of returning.
+    /// a rayon worker ([`Error::Usage`]). If the run fails ([`Error::Run`]); under MPI, a failed run aborts all
+    /// processes instead of returning.
     pub fn run_dist(&mut self, alpha: T, operands: &[&DistTensor<T>], beta: T, out: &mut DistTensor<T>) -> Result<()> {
         self.ran_accumulating = beta != T::ZERO && !self.plan.accumulate;
         if self.ran_accumulating {
@@ -245,7 +245,7 @@ impl<T: Element> Program<T> {
         self.run_blocks(self.all_slices(), alpha, operands, beta, out)
     }
 
-    /// Like [`Program::run_dist`], but computes only one part of the result. `out` is this part and has the shape
+    /// Like [`Program::run_dist`], but computes only one part of the result. `out` receives this part and has the shape
     /// [`Plan::part_shape`]. If the plan returns the result in parts, the run needs no more memory than planned. If the
     /// plan returns the whole result, there is only one part.
     ///
@@ -423,7 +423,7 @@ impl<T: Element> Program<T> {
         let boxes = (0..ranks).filter_map(|rank| Some((rank, only_box(&distribution.block(shape, rank)?))));
         let (holders, boxes): (Vec<usize>, Vec<Bounds>) = boxes.unzip();
         // Only the first rank that has a block writes it in place. Other replicas of the block are written to separate
-        // memory, and their results are discarded.
+        // memory and then discarded.
         let mut replicas: Vec<ArrayD<T>> = Vec::new();
         self.each_slice(self.all_slices(), beta, |program, slice, beta| {
             let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
@@ -465,7 +465,8 @@ impl<T: Element> Program<T> {
     }
 
     /// Runs the schedule for every slice. `bind` receives a slice and its `beta`, and returns the factors and the
-    /// user's memory. `bind` may fail only if all ranks are in this process.
+    /// user's memory. `bind` may fail only if all ranks are in this process, because other processes would not be
+    /// notified of the failure.
     fn each_slice(
         &mut self,
         slices: Slices,

@@ -1,7 +1,8 @@
 //! Caches the programs that [`einsum`](super::einsum()) compiles, so calls in a loop do not plan and compile again.
 //!
 //! Every thread has its own cache, because a world and its programs belong to one thread. A call removes its program
-//! from the cache before running it, and puts it back at the end. The least recently used programs are evicted first.
+//! from the cache before running it, and puts it back after the run. The least recently used programs are evicted
+//! first.
 //!
 //! Invariants: A key contains everything on which the plan and the program depend. The buffers of all cached programs
 //! of a thread have at most [`MAX_BYTES`] bytes in total. The cache contains no program whose run has failed.

@@ -9,8 +9,8 @@ use crate::exec::{Metrics, RankProgram};
 use crate::plan::Plan;
 use crate::timeline::Busy;
 
-/// Maximum number of tasks in the stored slices, in total across all ranks. The limit keeps their memory to a few
-/// megabytes, and traces small enough for viewers to open.
+/// Maximum number of tasks in the stored slices, in total across all ranks. The limit keeps the memory for these slices
+/// to a few megabytes. It also keeps traces small enough for viewers to open.
 const MAX_RECORDED_TASKS: usize = 1 << 18;
 
 /// Measurements of one run.

@@ -36,7 +36,7 @@ impl<T: Element> DistTensor<T> {
         source.redistribute(world, distribution)
     }
 
-    /// Returns the same tensor in another distribution. Each rank receives only elements that it does not have yet.
+    /// Returns the same tensor in a different distribution. Each rank receives only elements that it does not have yet.
     /// Collective. Cost: Every call plans and compiles. The old and the new tensor are in memory at the same time.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl<T: Element> DistTensor<T> {
     }
 
     /// Returns the whole tensor on every process, as a row-major array. Collective. Cost: During the call, a process
-    /// needs memory for one copy per local rank in addition to the result.
+    /// needs memory for one copy of the whole tensor per local rank, in addition to the result.
     ///
     /// # Errors
     /// If memory runs out or the run fails.

@@ -1,8 +1,8 @@
 //! Tests complete runs on ranks in this process. Shuttle explores different orders of events.
 //!
-//! The tests cover communication threads, workers, mailboxes, leases, sleeping and waking, and the successful and
-//! failed end of a run. Sleeps have no timeout in these tests, so a missing wake-up leaves a thread asleep, which
-//! Shuttle reports as a deadlock. Throttled links are not tested.
+//! The tests cover communication threads, workers, mailboxes, leases, sleeping and waking, and the end of a run that
+//! succeeds or fails. Sleeps have no timeout in these tests, so a missing wake-up leaves a thread asleep, which Shuttle
+//! reports as a deadlock. Throttled links are not tested.
 
 use ndarray::{ArrayD, ArrayViewD, Axis, Dimension, Ix2, stack};
 
@@ -13,8 +13,8 @@ use crate::machine::Machine;
 use crate::plan::{AlgorithmName, Plan, PlanOptions};
 use crate::sync::explore;
 
-/// Number of orders that each test explores at random, and also with few thread switches. A run takes a third of a
-/// millisecond.
+/// Each test explores this number of random orders, and the same number of orders with few thread switches. A run in
+/// one order takes a third of a millisecond.
 const ORDERS: usize = 2000;
 
 /// Returns a matrix product, or a batch of matrix products for the algorithm that cuts a dimension of kind c.
@@ -49,7 +49,7 @@ fn product([left, right]: [ArrayViewD<f64>; 2]) -> ArrayD<f64> {
     left.dot(&right).into_dyn()
 }
 
-/// Checks that a program that runs twice gives the correct results in every order.
+/// Checks that a program that runs twice gives the correct results in every explored order of events.
 fn succeeds(ranks: usize, algorithm: AlgorithmName, overlap: bool, window: usize) {
     let plan = plan(ranks, algorithm);
     let (operands, options) = (operands(algorithm), RunOptions { overlap, window, ..RunOptions::default() });
@@ -62,8 +62,8 @@ fn succeeds(ranks: usize, algorithm: AlgorithmName, overlap: bool, window: usize
     });
 }
 
-/// Checks that, in every order, a failure of one rank ends all ranks and is reported, and that the program can then run
-/// again and fails again.
+/// Checks that, in every explored order of events, a failure of one rank stops all ranks and is reported. The program
+/// can then run again, and fails again.
 fn fails(ranks: usize, algorithm: AlgorithmName, fault: Fault) {
     let (plan, operands) = (plan(ranks, algorithm), operands(algorithm));
     let options = RunOptions { injection: Some(Injection { rank: 1, fault, run: 0 }), ..RunOptions::default() };

@@ -1,7 +1,7 @@
 //! Chooses the transport between the processes of a world, and caches the measurements on which this choice is based.
 //!
-//! All processes use the choice of rank 0. A cache file is valid for one host, one number of ranks, and one number of
-//! ranks on this host.
+//! All processes use the choice of rank 0. A cache file is valid for one combination of host, number of ranks, number
+//! of ranks on this host, and MPI library.
 
 use crate::comm::mpi::{Communicator, Endpoint, Route, Routes};
 use crate::comm::{CommError, Transport};

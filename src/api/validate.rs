@@ -59,7 +59,8 @@ pub(super) fn expect_fit(shape: &[usize], distribution: &Distribution, ranks: us
 /// than it is worth.
 const MIN_TRIAL_BYTES: usize = 1 << 30;
 
-/// Checks that there is enough memory for an array with this shape, because a failed allocation would end the process.
+/// Checks that there is enough memory for an array with this shape, because a failed allocation would abort the
+/// process.
 pub(super) fn expect_memory<T: Element>(rank: usize, shape: &[usize]) -> Result<()> {
     let elements = shape.iter().try_fold(1usize, |elements, &extent| elements.checked_mul(extent));
     let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<T>())).unwrap_or(usize::MAX);
@@ -149,7 +150,7 @@ mod tests {
         assert!(many.default_workers().is_err());
     }
 
-    /// Tests that a result that does not fit into memory leads to an error and does not end the process.
+    /// Tests that a result that does not fit into memory leads to an error and does not abort the process.
     #[test]
     fn results_larger_than_memory() {
         let one = ndarray::arr1(&[1.0f32]);

@@ -1,5 +1,5 @@
-//! Creates and manages the ranks that run a plan. These are a single rank, several ranks in this process, or the
-//! processes of an MPI program.
+//! Creates and manages the ranks that run a plan. A world consists of a single rank, several ranks in this process, or
+//! the processes of an MPI program.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ impl World {
         if let Members::Mpi(members) = &members {
             // The closure also runs if MPI itself aborts. The value returned by the removal is forgotten, so its lock
             // is never released, and no thread can create another file. A second removal would block on this lock, so
-            // it is skipped.
+            // the second removal is skipped.
             let removed = Cell::new(false);
             members.communicator.before_abort(move || {
                 if !removed.replace(true) {
@@ -125,7 +125,7 @@ impl World {
     /// already initialised it. Collective.
     ///
     /// # Errors
-    /// If there is no launcher, if the launcher belongs to another MPI implementation, or if MPI was initialised
+    /// If there is no launcher, if the launcher belongs to a different MPI implementation, or if MPI was initialised
     /// without thread support.
     #[cfg(feature = "mpi")]
     pub fn mpi() -> Result<World> {
@@ -193,8 +193,8 @@ impl World {
                 let MpiMembers { endpoint, communicator, mpi, .. } = *members;
                 endpoint.into_inner().map_or(Ok(()), crate::comm::Endpoint::close)?;
                 // A process that has entered MPI_Finalize no longer makes progress on the communication of other
-                // processes. Without these pauses on all processes, one in five runs between hosts did not end (MPICH
-                // 4.0 with UCX over TCP).
+                // processes. Without these pauses on all processes, one in five runs between hosts hung (MPICH 4.0 with
+                // UCX over TCP).
                 for _ in 0..2 {
                     communicator.barrier()?;
                     std::thread::sleep(Duration::from_millis(1));
@@ -269,7 +269,7 @@ impl World {
     /// taken into account. Collective.
     ///
     /// # Errors
-    /// If the plan is for another number of ranks. If the ranks in a process or on a host need more memory than is
+    /// If the plan is for a different number of ranks. If the ranks in a process or on a host need more memory than is
     /// available; the error then contains the number of missing bytes.
     pub fn check_memory(&self, plan: &Plan, beside: u64) -> Result<()> {
         self.agree(self.expect_plan(plan))?;
@@ -334,8 +334,8 @@ impl World {
     /// process has failed. Collective.
     ///
     /// # Errors
-    /// If any process has failed. A process that has failed returns its own error; the others return the first error of
-    /// another process.
+    /// If any process has failed. A process that has failed returns its own error; every other process returns the
+    /// error of the lowest rank that has failed.
     pub fn agree<V>(&self, mine: Result<V>) -> Result<V> {
         match &self.0.members {
             Members::Single | Members::InProcess { .. } => mine,
@@ -376,7 +376,7 @@ impl World {
     /// Gathers a value from every process, ordered by process. Collective.
     ///
     /// # Errors
-    /// If MPI fails or a process sends another type.
+    /// If MPI fails or a process sends a value of a different type.
     pub(super) fn gather<V: Serialize + DeserializeOwned>(&self, mine: &V) -> Result<Vec<V>> {
         // The values consist of numbers, names and lists, so serialising them into memory cannot fail.
         let all = self.all_gather(&serde_json::to_vec(mine).unwrap_or_default())?;
@@ -392,15 +392,15 @@ impl World {
         Ok(named.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    /// Ends all processes of an MPI run with a message. In other worlds, ends this process. Used for failures that
-    /// other ranks cannot detect. Incomplete output files are removed first.
+    /// Prints a message and aborts all processes of an MPI run. In other worlds, prints the message and exits this
+    /// process. Used for failures that other ranks cannot detect. Incomplete output files are removed first.
     pub fn abort(&self, message: &str) -> ! {
         match &self.0.members {
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => members.communicator.abort(1, message),
             Members::Single | Members::InProcess { .. } => {
                 let _removed = remove_temporaries();
-                // A failed write is ignored, because a panic would end the process with a different exit code.
+                // A failed write is ignored, because a panic would exit the process with a different exit code.
                 let _ = writeln!(std::io::stderr(), "einsum-dist: {message}");
                 std::process::exit(1)
             }
@@ -409,7 +409,8 @@ impl World {
 }
 
 impl Shared {
-    /// The placement of a local rank. If [`World::place`] has not placed it, it may use all cores of the process.
+    /// The placement of a local rank. If [`World::place`] has not placed the rank, the rank may use all cores of the
+    /// process.
     pub(super) fn place_of(&self, rank: usize) -> RankPlacement {
         if let Some(place) = self.placed.borrow().as_ref().and_then(|placed| placed.places.get(rank)) {
             return place.clone();
@@ -433,14 +434,14 @@ impl Shared {
     /// thread.
     pub(super) fn by_workers<V: Send>(&self, rank: usize, work: impl FnOnce() -> V + Send) -> V {
         let ready = self.placed.borrow().as_ref().map(|placed| (placed.places.len(), placed.workers));
-        // If the threads cannot be started, the caller does the work, and a later run reports the error.
+        // If the threads cannot be started, the calling thread does the work, and a later run reports the error.
         match ready.and_then(|(ranks, workers)| self.crews(ranks, workers).ok()) {
             Some(crews) => crews[rank].pool.install(work),
             None => work(),
         }
     }
 
-    /// The crews of the local ranks, which are created once for each number of workers.
+    /// The workers of the local ranks. They are started once for each number of workers per rank.
     pub(super) fn crews(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<Crew>>> {
         if let Some(crews) = self.crews.borrow().get(&workers) {
             return Ok(crews.clone());

@@ -1,7 +1,7 @@
 //! Reads the topology from hwloc.
 //!
-//! No other file uses types from hwloc. Threads are not pinned with hwloc, because they are pinned individually without
-//! it.
+//! No other file uses types from hwloc. Threads are not pinned with hwloc, because builds without hwloc also pin
+//! threads (`pinning`).
 
 use hwlocality::Topology as Hwloc;
 use hwlocality::cpu::cpuset::CpuSet;
@@ -51,9 +51,9 @@ fn topology(hwloc: &Hwloc) -> Topology {
     Topology { domains, caches: first.filter_map(cache).collect() }
 }
 
-/// Removes domains whose cores also belong to another domain. Such domains occur for two reasons. A processor may have
-/// several memories, of which the first is its main memory. A memory without processors is reported as local to all
-/// cores of several domains.
+/// If several domains have a core in common, keeps only the smallest of them, or the first one if they have the same
+/// size. Such domains occur for two reasons. A processor may have several memories, of which the first is its main
+/// memory. A memory without processors is reported as local to all cores of several domains.
 fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
     let mut by_size: Vec<(usize, Domain)> = domains.into_iter().enumerate().collect();
     by_size.sort_by_key(|(_, domain)| domain.cores.len());

@@ -1,5 +1,5 @@
-//! Detects the topology of this host once. It is read from hwloc if the build includes hwloc, otherwise from Linux's
-//! sysfs. If neither is possible, the topology is a flat list of cores.
+//! Detects the topology of this host once. The topology is read from hwloc if the build includes hwloc, otherwise from
+//! Linux's sysfs. If neither is possible, the topology is a flat list of cores.
 //!
 //! The variable `EINSUM_DIST_TOPOLOGY` overrides the topology with a text that [`Synthetic`] parses. This is meant for
 //! tests, and for systems that report no topology or a wrong one. For every source, cores and domains are identified by
