@@ -13,7 +13,7 @@ pub struct RunError {
     pub rank: usize,
     pub task: Option<TaskId>,
     pub message: String,
-    /// Whether another rank failed first and reported it.
+    /// Whether another rank failed first and reported its failure to this rank.
     pub from_peer: bool,
 }
 
@@ -62,19 +62,19 @@ pub enum Fault {
     Communication,
     /// The allocation of the program's memory fails.
     Allocation,
-    /// The communication thread stops making progress for this many seconds.
+    /// The communication thread stops making progress for this number of seconds.
     Silence(u64),
 }
 
 /// A fault on one rank. Its text form is `worker@RANK`, `communication@RANK`, `allocation@RANK`, `silence@RANK` (60
-/// seconds) or `silence3@RANK` (3 seconds). A suffix `:RUN` delays the fault until the run of the schedule with this
-/// number. Runs are numbered from 0, and each slice is one run.
+/// seconds) or `silence3@RANK` (3 seconds). With a suffix `:RUN`, the fault first occurs in the run with this number.
+/// Runs are numbered from 0, and each slice is one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
     pub rank: usize,
     pub fault: Fault,
-    /// The first run in which the fault occurs; it also occurs in all later runs. Must be 0 for an allocation fault,
-    /// because memory is allocated before the first run.
+    /// The number of the first run in which the fault occurs. The fault also occurs in all later runs. Must be 0 for an
+    /// allocation fault, because memory is allocated before the first run.
     pub run: usize,
 }
 

@@ -9,7 +9,7 @@ use crate::dims::Label;
 use crate::memory::{LeaseError, ReadLease, Store, WriteLease};
 use crate::schedule::{Accumulate, Factor, TaskId, View, Work};
 
-/// A work task that is ready to run on a worker. Dropping it releases its leases.
+/// A work task that is ready to run on a worker. Dropping the job releases its leases.
 #[derive(Debug)]
 pub struct Job<'a> {
     program: &'a RankProgram,

@@ -26,7 +26,7 @@ pub enum ResolvedKernel {
 pub struct KernelError {
     /// The forced kernel.
     pub kernel: KernelChoice,
-    /// The reason why it cannot run.
+    /// The reason why the kernel cannot run.
     pub why: String,
     /// Kernels that can run instead.
     pub available: Vec<KernelChoice>,
@@ -72,7 +72,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// The target of local plans for `threads` threads, or `None` for the reference, which has no local plans.
+    /// The target of local plans for `threads` threads, or `None` for the reference kernel, which has no local plans.
     pub fn target(self, threads: usize) -> Option<Target> {
         match self {
             ResolvedKernel::Planned { isa, family } => Some(target(isa, family, threads)),
@@ -89,7 +89,7 @@ impl ResolvedKernel {
     }
 }
 
-/// Returns the resolved kernel, or the reason why it is not available.
+/// Returns the resolved kernel, or the reason why the kernel is not available.
 fn find(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, String> {
     let own = |isa| ResolvedKernel::Planned { isa, family: KernelFamily::Own };
     let forced = |isa| if available(isa) { Ok(own(isa)) } else { Err(missing(isa)) };

@@ -1,7 +1,7 @@
 //! Determines which task may start next in each lane of a rank.
 //!
-//! Invariant: Each lane starts and completes its tasks in order. A transfer that finishes early counts as complete only
-//! when all earlier transfers in its lane are complete, because the verifier assumes this order.
+//! Invariant: Each lane starts and completes its tasks in order. A transfer that finishes before earlier transfers in
+//! its lane is marked as complete only after them, because the verifier assumes this order.
 
 use crate::schedule::{Lane, Schedule, TaskId};
 
@@ -9,7 +9,7 @@ use crate::schedule::{Lane, Schedule, TaskId};
 enum State {
     Waiting,
     Running,
-    /// Finished, but an earlier task in the lane is not.
+    /// Finished, but an earlier task in the same lane has not finished yet.
     Ended,
     Complete,
 }
@@ -28,8 +28,8 @@ pub struct Lanes<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// Tasks for which `is_held` returns true are skipped because their results are reused. These tasks count as
-    /// complete from the start.
+    /// Tasks for which `is_held` returns true are skipped because their results are reused. These tasks are complete
+    /// from the start.
     pub fn new(schedule: &'a Schedule, overlap: bool, is_held: impl Fn(TaskId) -> bool) -> Lanes<'a> {
         let mut order: [Vec<TaskId>; 3] = Default::default();
         let mut states = vec![State::Complete; schedule.tasks.len()];
@@ -71,8 +71,8 @@ impl<'a> Lanes<'a> {
         Some(task)
     }
 
-    /// Whether a task may start when work and transfers do not overlap. Work then waits for all earlier transfers, and
-    /// a transfer waits for all earlier work.
+    /// Whether a task may start when work and transfers do not overlap. A work task then waits for all transfers before
+    /// it in the schedule, and a transfer waits for all work tasks before it.
     fn conflicting_lanes_are_done(&self, lane: Lane, task: TaskId) -> bool {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().all(|&other| {

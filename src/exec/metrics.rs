@@ -84,9 +84,9 @@ impl Metrics {
     }
 
     /// Duration of each node in seconds. A node starts with its first work task or at the end of its first transfer,
-    /// whichever is earlier, and ends with its last task. The posting of a transfer does not count as a start, because
-    /// it may happen long before the bytes move. However, a node without work starts when its first transfer is posted.
-    /// Valid only for the metrics of a single run, not for sums.
+    /// whichever is earlier, and ends with its last task. The time at which a transfer is posted is not used as the
+    /// start, because the bytes may move much later. However, a node without work starts when its first transfer is
+    /// posted. Valid only for the metrics of a single run, not for sums.
     pub fn node_seconds(&self, schedule: &Schedule, nodes: usize) -> Vec<f64> {
         let mut spans = vec![NodeSpan::default(); nodes];
         for (task, metric) in schedule.tasks.iter().zip(&self.tasks).filter(|(_, metric)| metric.ran()) {

@@ -13,9 +13,9 @@
 //! needs no communication thread (`inline`).
 //!
 //! Tasks access memory only through leases, so an incorrect schedule causes an error instead of a data race. If a task
-//! fails, the run of its rank ends, and the caller ends the runs of the other ranks; nothing is retried. Only `kernels`
-//! depends on element types; it has one table of functions per dtype. The plan has made all decisions, except that
-//! `kernel_selection` resolves its kernel choice.
+//! fails, the run of its rank ends, and the caller stops the other ranks; nothing is retried. Only the module `kernels`
+//! depends on element types; it has one table of functions per dtype. The plan contains all decisions, except that
+//! `kernel_selection` resolves the plan's kernel choice to a kernel of this machine.
 
 mod factors;
 mod fault;
@@ -43,8 +43,8 @@ use crate::memory::Slot;
 use crate::schedule::{BufferId, Lane};
 use crate::sync::ThreadPool;
 
-/// Selects work or transfers, to measure this half of a run alone. Tasks in the other half are skipped and complete as
-/// soon as their dependencies are complete.
+/// Selects work or transfers, to measure this half of a run alone. Tasks in the other half are skipped, and are marked
+/// as complete when their dependencies are complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
     /// Only work tasks run. No bytes move, and no rank waits for a peer.
@@ -64,10 +64,10 @@ pub struct RunOptions {
     pub window: usize,
     /// The run fails if no bytes move for this time while this rank waits for transfers and computes nothing. Processes
     /// also wait at most this time for each other between runs. `None` waits forever. The timeout must exceed the
-    /// longest period in which another rank does not communicate: while its workers compute several tasks in a row and,
-    /// between runs, while it reads, checks or writes files. The timeout must also exceed the time to transfer a
-    /// gigabyte between two ranks. If the ranks are threads of one process, a silent rank cannot be killed, so the run
-    /// fails only when that rank returns.
+    /// longest period in which any other rank does not communicate. Such periods occur while the workers of that rank
+    /// compute several tasks in a row and, between runs, while the rank reads, checks or writes files. The timeout must
+    /// also exceed the time to transfer a gigabyte between two ranks. If the ranks are threads of one process, a silent
+    /// rank cannot be killed, so the run fails only when that rank returns.
     pub timeout: Option<Duration>,
     /// A fault to inject, for tests.
     pub injection: Option<Injection>,
@@ -120,7 +120,7 @@ pub fn run(
             program.close(store);
             Ok(metrics)
         }
-        // Transfers in flight may still hold leases on the store, so it cannot be closed yet.
+        // Transfers in flight may still hold leases on the store, so the store cannot be closed yet.
         Err(error) => {
             program.keep_open(store);
             Err(error)

@@ -1,9 +1,9 @@
 //! Caches the local plans for a program's tasks. A task is planned again only if the layout of its tensors changes.
 //! User tensors may have a different layout in every run.
 //!
-//! Tasks with equal layouts share one plan, so a ring of many steps has only a few plans. Different plans share equal
-//! tables. Plans for additions, copies and scaling are not cached, because planning them costs no more than a lookup in
-//! the cache.
+//! Tasks with equal layouts share one plan, so a ring of many steps has only a few plans. Plans that differ share those
+//! of their tables that are equal. Plans for additions, copies and scaling are not cached, because planning them costs
+//! no more than a lookup in the cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -40,14 +40,14 @@ struct Entry<P> {
     plan: P,
 }
 
-/// Maximum number of earlier plans with which a new plan is compared to find equal tables to share.
+/// Maximum number of cached plans with which a new plan is compared to find equal tables to share.
 const MAX_SHARING_CANDIDATES: usize = 256;
 
 trait Fits {
     /// Whether the plan was made for this layout of tensor number `tensor`.
     fn fits(&self, tensor: usize, layout: &Layout) -> bool;
 
-    /// Shares equal tables with a cached plan.
+    /// Makes this plan share the tables that are equal to tables of the cached plan `kept`.
     fn share(&mut self, kept: &Self);
 }
 
@@ -157,7 +157,7 @@ impl Planned {
         elements
     }
 
-    /// The plan for a contraction and its workspace, or `None` for the reference, which has no plans.
+    /// The plan for a contraction and its workspace, or `None` for the reference kernel, which has no plans.
     pub fn contract(
         &mut self,
         task: TaskId,

@@ -48,8 +48,8 @@ pub fn run(
         let outcome = catch_unwind(AssertUnwindSafe(|| thread.run(&finished, scope)));
         let outcome = outcome
             .unwrap_or_else(|panic| Err(RunError::new(schedule.rank, thread.waiting(), panic_message(panic.as_ref()))));
-        // Reports the failure before the scope ends. The scope waits for the worker's current task, which may take
-        // long, and the other ranks must not wait for this task.
+        // Reports the failure before the scope ends. The scope waits for the worker's current task, which may take a
+        // long time, and the other ranks must not wait for this task.
         outcome.inspect_err(|error| on_failure(error))
     })?;
     let (started, tasks) = (thread.started, thread.metrics);
