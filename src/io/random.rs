@@ -12,8 +12,8 @@
 //! complex     the real part from w0, w1 as above, the imaginary part from w2, w3 in their place
 //! ```
 //!
-//! Real values are uniform in [-1, 1) and computed without rounding. The float32 value is the float64 value with its
-//! last 29 bits cleared towards -1, and the real part of a complex value is the real value of the same precision. Other
+//! Real values are uniform in [-1, 1) and computed without rounding. The float32 value is the float64 value rounded
+//! down to a multiple of 2^-23, and the real part of a complex value is the real value of the same precision. Other
 //! distributions are not provided.
 
 use crate::dtype::Dtype;

@@ -1,9 +1,10 @@
 //! Moves blocks between an `.npy` file and dense C-order memory.
 //!
-//! Only the bytes in the block are accessed, with one exception. Gaps of at most a page between runs are read too,
-//! because the system reads the page anyway, and a separate call for each run costs more. If this process is the only
-//! writer, it writes such gaps back unchanged; otherwise nothing outside the block is written. In addition to the
-//! caller's block, at most [`BUFFER`] bytes of memory are used.
+//! Only the bytes in the block are accessed, with one exception. A block consists of contiguous runs of bytes in the
+//! file. Gaps of at most a page between these runs are read too, because the system reads the page anyway, and a
+//! separate system call for each run would cost more. If this process is the only writer, it writes such gaps back
+//! unchanged; otherwise nothing outside the block is written. In addition to the caller's block, at most [`BUFFER`]
+//! bytes of memory are used.
 
 use super::walk::{Axis, Walk, visit};
 use super::{NpyError, NpyHeader};
@@ -18,7 +19,8 @@ use std::path::Path;
 /// into a core's private cache.
 const BUFFER: u64 = 256 << 10;
 
-/// Maximum size in bytes of a gap that is read (and written back) because this costs less than another system call.
+/// Maximum size in bytes of a gap between runs that is accessed together with the runs, because this costs less than
+/// another system call.
 const MAX_READ_GAP: u64 = 4096;
 
 /// Minimum size in bytes of a run that is read or written with its own system call, without a copy through the buffer.
@@ -133,8 +135,8 @@ fn span(walk: &Walk, axes: &[Axis]) -> usize {
     axes.iter().fold(walk.run, |span, axis| span + axis.file as usize * (axis.places - 1))
 }
 
-/// Calls `each(offset in the buffer, offset in memory, bytes)` for every run in a slab. Runs are visited in memory
-/// order, because the buffer is in cache but the block may not be.
+/// Calls `each(offset in the buffer, offset in memory, number of bytes)` for every run in a slab. Runs are visited in
+/// memory order, because the buffer is in cache but the block may not be.
 fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
     let mut axes = axes.to_vec();
     axes.sort_by_key(|axis| axis.memory);

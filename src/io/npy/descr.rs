@@ -12,11 +12,11 @@ use crate::dtype::Dtype;
 pub(super) enum Elements {
     /// A supported type.
     Supported(Dtype),
-    /// Numbers of an unsupported type, or in the other byte order.
+    /// Numbers of an unsupported type, or in a byte order that is not this machine's.
     Other {
         /// NumPy's name for the type.
         name: String,
-        /// The supported type to which NumPy can convert it.
+        /// The supported type to which NumPy can convert the elements.
         to: Dtype,
         /// The loss of precision in this conversion, if there is any.
         loss: Option<&'static str>,

@@ -13,8 +13,8 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Maximum size in bytes of the text of a header. This bounds the amount of memory that a damaged length can request.
-/// Headers of numeric arrays are shorter. By default, NumPy reads at most 10,000 characters.
+/// Maximum size in bytes of the text of a header. This bounds the amount of memory that a damaged length field in a
+/// file can request. Headers of numeric arrays are shorter. By default, NumPy reads at most 10,000 characters.
 const MAX_TEXT: usize = 1 << 16;
 
 /// The content of an `.npy` file's header.
@@ -52,8 +52,8 @@ impl NpyHeader {
 /// If there is no regular file, or if NumPy would not read the file as an array with one of these types.
 pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     let found = fs::metadata(path).map_err(NpyError::io(path, "open"))?;
-    // Both cases are checked before the file is opened, because a directory can be opened but not read, and opening a
-    // pipe would block until it has a writer.
+    // Directories and special files are rejected before they are opened. A directory can be opened but not read, and
+    // opening a pipe would block until the pipe has a writer.
     if found.is_dir() {
         return Err(FileError::IsDirectory { path: path.to_path_buf() }.into());
     }
@@ -125,7 +125,7 @@ pub(super) fn lay_out(path: &Path, mut file: &File, text: &[u8], header: &NpyHea
     file.set_len(bytes).map_err(NpyError::io(path, "reserve its space"))
 }
 
-/// Reads the dictionary in the header. Returns its text and the offset of the first element.
+/// Reads the dictionary in the header. Returns the text of the dictionary and the offset of the first element.
 fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u64), NpyError> {
     let mut raw = Vec::new();
     file.by_ref().take(12).read_to_end(&mut raw).map_err(NpyError::io(path, "read"))?;
@@ -202,8 +202,8 @@ impl Dictionary {
 
 const NO_SHAPE: &str = "its shape is not a tuple of extents";
 
-/// Total size of the elements in bytes, or `None` on overflow. As in NumPy, an overflow in the other extents counts
-/// even if one extent is 0, because strides must be representable too.
+/// Total size of the elements in bytes, or `None` on overflow. As in NumPy, the product of the nonzero extents must not
+/// overflow even if another extent is 0, because strides must be representable too.
 fn data_bytes(shape: &[u64], size: u64) -> Option<u64> {
     let bytes = shape.iter().filter(|&&n| n > 0).try_fold(size, |product, &n| product.checked_mul(n))?;
     Some(if shape.contains(&0) { 0 } else { bytes })
@@ -255,7 +255,7 @@ fn structured(path: &Path, fields: &[Literal]) -> NpyError {
     }
 }
 
-/// Returns an unused path in the same directory. A message suggests this path for the file that NumPy writes.
+/// Returns an unused path in the directory of `path`. A message suggests this path for the file that NumPy writes.
 fn unused(path: &Path, what: &str) -> PathBuf {
     let mut stem = path.file_stem().unwrap_or_default().to_owned();
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };

@@ -4,8 +4,9 @@
 //! therefore parses strings (with an optional prefix `u`; adjacent strings are joined), integers, `True`, `False`,
 //! `None`, tuples, lists and dictionaries, with white space, line ends and comments between tokens. The cost is linear
 //! in the length of the text, and nesting deeper than [`MAX_DEPTH`] is an error, so no text can take excessive time or
-//! overflow the stack. The parser in npyz is not used, because it reads nested brackets twice per level. Floats, bytes,
-//! sets, raw strings, octal escapes and continued lines are not parsed, because no header contains them.
+//! overflow the stack. The parser in npyz is not used, because it reads nested brackets twice per level, which takes
+//! exponential time. Floats, bytes, sets, raw strings, octal escapes and continued lines are not parsed, because no
+//! header contains them.
 
 use std::iter::Peekable;
 use std::str::Chars;

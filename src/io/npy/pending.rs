@@ -1,8 +1,8 @@
 //! Writes an `.npy` file that appears either complete or not at all, by laying out a [`Temporary`] as an `.npy` file.
 //!
-//! One process creates the [`PendingFile`], and the others open it. Each process writes its blocks and flushes. After
-//! all processes have agreed that they succeeded, the creator commits. The callers are responsible for this agreement.
-//! If the creator fails or unwinds, the file is removed.
+//! One process creates the [`PendingFile`], and the other processes open it. Each process writes its blocks and
+//! flushes. After all processes have agreed that they succeeded, the creator commits. The callers are responsible for
+//! this agreement. If the creator fails or unwinds, the file is removed.
 
 use super::block::{self, Writers};
 use super::{NpyError, NpyHeader, header, read_header};
@@ -59,7 +59,7 @@ impl PendingFile {
     }
 
     /// Waits until the system has stored all written data. A full disk or an exceeded quota may be reported only here.
-    /// Every process must call this before it reports success to the others.
+    /// Every process must call this before it reports success to the other processes.
     pub fn flush(&self) -> Result<(), NpyError> {
         Ok(self.temporary.flush()?)
     }

@@ -1,9 +1,9 @@
 //! Determines the order in which the bytes of a block are visited. This module only computes offsets and accesses no
 //! file.
 //!
-//! A block consists of a run of bytes, contiguous in both the file and memory, that is repeated along axes. Invariants:
-//! Axes are ordered from the fastest to the slowest in the file. Each axis has at least two places. No two consecutive
-//! axes can be merged.
+//! A block consists of runs of bytes, each contiguous in both the file and memory. The runs have the same length and
+//! are repeated along axes; the positions along an axis are its places. Invariants: Axes are ordered from the fastest
+//! to the slowest in the file. Each axis has at least two places. No two consecutive axes can be merged.
 
 use super::NpyHeader;
 use std::ops::Range;

@@ -34,7 +34,7 @@ impl Access {
         Some(Access { found: fs::metadata(path).ok()?, list: list(path) })
     }
 
-    /// Applies these rights to a file that no other process can open yet.
+    /// Applies these rights to the new file.
     ///
     /// # Errors
     /// If the mode cannot be set.
@@ -47,7 +47,7 @@ impl Access {
             let _ = fchown(file, None, Some(group));
         }
         let mode = self.found.mode() & if kept { 0o7777 } else { 0o777 };
-        // The new file may have inherited a list from the directory that the old file does not have.
+        // The new file may have inherited a list from its directory even if the old file has no list.
         drop_list(file);
         match &self.list {
             None => file.set_permissions(Permissions::from_mode(mode)),

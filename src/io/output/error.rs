@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum FileError {
-    /// The operating system refused.
+    /// The operating system refused an action on the file.
     #[error("{}: cannot {action}: {}", display_path(path), without_code(cause))]
     Io { path: PathBuf, action: &'static str, cause: std::io::Error },
 

@@ -2,7 +2,7 @@
 //!
 //! Invariant: Paths to the same file have equal identities. This includes hard links, symbolic links, different paths
 //! to the same directory, and files that do not exist yet. There is one exception. On a file system that ignores case,
-//! two spellings of a file that does not exist yet have different identities.
+//! two paths that differ only in case have different identities if the file does not exist yet.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};

@@ -22,8 +22,8 @@ use super::names::{is_temporary, stems};
 pub struct Leftover {
     /// The temporary file.
     pub path: PathBuf,
-    /// Whether another process has locked the file, which means that it is writing the file. If false, the file could
-    /// not be opened, locked or removed.
+    /// Whether another process has locked the file, which means that this other process is writing the file. If false,
+    /// the file could not be opened, locked or removed.
     pub alive: bool,
 }
 
@@ -34,7 +34,7 @@ pub fn would_be_removed(target: &Path, path: &Path) -> bool {
     let (Some(output), Some(name)) = (target.file_name(), followed.file_name()) else { return false };
     let by_name = stems(output).iter().any(|stem| is_temporary(name, stem));
     (by_name && here(&target).is_some_and(|there| here(&followed) == Some(there)))
-        // The path may also be a different link to such a file.
+        // `path` may also be a link to a leftover that has a different name.
         || Identity::of(path).is_some_and(|file| is_leftover(&target, &file))
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Maximum number of attempts to take the lock. Another thread may hold it during a system call.
+/// Maximum number of attempts to take the lock. Another thread may hold the lock during a system call.
 const MAX_ATTEMPTS: usize = 100;
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 

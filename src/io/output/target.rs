@@ -17,8 +17,8 @@ use super::{FileError, registry};
 /// An output that can be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputCheck {
-    /// User and group of the replaced file if the new file will have a different owner; only the administrator may give
-    /// a file to another user.
+    /// User and group of the replaced file if the new file will have a different owner, because only the administrator
+    /// may give a file to another user.
     pub loses_owner: Option<(u32, u32)>,
 }
 
@@ -90,7 +90,7 @@ pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
     };
     special(path, old.as_ref())?;
     if old.is_some() {
-        // A write-protected file must not be replaced, although a rename only needs permission for the directory.
+        // A write-protected file must not be replaced, although a rename needs permission only for the directory.
         drop(OpenOptions::new().write(true).open(&target).map_err(FileError::io(path, "write"))?);
     }
     let directory = directory(&target);

@@ -1,8 +1,9 @@
 //! Creates a temporary file in the target's directory, and renames it to the target when it is complete.
 //!
 //! One process creates the file, and others may open it with the same tag. The file is hidden, and it is in the
-//! target's directory because a rename cannot cross file systems. `names` determines its name. The creator holds a lock
-//! on the file until the file is renamed or removed, so other processes can distinguish it from a leftover.
+//! target's directory because a rename cannot cross file systems. The module `names` determines the name of the file.
+//! The creator holds a lock on the file until the file is renamed or removed, so other processes can distinguish it
+//! from a leftover.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind};
@@ -47,8 +48,8 @@ impl Temporary {
         // target's mode is applied to it.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mut files = registry::lock();
-        // Registered before the file is created, so that the file is not left behind if memory runs out here and ends
-        // the process.
+        // Registered before the file is created, so that the file is not left behind if the process aborts here because
+        // memory runs out.
         files.push(path.clone());
         let file = created(&path, mode).inspect_err(|_| registry::forget(&mut files, &path))?;
         drop(files);
@@ -91,7 +92,7 @@ impl Temporary {
     }
 
     /// Waits until the system has stored all written data. A full disk or an exceeded quota may be reported only here.
-    /// Every process must call this before it reports success to the others.
+    /// Every process must call this before it reports success to the other processes.
     ///
     /// # Errors
     /// If the disk is full or no longer available.
@@ -143,8 +144,8 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
             }
             file => file.map_err(FileError::io(path, "create"))?,
         };
-        // Some file systems have no locks. There the file is used without one: only `WouldBlock` means that another
-        // process holds the lock.
+        // Some file systems have no locks. On such file systems, the file is used without a lock, because only
+        // `WouldBlock` means that another process holds the lock.
         let locked = !matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
         let mine = file.metadata().map(|found| Identity::of_file(&found)).ok();
         if locked && mine.is_some() && fs::symlink_metadata(path).map(|found| Identity::of_file(&found)).ok() == mine {
