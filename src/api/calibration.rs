@@ -50,10 +50,10 @@ const MAX_SPEED_DEVIATION: f64 = 0.02;
 const MAX_WORKERS_PER_CORE: usize = 4;
 
 impl World {
-    /// Returns the machine on which this world runs, with measured rates. Cached rates are used if they exist.
-    /// Collective. Cost: Measuring takes about two seconds for two ranks on two cores, and longer on slow links. Later
-    /// calls on the same host use the cache. To give ranks cores of their own, call [`World::place`] first. With more
-    /// than 4 workers per core, or without memory for the measurements, the rates are the defaults.
+    /// Returns the machine on which this world runs, with measured rates. Collective. Cost: Measuring takes about two
+    /// seconds for two ranks on two cores, and longer on slow links. Later calls on the same host use the cache. To
+    /// give ranks cores of their own, call [`World::place`] first. With more than 4 workers per core, or without memory
+    /// for the measurements, the rates are the defaults.
     ///
     /// ```
     /// use einsum_dist::{PlanOptions, Problem, World};

@@ -13,8 +13,8 @@
 //!
 //! Invariant: At any time, the target is either the old file or the complete new file. Write permission for the target
 //! and its directory suffices, and no other directory is written. The new file has the old file's access rights
-//! (`access`), but not its extended attributes. This module installs no signal handlers. Programs must install signal
-//! handlers that call [`remove_temporaries`].
+//! (`access`), but not its extended attributes. This module installs no signal handlers. A program that must not leave
+//! temporary files behind after a signal installs a handler that calls [`remove_temporaries`].
 
 mod access;
 mod error;
