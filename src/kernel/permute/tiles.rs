@@ -76,8 +76,8 @@ unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M,
     }
 }
 
-/// Values that all blocks of a share have in common. Elements are moved as words of 4 bytes; every element type is
-/// aligned to 4 bytes.
+/// Values that all blocks of a share have in common. Elements are moved as words of 4 bytes, because every element type
+/// is aligned to at least 4 bytes.
 struct Words {
     isa: crate::local_plan::Isa,
     /// The number of words per unit, which is one element or several adjacent elements.
@@ -95,7 +95,8 @@ impl Words {
     }
 
     /// # Safety
-    /// The instruction set is available; the elements of a block may be read and written.
+    /// The instruction set is available. The elements of the block may be read in the source and written in the
+    /// destination.
     unsafe fn transpose(&self, from: *const f32, to: *mut f32, cols_to: Starts, size: Size) {
         let Words { isa, words_per_unit, ref rows_from, ahead } = *self;
         // SAFETY: guaranteed by the caller.
