@@ -16,7 +16,7 @@ type Shape = ([usize; 3], [usize; 3], bool);
 /// A shape, and LIBXSMM's code for it, if any.
 type CachedTile<R> = (Shape, Option<Tile<R>>);
 
-/// A cache of the code for the most recent shapes.
+/// A cache of the code for the most recently requested shapes.
 pub(super) struct Generated<T: Element> {
     packed: bool,
     cached: [Option<CachedTile<T::Real>>; 4],
@@ -55,8 +55,7 @@ impl<T: Element> Generated<T> {
         tile
     }
 
-    /// Computes a tile in `out`. Returns false, without doing anything, if LIBXSMM does not support the factors or
-    /// strides.
+    /// Computes a tile in `out`. Does nothing and returns false if LIBXSMM does not support the factors or strides.
     ///
     /// # Safety
     /// Same as for [`Call`], with `columns` columns and contiguous vectors.
