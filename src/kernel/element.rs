@@ -44,12 +44,12 @@ pub trait Element:
     /// Converts to the nearest value of this type. Real types ignore the imaginary part.
     fn from_f64(re: f64, im: f64) -> Self;
 
-    /// Returns the same number in double precision.
+    /// Returns this number as a complex number in double precision.
     fn to_c64(self) -> Complex<f64>;
 
     /// Multiplies by `factor`, which is `alpha` or `beta` of a contraction. If the factor has no imaginary part, the
-    /// real and the imaginary part are scaled separately. In a complex multiplication, 1 times infinity would have an
-    /// imaginary part of NaN.
+    /// real and the imaginary part are scaled separately. In contrast, a complex multiplication of infinity by 1 would
+    /// return an imaginary part of NaN.
     ///
     /// ```
     /// use einsum_dist::Element;

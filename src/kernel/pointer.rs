@@ -1,6 +1,6 @@
 //! Defines pointers that can be passed to worker threads.
 //!
-//! The types check nothing, so each dereference states its own safety argument.
+//! These types do not check whether an access is valid, so each dereference states its own safety argument.
 
 /// A pointer into a tensor that the calling thread borrows for the duration of the parallel call.
 #[derive(Debug)]

@@ -18,8 +18,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A function that one thread of the process calls when memory runs out, with the number of requested bytes. If the
-/// function itself runs out of memory, the process ends without a report.
+/// A function that is called when memory runs out, by one thread of the process only, with the number of requested
+/// bytes. If the function itself runs out of memory, the process ends without a report.
 type Report = fn(usize) -> !;
 
 static REPORT: OnceLock<Report> = OnceLock::new();
@@ -42,7 +42,7 @@ pub struct ReportingAllocator;
 
 /// Sets the function that is called when memory runs out. Only the first call has an effect.
 pub fn report_with(report: Report) {
-    // An error means that an earlier call has set the function.
+    // An error means that a previous call of `report_with` has set the function.
     let _ = REPORT.set(report);
 }
 
