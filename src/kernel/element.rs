@@ -1,7 +1,7 @@
 //! Defines the element types that kernels are compiled for.
 //!
-//! [`Element`] is sealed, so every element type is plain data: it has no padding, and every bit pattern is a valid
-//! value. The workspace and the matrix products rely on this.
+//! [`Element`] is sealed, so only the four element types implement it. They have no padding, and every bit pattern is a
+//! valid value. The workspace and the matrix products rely on these two properties.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -41,7 +41,7 @@ pub trait Element:
     /// The number 1.
     const ONE: Self;
 
-    /// Converts to the nearest value of this type. Real types ignore the imaginary part.
+    /// Converts a complex number to the nearest value of this type. Real types ignore the imaginary part.
     fn from_f64(re: f64, im: f64) -> Self;
 
     /// Returns this number as a complex number in double precision.

@@ -50,7 +50,7 @@ pub fn has_xsmm() -> bool {
     return cfg!(all(feature = "libxsmm", target_arch = "aarch64"));
 }
 
-/// Reads the cache sizes and the number of cores that share a second-level cache from sysfs. On systems other than
+/// Reads from sysfs the cache sizes and the number of cores that share a second-level cache. On systems other than
 /// Linux, returns the default sizes.
 fn caches() -> Caches {
     let mut caches = Caches::default();

@@ -4,7 +4,7 @@
 //! rounding errors grow with the length of a block and the logarithm of the number of blocks (N. J. Higham, Accuracy
 //! and Stability of Numerical Algorithms, 2nd edition, section 4.2). `out` is written once and never read. The steps of
 //! a plan are lines or pieces of long lines, and the order in which steps are added depends only on the plan. No chain
-//! of additions is longer than [`crate::local_plan::longest_chain`] returns.
+//! of additions is longer than the result of [`crate::local_plan::longest_chain`].
 
 use rayon::prelude::*;
 

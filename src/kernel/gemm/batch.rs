@@ -106,8 +106,8 @@ impl<T: Element> Batch<T> {
     /// elements of the first product.
     ///
     /// # Safety
-    /// The offsets are those of one of the plan's products, and the other `count - 1` products follow it at the inner
-    /// strides; `count` is at most [`Batch::products_per_call`].
+    /// The offsets are those of a product of the plan, and the next `count - 1` products follow this product at the
+    /// inner strides; `count` is at most [`Batch::products_per_call`].
     #[inline(always)]
     pub unsafe fn run(&mut self, [left, right, out]: [isize; 3], count: usize) {
         let parts = T::PARTS as isize;

@@ -1,7 +1,7 @@
 //! Computes register tiles with LIBXSMM, which multiplies column-major matrices.
 //!
-//! A product that is added to `out` is first written to a register tile in memory. Otherwise, LIBXSMM would start its
-//! sums with the old values of `out`, and chains of additions would extend over all depth boxes.
+//! A product that is added to `out` is first written to a buffer of the size of a register tile. Otherwise, LIBXSMM
+//! would start its sums with the old values of `out`, and chains of additions would extend over all depth boxes.
 //!
 //! LIBXSMM does not support tiles in which a leading dimension is smaller than its extent or `right` has no stride of
 //! 1, and it may have no code for a shape. Plain loops compute these tiles, so every plan can run.

@@ -25,8 +25,8 @@ use super::pointer::{Const, Mut};
 use crate::local_plan::{GemmPlan, Isa, KernelFamily};
 use share::GemmShare;
 
-/// The tensors and factors for one run. The first operand contains the rows of the matrix products, and the second
-/// operand contains the columns.
+/// The tensors and factors for one execution of a plan. The first operand contains the rows of the matrix products, and
+/// the second operand contains the columns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<T> {
     pub operands: [Const<T>; 2],
@@ -39,7 +39,7 @@ pub(super) struct Arguments<T> {
 /// `arguments` points to the first elements of the tensors that the plan was made for, so all offsets of the plan may
 /// be read in the operands and written in `out`. No other code accesses `out`, and `out` is initialised unless `beta`
 /// is 0. `workspace` has the number of elements that the plan requires. The instruction set and the kernel family are
-/// those of the plan, and are available.
+/// available, and the plan was made for them.
 pub(super) unsafe fn run<T: Element>(
     plan: &GemmPlan,
     isa: Isa,

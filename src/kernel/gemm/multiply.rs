@@ -106,7 +106,7 @@ impl<T: Element> Own<T> {
         unsafe { kernel(call, tile_offsets) }
     }
 
-    /// Returns the kernel with the number of vectors and columns of a call.
+    /// Returns the kernel for the number of vectors and columns in a call.
     #[inline(always)]
     pub fn get(&mut self, call: &Call<T::Real>, columns: usize) -> Kernel<T::Real> {
         // The number of lanes is a power of two, so a shift replaces the division.

@@ -1,8 +1,8 @@
 //! Computes the boxes of one thread's share.
 //!
 //! The loops over batches, column boxes, depth boxes and row boxes are nested in this order, from outermost to
-//! innermost. A packed box is reused while successive iterations need the same box, but only within one run, because
-//! the next run may have new data.
+//! innermost. A packed box is reused while successive iterations need the same box, but only within one execution of
+//! the plan, because the data may change before the next execution.
 
 use std::ops::Range;
 

@@ -31,7 +31,7 @@ fn shares(line: &Line) -> bool {
     line.rows.strides[0] == 0 && line.terms.extent > 1
 }
 
-/// Whether the sum for an element of `out` is added in several parts.
+/// Whether the sum for an element of `out` is added to the element in several parts.
 pub(super) fn revisits(line: &Line, dtype: Dtype) -> bool {
     let max_terms = if shares(line) { tile_terms(dtype) } else { TERMS };
     !(line.sum.is_empty() && line.terms.extent <= max_terms && line.terms.extent.is_power_of_two())

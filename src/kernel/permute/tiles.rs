@@ -129,7 +129,8 @@ impl<const P: usize> RealBody<f32> for Block<'_, P> {
     unsafe fn run<S: Simd<f32>>(self) {
         let Block { from, rows_from, to, cols_to, size: Size { rows, cols }, ahead } = self;
         let side = S::LANES / P;
-        // The last tile is moved back so that it is full and overlaps the previous tile, because full tiles are faster.
+        // The last tile is moved back so that it is full, because full tiles are faster. It then overlaps the previous
+        // tile.
         let back = rows >= side && cols >= side;
         let row = |i: usize| from.wrapping_offset(rows_from[i]);
         let column = |j: usize| match cols_to {

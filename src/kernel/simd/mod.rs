@@ -262,7 +262,7 @@ unsafe fn on_avx512<B: Body>(body: B) -> B::Output {
 #[inline(always)]
 pub(crate) fn prefetch<R>(from: *const R) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: SSE is part of every x86-64 target, and a hint never faults.
+    // SAFETY: SSE is part of every x86-64 target, and a prefetch is a hint, which never faults.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(from.cast())
     };

@@ -203,7 +203,7 @@ pub(in super::super) unsafe fn transpose_squares<S: Simd<R>, R: Real, const P: u
     let side = S::LANES / P;
     let (from_stride, to_stride) = (from_stride * P as isize, to_stride * P as isize);
     // If there are too few rows but enough columns for a square tile, tiles are flat. The last tile is moved back so
-    // that it is full and overlaps the previous tile, because full tiles are faster.
+    // that it is full, because full tiles are faster. It then overlaps the previous tile.
     let words = 16 / (size_of::<R>() * P);
     let high = if rows >= side || cols < side { side } else { words };
     let back = rows >= high && cols >= side;
