@@ -56,8 +56,8 @@ pub fn plan<T: Element>(
 /// If memory for packing cannot be allocated; `out` is then unchanged.
 ///
 /// # Panics
-/// If the plan is for other extents or strides, or for another element type. If the plan requires an instruction set or
-/// a library that is not available.
+/// If the plan was made for extents, strides or an element type other than those of the tensors. If the plan requires
+/// an instruction set or a library that is not available.
 pub fn contract_planned<T: Element>(
     plan: &LocalContract,
     alpha: T,
@@ -76,8 +76,8 @@ pub fn contract_planned<T: Element>(
 /// If memory for packing cannot be allocated; `out` is then unchanged.
 ///
 /// # Panics
-/// If the plan is for other extents or strides, or for another element type. If the plan requires an instruction set or
-/// a library that is not available.
+/// If the plan was made for extents, strides or an element type other than those of the tensors. If the plan requires
+/// an instruction set or a library that is not available.
 pub fn contract_strided<T: Element>(
     plan: &LocalContract,
     alpha: T,

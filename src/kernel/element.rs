@@ -1,7 +1,7 @@
 //! Defines the element types that kernels are compiled for.
 //!
-//! [`Element`] is sealed, so every element type is plain data: it has no padding, and every bit pattern is a valid
-//! value. The workspace and the matrix products rely on this.
+//! [`Element`] is sealed, so only the four element types implement it. They have no padding, and every bit pattern is a
+//! valid value. The workspace and the matrix products rely on these two properties.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -41,15 +41,15 @@ pub trait Element:
     /// The number 1.
     const ONE: Self;
 
-    /// Converts to the nearest value of this type. Real types ignore the imaginary part.
+    /// Converts a complex number to the nearest value of this type. Real types ignore the imaginary part.
     fn from_f64(re: f64, im: f64) -> Self;
 
-    /// Returns the same number in double precision.
+    /// Returns this number as a complex number in double precision.
     fn to_c64(self) -> Complex<f64>;
 
     /// Multiplies by `factor`, which is `alpha` or `beta` of a contraction. If the factor has no imaginary part, the
-    /// real and the imaginary part are scaled separately. In a complex multiplication, 1 times infinity would have an
-    /// imaginary part of NaN.
+    /// real and the imaginary part are scaled separately. In contrast, a complex multiplication of infinity by 1 would
+    /// return an imaginary part of NaN.
     ///
     /// ```
     /// use einsum_dist::Element;

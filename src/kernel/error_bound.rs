@@ -3,13 +3,13 @@
 //! The bound follows N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002. By section 3.1 of
 //! that book, the error of a sum of n products is at most gamma_n = n u / (1 - n u) times the sum of the absolute
 //! values of the products, where u is the unit roundoff. This holds for any order of additions, with or without fused
-//! multiply-adds. Each further factor in the products adds one rounding. The real and the imaginary part of a sum of n
-//! complex products are real sums of 2 n products each (compare section 3.6). This doubles the number of roundings, and
-//! combining the two parts adds a factor of sqrt(2).
+//! multiply-adds. If the products have more than two factors, each additional factor adds one rounding. The real and
+//! the imaginary part of a sum of n complex products are real sums of 2 n products each (compare section 3.6). This
+//! doubles the number of roundings, and combining the two parts adds a factor of sqrt(2).
 //!
-//! In the bound, n is the number of additions that a term passes through. If terms are added one after the other, n is
-//! the number of terms. The kernels in this crate sum in blocks, for which [`crate::local_plan::longest_chain`] returns
-//! n.
+//! The bound also holds if n is the maximum number of additions that a term passes through. If terms are added one
+//! after the other, this is the number of terms. The kernels in this crate sum in blocks, for which
+//! [`crate::local_plan::longest_chain`] returns this maximum.
 
 use crate::dtype::Dtype;
 

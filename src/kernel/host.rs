@@ -1,5 +1,5 @@
-//! Describes this machine as a target of local contractions, with its instruction set, micro-kernel family, caches and
-//! threads.
+//! Describes this machine as a target of local contractions. A target consists of an instruction set, a micro-kernel
+//! family, cache sizes and a number of threads.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -19,7 +19,7 @@ pub fn default_family() -> KernelFamily {
 }
 
 /// Whether LIBXSMM generates code on this machine for both real types and both layouts of the right operand. Requests
-/// such code to find out, because code generation can be disabled at run time.
+/// such code and checks the result, because code generation can be disabled at run time.
 fn generates() -> bool {
     #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
@@ -50,7 +50,7 @@ pub fn has_xsmm() -> bool {
     return cfg!(all(feature = "libxsmm", target_arch = "aarch64"));
 }
 
-/// Reads the cache sizes and the number of cores that share a second-level cache from sysfs. On systems other than
+/// Reads from sysfs the cache sizes and the number of cores that share a second-level cache. On systems other than
 /// Linux, returns the default sizes.
 fn caches() -> Caches {
     let mut caches = Caches::default();
@@ -72,8 +72,8 @@ fn caches() -> Caches {
     caches
 }
 
-/// Returns the number of cores in a list such as `0-3,8`, clamped to the range from 1 to 4. Each hardware thread counts
-/// as a core.
+/// Returns the number of cores in a list such as `0-3,8`, clamped to the range from 1 to 4. The list contains hardware
+/// threads, each of which is counted as a core.
 fn sharers(list: Option<&str>) -> usize {
     let count = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

@@ -7,7 +7,7 @@
 //! | `contract` | `out = alpha left right + beta out`, as planned by [`crate::local_plan`] |
 //! | `loops`, `gemm`, `products` | the kernels of `contract`: loops, matrix products, and batches of small products |
 //! | `unary` | permutations, diagonals and sums of one tensor |
-//! | `permute`, `sum` | the kernels of `unary`; `permute` also performs all other copies |
+//! | `permute`, `sum` | the kernels of `unary`; `gemm` and `elementwise` also use `permute` |
 //! | `simd` | SIMD vectors for every instruction set |
 //! | `micro` | micro-kernels, which multiply a few rows by a few columns and accumulate the products in registers |
 //! | `xsmm` | small products computed by LIBXSMM, if the feature `libxsmm` is enabled, on x86-64 and AArch64 |
@@ -18,10 +18,10 @@
 //! | `reporting_allocator` | an allocator that ends a program with a message when memory runs out |
 //! | `reference`, `error_bound` | a slow and obviously correct einsum, and the error bound of the fast kernels |
 //!
-//! Labels, extents and strides are checked before any pointer arithmetic. A destination with factor 0 is never read, so
-//! NaN in fresh memory cannot propagate. The same call on the same number of threads returns bitwise identical results.
-//! Complex numbers are never conjugated. Kernels do not communicate with other ranks. This module does not choose
-//! kernels; [`crate::local_plan`] does.
+//! Labels, extents and strides are checked before any pointer arithmetic. A destination whose old value is multiplied
+//! by 0 is never read, so NaN in fresh memory cannot propagate. The same call on the same number of threads returns
+//! bitwise identical results. Complex numbers are never conjugated. Kernels do not communicate with other ranks. This
+//! module does not choose kernels; [`crate::local_plan`] does.
 
 mod compiled;
 mod contract;

@@ -1,6 +1,6 @@
 //! Defines pointers that can be passed to worker threads.
 //!
-//! The types check nothing, so each dereference states its own safety argument.
+//! These types do not check whether an access is valid, so each dereference states its own safety argument.
 
 /// A pointer into a tensor that the calling thread borrows for the duration of the parallel call.
 #[derive(Debug)]
@@ -26,11 +26,12 @@ impl<T> Clone for Mut<T> {
 
 impl<T> Copy for Mut<T> {}
 
-// SAFETY: sending a pointer is harmless; reading a `T` through it on another thread is allowed because `&T` is `Send`.
+// SAFETY: sending a pointer is harmless; reading a `T` through it on another thread is allowed because `T` is `Sync`.
 unsafe impl<T: Sync> Send for Const<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Const<T> {}
-// SAFETY: sending a pointer is harmless; each write through it states why no other thread accesses those elements.
+// SAFETY: sending a pointer is harmless; the safety comment of each write states why no other thread accesses the
+// written elements.
 unsafe impl<T: Send> Send for Mut<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Mut<T> {}

@@ -1,4 +1,5 @@
-//! Executes a [`SmallBatchPlan`] with code that LIBXSMM generates for the size of the products.
+//! Executes a [`SmallBatchPlan`], which computes a batch of small products, with code that LIBXSMM generates for the
+//! size of the products.
 //!
 //! Generated code overwrites `out`, so products that are scaled or added to `out` are first written to a buffer. If
 //! LIBXSMM has no code for the size, plain loops compute the products, so every plan can run.
@@ -63,7 +64,7 @@ pub(super) unsafe fn run<T: Element>(plan: &SmallBatchPlan, arguments: Arguments
     }
 }
 
-/// Returns one element of a product.
+/// Returns the element of the product `a b` at `row` and `column`.
 ///
 /// # Safety
 /// All elements of the product's operands may be read.
@@ -91,8 +92,8 @@ unsafe fn add<T: Element>(plan: &SmallBatchPlan, product: &[T], out: *mut T, lea
 /// Computes `out = alpha product + beta out`. With `beta` = 0, `out` is not read.
 ///
 /// # Safety
-/// The elements of `out`, in columns that are `lead` elements apart, may be written, and are initialised unless `beta`
-/// is 0.
+/// The columns of `out` are `lead` elements apart. The elements of these columns may be written, and are initialised
+/// unless `beta` is 0.
 unsafe fn merge<T: Element>(
     plan: &SmallBatchPlan,
     arguments: &Arguments<T>,

@@ -1,7 +1,7 @@
 //! Computes an einsum in an obviously correct way, with one loop over the entire index space, in double precision.
 //!
-//! Nothing here is folded, blocked or parallel, so this file is unlikely to share a mistake with the code that it
-//! checks.
+//! Nothing here is folded, blocked or parallel, so this file is unlikely to have the same mistake as the kernels that
+//! are compared with it.
 
 use ndarray::{ArrayViewD, ArrayViewMutD, Dimension};
 use num_complex::Complex;
@@ -81,8 +81,8 @@ impl<'a, T: Element> Reference<'a, T> {
         }
     }
 
-    /// Returns the product of one element of each operand, at the indices that `point` assigns to the labels. `at` has
-    /// space for one index per operand.
+    /// Returns the product of one element of each operand, at the indices that `point` assigns to the labels. `at` is
+    /// scratch memory for the index of each operand's element.
     fn product(&self, point: &[usize], at: &mut [Vec<usize>]) -> Complex<f64> {
         let factors = self.operands.iter().zip(&self.places).zip(at).map(|((operand, places), at)| {
             at.iter_mut().zip(places).for_each(|(at, &place)| *at = point[place]);
@@ -107,8 +107,8 @@ fn next(index: &mut [usize], extents: &[usize]) -> bool {
 /// Computes every element of a [`Reference`], and writes the elements to `out`.
 ///
 /// # Panics
-/// If a label has two different extents, or a label of the result is repeated or is in no operand. If `out` has a wrong
-/// number of dimensions, or exceeds the extents of its labels.
+/// If a label has two different extents, or a label of the result is repeated or is in no operand. If `out` has the
+/// wrong number of dimensions, or an extent that is larger than that of its label.
 pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Label], ArrayViewMutD<ReferenceValue>)) {
     let (labels, mut out) = out;
     let reference = Reference::new(operands, labels);
@@ -133,8 +133,8 @@ pub fn reference_element<T: Element>(
 /// Computes `out = alpha left right + beta out` with a [`Reference`]. With `beta` = 0, `out` is not read.
 ///
 /// # Panics
-/// If a label has two different extents, or a label of the result is repeated or is in no operand. If `out` has a wrong
-/// number of dimensions, or exceeds the extents of its labels.
+/// If a label has two different extents, or a label of the result is repeated or is in no operand. If `out` has the
+/// wrong number of dimensions, or an extent that is larger than that of its label.
 pub fn reference_contract<T: Element>(
     alpha: T,
     left: (&[Label], ArrayViewD<T>),

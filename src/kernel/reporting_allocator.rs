@@ -18,8 +18,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A function that one thread of the process calls when memory runs out, with the number of requested bytes. If the
-/// function itself runs out of memory, the process ends without a report.
+/// A function that is called when memory runs out, by one thread of the process only, with the number of requested
+/// bytes. If the function itself runs out of memory, the process ends without a report.
 type Report = fn(usize) -> !;
 
 static REPORT: OnceLock<Report> = OnceLock::new();
@@ -31,7 +31,7 @@ static REPORTING: AtomicUsize = AtomicUsize::new(0);
 const NO_REPORT: i32 = 1;
 
 thread_local! {
-    /// Whether the current code handles a refused allocation.
+    /// Whether the thread is inside [`fallible`], where the caller handles a refused allocation.
     static FALLIBLE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -42,7 +42,7 @@ pub struct ReportingAllocator;
 
 /// Sets the function that is called when memory runs out. Only the first call has an effect.
 pub fn report_with(report: Report) {
-    // An error means that an earlier call has set the function.
+    // An error means that a previous call of `report_with` has set the function.
     let _ = REPORT.set(report);
 }
 
@@ -72,8 +72,8 @@ pub fn fallible<V>(ask: impl FnOnce() -> V) -> V {
     ask()
 }
 
-/// Returns `start`, the result of an allocation. Calls the report function if the allocation failed and the current
-/// code does not handle failed allocations.
+/// Returns `start`, the result of an allocation. Calls the report function if the allocation failed outside
+/// [`fallible`].
 fn given(start: *mut u8, bytes: usize) -> *mut u8 {
     if start.is_null()
         && FALLIBLE.try_with(|fallible| !fallible.get()).unwrap_or(true)
@@ -102,8 +102,8 @@ fn this_thread() -> usize {
     FALLIBLE.try_with(|fallible| std::ptr::from_ref(fallible).addr()).unwrap_or(usize::MAX)
 }
 
-/// Ends the process immediately, without running the exit handlers of libraries and of the program, which may need
-/// memory.
+/// Ends the process immediately. Does not run the exit handlers of libraries and of the program, because exit handlers
+/// may need memory.
 pub fn end_at_once(code: i32) -> ! {
     // SAFETY: the call accesses no memory of this process and does not return.
     unsafe { libc::_exit(code) }

@@ -2,9 +2,9 @@
 //!
 //! Complex numbers are summed as the real numbers that they consist of. Long sums are pairwise sums of blocks, so that
 //! rounding errors grow with the length of a block and the logarithm of the number of blocks (N. J. Higham, Accuracy
-//! and Stability of Numerical Algorithms, 2nd edition, section 4.2). `out` is written once and never read. The order in
-//! which steps are added depends only on the plan. No chain of additions is longer than
-//! [`crate::local_plan::longest_chain`] returns.
+//! and Stability of Numerical Algorithms, 2nd edition, section 4.2). `out` is written once and never read. The steps of
+//! a plan are lines or pieces of long lines, and the order in which steps are added depends only on the plan. No chain
+//! of additions is longer than the result of [`crate::local_plan::longest_chain`].
 
 use rayon::prelude::*;
 
@@ -14,27 +14,29 @@ use super::simd::{Real, RealBody, Simd};
 use crate::dtype::Dtype;
 use crate::local_plan::{Isa, Sum, UNIT};
 
-/// Maximum number of reals in a unit of complex numbers.
+/// Maximum number of reals in a unit, which is a stretch of `out` that is summed in one buffer. Only units of complex
+/// numbers can have this size.
 const REALS: usize = 2 * UNIT;
 /// Minimum number of steps in a unit for which splitting the steps among threads pays off.
 const MIN_SPLIT_STEPS: usize = 2;
-/// Number of lines along `out` in a block, which are added one after the other.
+/// If lines are stretches of `out`, the number of lines in a block. The lines of a block are added one after the other.
 const BLOCK_LINES: usize = 128;
-/// Maximum size in bytes of a block along the sum: `BLOCK_BYTES` if elements are contiguous, `UNCACHED_BLOCK_BYTES`
-/// otherwise.
+/// If lines are summed, the maximum size of a block in bytes. `BLOCK_BYTES` applies if the elements of a line are
+/// contiguous, and `UNCACHED_BLOCK_BYTES` otherwise.
 const BLOCK_BYTES: usize = 256 << 10;
 const UNCACHED_BLOCK_BYTES: usize = 128 << 10;
-/// Number of vectors in a chain, which are added one after the other.
+/// Number of vectors in a chain. The vectors of a chain are added one after the other.
 const CHAIN: usize = 64;
-/// Number of independent chains, each with its own sum. Several chains hide the latency of additions.
+/// Number of chains that are added at the same time, each to its own sum. Several independent chains hide the latency
+/// of additions.
 const CHAINS: usize = 4;
-/// Number of strided reals in a piece. A piece is added in eight chains.
+/// Number of reals in a piece of a strided line. The reals of a piece are added in eight chains.
 const STRIDED_PIECE_REALS: usize = 512;
 /// Maximum number of chain sums, or of sums of strided pieces, that a block adds one after the other.
 const BLOCK_SUMS: usize = 128;
 /// Size in bytes of the shortest vector of any instruction set.
 const MIN_VECTOR_BYTES: usize = 16;
-/// Maximum number of reals in a small unit, which is summed in a smaller buffer.
+/// Maximum number of reals in a small unit. A small unit is summed in a smaller buffer, which takes less time to clear.
 const MAX_SMALL_UNIT_REALS: usize = 32;
 
 /// # Safety
@@ -118,9 +120,9 @@ impl<R: Real> SumShare<'_, R> {
         }
     }
 
-    /// Returns the number of steps in a block. The steps are added one after the other, so both the size of a block and
-    /// the length of its chains of additions are limited. A line that is shorter than a vector or a piece still costs
-    /// one addition.
+    /// Returns the number of steps in a block, which are added one after the other. The number of steps is limited by
+    /// the size of a block in bytes and by the length of its chains of additions. A line that is shorter than a vector
+    /// or a piece still costs one addition.
     fn block(&self) -> usize {
         if !self.plan.line_is_summed {
             return BLOCK_LINES;
@@ -173,7 +175,7 @@ impl<R: Real> SumShare<'_, R> {
     }
 }
 
-/// A range of steps of a unit.
+/// A range of the steps that are added to one unit of `out`.
 struct Steps<'a, R> {
     share: &'a SumShare<'a, R>,
     from: *const R,
@@ -218,7 +220,7 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
     }
 }
 
-/// Adds the reals of each line to the corresponding reals of the total.
+/// Adds the reals of each line to the corresponding reals of `total`.
 ///
 /// # Safety
 /// The instruction set is available; `count` reals of each line may be read.
@@ -251,7 +253,8 @@ fn additions(reals: usize, lanes: usize) -> usize {
     reals.div_ceil(lanes).min(reals / (CHAINS * lanes) + CHAINS)
 }
 
-/// Adds all elements of the lines to the first element of the total.
+/// Adds all elements of the lines in `range` to the first element of `total`, because a unit whose lines are summed is
+/// a single element.
 ///
 /// # Safety
 /// Same as for [`Steps`].
@@ -303,7 +306,7 @@ unsafe fn sum_lines<S: Simd<R>, R: Real>(
     }
 }
 
-/// Adds `count` elements of `parts` reals each, which are `stride` reals apart, to the first element of the total.
+/// Adds `count` elements of `parts` reals each, which are `stride` reals apart, to the first element of `total`.
 ///
 /// # Safety
 /// The elements may be read.
@@ -322,8 +325,8 @@ unsafe fn sum_strided<R: Real>(line: *const R, stride: isize, [count, parts]: [u
     }
 }
 
-/// Adds lanes to the first element of the total, where `parts` lanes form an element. Repeatedly adds the upper half of
-/// the lanes to the lower half.
+/// Adds all lanes to the first element of `total`. Each group of `parts` adjacent lanes is an element. Repeatedly adds
+/// the upper half of the lanes to the lower half.
 #[inline(always)]
 fn sum_lanes<R: Real>(lanes: &mut [R], parts: usize, total: &mut [R]) {
     let mut width = lanes.len();

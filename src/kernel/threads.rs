@@ -1,9 +1,9 @@
 //! Decides how many threads to use.
 
-/// Below this many elements, a second thread costs more than it gains.
+/// Minimum number of elements for a second thread. Below it, the thread costs more than it saves.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
-/// Returns the number of threads, at most `threads`, to use for `elements` elements.
+/// Returns the number of threads to use for `elements` elements, out of `threads` available threads.
 pub(super) fn useful_threads(threads: usize, elements: usize) -> usize {
     if elements < MIN_PARALLEL_ELEMENTS { 1 } else { threads.max(1) }
 }

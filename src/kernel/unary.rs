@@ -35,7 +35,8 @@ pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: u
 /// Like [`unary`], but with an existing plan for tensors of these layouts, on the given instruction set.
 ///
 /// # Panics
-/// If the plan is for other extents, strides or element sizes, or the machine lacks the instruction set.
+/// If the plan was made for extents, strides or element sizes other than those of the tensors, or the machine lacks the
+/// instruction set.
 pub fn unary_planned<T: Element>(plan: &UnaryPlan, isa: Isa, input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
     unary_strided(plan, isa, (&input).into(), (&mut out).into());
 }
@@ -43,7 +44,8 @@ pub fn unary_planned<T: Element>(plan: &UnaryPlan, isa: Isa, input: ArrayViewD<T
 /// Like [`unary_planned`], for tensors that are not `ndarray` views.
 ///
 /// # Panics
-/// If the plan is for other extents, strides or element sizes, or the machine lacks the instruction set.
+/// If the plan was made for extents, strides or element sizes other than those of the tensors, or the machine lacks the
+/// instruction set.
 pub fn unary_strided<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, out: TensorMut<T>) {
     T::unary(plan, isa, input, out);
 }
@@ -55,8 +57,8 @@ pub(super) fn run<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, mut 
         assert!(plan.fits(tensor, extents, strides), "a plan for tensors of another layout");
     }
     assert!(available(isa), "no {} on this machine", isa.name());
-    // SAFETY: the instruction set is available; both tensors have the layouts that the plan was made for, so its loops
-    // stay inside both tensors. `out` is borrowed mutably. `permute` checks element sizes.
+    // SAFETY: the instruction set is available; both tensors have the layouts that the plan was made for, so the plan's
+    // loops stay inside both tensors. `out` is borrowed mutably. `permute` checks element sizes.
     unsafe {
         match plan.body() {
             UnaryBody::Permute(plan) => permute(plan, isa, input.as_ptr(), out.as_mut_ptr(), Factors::PUT),

@@ -1,9 +1,9 @@
 //! Keeps memory for packed blocks between calls.
 //!
-//! Memory is aligned for any element type and vector register. A workspace never shrinks before [`Workspace::clear`]
-//! unless growing fails. Running out of memory is an error rather than an abort. The operating system supplies zeroed
-//! pages, and this module does not touch them, so each page is placed on the NUMA node of the thread that first packs
-//! into it. The contents are unspecified between calls.
+//! Memory is aligned for any element type and vector register. A workspace shrinks only if [`Workspace::clear`] is
+//! called or growing fails. Running out of memory returns an error and does not abort the process. The operating system
+//! supplies zeroed pages, and this module does not touch them, so each page is placed on the NUMA node of the thread
+//! that first packs into it. The contents are unspecified between calls.
 
 use super::micro::Vectorized;
 use super::zeroed::Zeroed;
@@ -43,11 +43,11 @@ impl Workspace {
         self.memory = None;
     }
 
-    /// Allocates memory for `elements` elements of `T`. A later contraction that needs at most this many elements
+    /// Allocates memory for `elements` elements of `T`. A later contraction that needs a workspace of at most this size
     /// cannot run out of memory.
     ///
     /// # Errors
-    /// If the memory cannot be allocated; the previous memory is then freed as well.
+    /// If the memory cannot be allocated. The memory that the workspace had before the call is then freed.
     pub fn reserve<T: Vectorized>(&mut self, elements: usize) -> Result<(), OutOfMemory> {
         self.slice::<T>(elements).map(|_| ())
     }

@@ -2,15 +2,17 @@
 //!
 //! Invariants: a [`Tile`] contains generated code that this machine can execute. Its extents are at least 1, and its
 //! leading dimensions are large enough for the extents. Generated code stays valid until the program ends. On x86-64,
-//! the upper halves of the vector registers are cleared after every call, because they would slow down later SSE
-//! instructions.
+//! the upper halves of the vector registers are cleared after every call, because values left there would slow down
+//! later SSE instructions.
 //!
-//! Products overwrite `out` and are not scaled; callers add and scale them. Generated code that adds to `out` would
-//! start its sums with the old values of `out`, which would then pass through one addition per term instead of a single
-//! addition. The left operand cannot be transposed, because LIBXSMM 1.17 does not support this, and LIBXSMM 2 copies a
-//! transposed operand in every call. Callers also prefetch, block and pack.
+//! Products overwrite `out` and are not scaled; callers scale products and add them to old values. Generated code that
+//! adds to `out` would start its sums with the old values of `out`. An old value would then pass through one addition
+//! per term instead of a single addition. The left operand cannot be transposed, because LIBXSMM 1.17 does not support
+//! this, and LIBXSMM 2 copies a transposed operand in every call. This module does not prefetch, block or pack; callers
+//! do.
 //!
-//! Matrices are column-major. A row-major product is the column-major product of the exchanged operands.
+//! Matrices are column-major. A row-major product can be computed as the column-major product of the exchanged
+//! operands.
 
 /// A real type that LIBXSMM generates code for.
 pub trait Real: Copy {
@@ -36,9 +38,9 @@ impl<R: Real> Tile<R> {
     /// Requests code for `c = a b`, where `c` is m x n, `a` is m x k and `b` is k x n. Their columns are `ldc`, `lda`
     /// and `ldb` elements apart. With `transpose_b`, `b` is row-major, and its rows are `ldb` elements apart.
     ///
-    /// LIBXSMM caches generated code, so a repeated request is a look-up; keeping the tile is faster still. Returns
-    /// `None` if LIBXSMM has no code for the shape, or if an x86-64 machine lacks AVX. Also returns `None` if an extent
-    /// or a leading dimension is 0 or at least 2^24, or if a leading dimension is too small for its extent.
+    /// LIBXSMM caches generated code, so a repeated request is only a look-up. Keeping the tile saves even the look-up.
+    /// Returns `None` if LIBXSMM has no code for the shape, or if an x86-64 machine lacks AVX. Also returns `None` if
+    /// an extent or a leading dimension is 0 or at least 2^24, or if a leading dimension is too small for its extent.
     pub(super) fn get([m, n, k]: [usize; 3], [lda, ldb, ldc]: [usize; 3], transpose_b: bool) -> Option<Tile<R>> {
         // The limit prevents overflow in generated code, which counts bytes in 32 bits.
         let fits = |value: &usize| (1..1 << 24).contains(value);
@@ -240,13 +242,15 @@ mod tests {
         (0..length).map(|i| R::from(((i * 37 + seed * 11) % 17) as i8 - 8)).collect()
     }
 
-    /// Compares a product with plain loops. Elements between columns and after the last column must keep their values.
+    /// Compares a product with the result of plain loops. Elements between columns and after the last column must keep
+    /// their values.
     fn check<R: Exact>(extents: [usize; 3], gap: usize, transpose_b: bool) {
         let [m, n, k] = extents;
         let (rows_b, columns_b) = if transpose_b { (n, k) } else { (k, n) };
         let strides @ [lda, ldb, ldc] = [m + gap, rows_b + 2 * gap, m + 3 * gap];
         let tile = Tile::<R>::get(extents, strides, transpose_b).expect("code for a small shape");
-        // The slices have exactly the length of the matrices.
+        // `left` and `right` have exactly the length of their matrices, so that memory checkers detect accesses beyond
+        // the last element.
         let left: Vec<R> = filled(lda * (k - 1) + m, m);
         let right: Vec<R> = filled(ldb * (columns_b - 1) + rows_b, n);
         let mut out: Vec<R> = filled(ldc * n + 16, k);
@@ -302,7 +306,7 @@ mod tests {
             for thread in 0..6 {
                 scope.spawn(move || {
                     for side in 9..60 {
-                        // Some shapes are common to all threads, others differ between threads.
+                        // The shapes for `f32` are common to all threads, and those for `f64` differ between threads.
                         check::<f32>([side, 9, 23], 4, false);
                         check::<f64>([side, 70 + thread, 11], 5, true);
                     }

@@ -1,9 +1,9 @@
 //! Allocates zeroed memory without touching it, because the first write to a page decides the page's NUMA node.
 //!
 //! Invariant: the memory starts at a multiple of the requested alignment. The allocation requests only the alignment
-//! that every allocation has, and extra bytes so that the start can be moved up. For a larger alignment, Rust's
-//! allocator would clear the bytes itself, which would touch every page on the allocating thread. For large memory,
-//! huge pages are requested.
+//! that every allocation has, plus extra bytes so that the start can be moved up to the requested alignment. For a
+//! larger alignment, Rust's allocator would clear the bytes itself, which would touch every page on the allocating
+//! thread. For large memory, huge pages are requested.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::MaybeUninit;
@@ -31,7 +31,7 @@ unsafe impl Sync for Zeroed {}
 
 impl Zeroed {
     /// Allocates `bytes` zeroed bytes that start at a multiple of `align`, a power of 2. Returns `None` if the system
-    /// refuses.
+    /// refuses the allocation.
     pub fn new(bytes: usize, align: usize) -> Option<Zeroed> {
         let layout = Layout::from_size_align(bytes.checked_add(align)?, COMMON).ok()?;
         // SAFETY: the layout has at least `align` bytes.

@@ -1,5 +1,5 @@
-//! Computes many small products of equal size, which are read and written in place. Everything that the products have
-//! in common is set up once.
+//! Computes many small matrix products of equal size. Their operands and results are accessed in place. Everything that
+//! the products have in common is set up once.
 
 use super::super::Element;
 use super::super::micro::{Call, Kernel};
@@ -7,14 +7,16 @@ use super::Arguments;
 use super::multiply::Own;
 use crate::local_plan::{Access, Axis, GemmPlan, OutAccess, RowLayout, Table, TileOffsets};
 
-/// Maximum number of register tiles in a product. For larger products, the cost of starting a product is negligible.
+/// Maximum number of register tiles in a product. Larger products are not computed as a batch, because the cost of
+/// starting such a product is negligible.
 const MAX_TILES: usize = 24;
 /// Maximum number of tiles in the products that are computed together and in the product after them.
 const MAX_TILE_OFFSETS: usize = 64;
 /// Maximum number of products whose tiles are computed in one call.
 const MAX_PRODUCTS_PER_CALL: usize = 16;
-/// Maximum number of bytes in the products that are computed together, if a product has several tiles. The products
-/// then stay in the first-level cache from one tile to the next.
+/// Maximum number of bytes in the products that are computed together, if a product has several tiles. The tile at one
+/// position is computed for all these products before the tile at the next position, so all of them must stay in the
+/// first-level cache.
 const L1_PRODUCT_BYTES: usize = 24 << 10;
 
 /// The register tile at the same position in every product. `call` is the call for the first product.
@@ -38,7 +40,7 @@ pub(super) struct Batch<T: Element> {
 impl<T: Element> Batch<T> {
     /// Prepares the calls. `inner` contains the stride from one product to the next in each tensor. Returns `None` if
     /// products are not read and written in place, if a product has more than one box or more than [`MAX_TILES`] tiles,
-    /// if there are fewer than 4 products, or if rows do not form vectors in `out`.
+    /// if there are fewer than 4 products, or if the rows of a tile do not form vectors in `out`.
     pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>, inner: [isize; 3]) -> Option<Self> {
         let in_place = plan.access == [Access::InPlace; 2] && plan.out == OutAccess::Direct && plan.slab.size == 1;
         let one_box = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() == 1);
@@ -104,8 +106,8 @@ impl<T: Element> Batch<T> {
     /// elements of the first product.
     ///
     /// # Safety
-    /// The offsets are those of one of the plan's products, and the other `count - 1` products follow it at the inner
-    /// strides; `count` is at most [`Batch::products_per_call`].
+    /// The offsets are those of a product of the plan, and the next `count - 1` products follow this product at the
+    /// inner strides; `count` is at most [`Batch::products_per_call`].
     #[inline(always)]
     pub unsafe fn run(&mut self, [left, right, out]: [isize; 3], count: usize) {
         let parts = T::PARTS as isize;
@@ -120,7 +122,7 @@ impl<T: Element> Batch<T> {
                 out: tile.call.out.wrapping_offset(out * parts),
                 ..tile.call
             };
-            // SAFETY: guaranteed by the caller: the offsets lead from the first product to the others. The plan
+            // SAFETY: guaranteed by the caller: the offsets lead from the first product to the other products. The plan
             // outlives the batch.
             unsafe { (tile.kernel)(&call, &tile_offsets[..count]) };
         }

@@ -6,7 +6,7 @@ use super::super::Element;
 use super::super::simd::{Blend, Both, Merge, Plus, Put, Real, Simd};
 use crate::dtype::Dtype;
 
-/// Merges `len` contiguous reals at `from` into those at `to`.
+/// Merges `len` contiguous reals at `from` into the `len` contiguous reals at `to`.
 ///
 /// # Safety
 /// The instruction set is available; `len` reals at `from` and at `to` may be accessed as `merge` requires.

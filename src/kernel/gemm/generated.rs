@@ -1,7 +1,7 @@
 //! Computes register tiles with LIBXSMM, which multiplies column-major matrices.
 //!
-//! A product that is added to `out` is first written to a register tile in memory. Otherwise, LIBXSMM would start its
-//! sums with the old values of `out`, and chains of additions would extend over all depth boxes.
+//! A product that is added to `out` is first written to a buffer of the size of a register tile. Otherwise, LIBXSMM
+//! would start its sums with the old values of `out`, and chains of additions would extend over all depth boxes.
 //!
 //! LIBXSMM does not support tiles in which a leading dimension is smaller than its extent or `right` has no stride of
 //! 1, and it may have no code for a shape. Plain loops compute these tiles, so every plan can run.
@@ -16,7 +16,7 @@ type Shape = ([usize; 3], [usize; 3], bool);
 /// A shape, and LIBXSMM's code for it, if any.
 type CachedTile<R> = (Shape, Option<Tile<R>>);
 
-/// A cache of the code for the most recent shapes.
+/// A cache of the code for the most recently requested shapes.
 pub(super) struct Generated<T: Element> {
     packed: bool,
     cached: [Option<CachedTile<T::Real>>; 4],
@@ -55,8 +55,7 @@ impl<T: Element> Generated<T> {
         tile
     }
 
-    /// Computes a tile in `out`. Returns false, without doing anything, if LIBXSMM does not support the factors or
-    /// strides.
+    /// Computes a tile in `out`. Does nothing and returns false if LIBXSMM does not support the factors or strides.
     ///
     /// # Safety
     /// Same as for [`Call`], with `columns` columns and contiguous vectors.

@@ -1,8 +1,9 @@
 //! Executes a [`GemmPlan`], which computes a contraction as matrix products. Packs boxes, multiplies panels and stores
 //! tiles.
 //!
-//! The shares of the grid write disjoint boxes of `out` or of partial sums. Partial sums are added to `out` at the end,
-//! in a fixed order. Each share packs into its own part of the workspace and never waits for another share.
+//! The shares of the grid write disjoint boxes of `out` or of partial sums. Partial sums are added up in a fixed order,
+//! after the shares that computed them have finished. Each share packs into its own part of the workspace and never
+//! waits for another share.
 
 mod batch;
 mod contiguous;
@@ -24,8 +25,8 @@ use super::pointer::{Const, Mut};
 use crate::local_plan::{GemmPlan, Isa, KernelFamily};
 use share::GemmShare;
 
-/// The tensors and factors for one run. The first operand is the one with the rows, and the second is the one with the
-/// columns.
+/// The tensors and factors for one execution of a plan. The first operand contains the rows of the matrix products, and
+/// the second operand contains the columns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<T> {
     pub operands: [Const<T>; 2],
@@ -38,7 +39,7 @@ pub(super) struct Arguments<T> {
 /// `arguments` points to the first elements of the tensors that the plan was made for, so all offsets of the plan may
 /// be read in the operands and written in `out`. No other code accesses `out`, and `out` is initialised unless `beta`
 /// is 0. `workspace` has the number of elements that the plan requires. The instruction set and the kernel family are
-/// those of the plan, and are available.
+/// available, and the plan was made for them.
 pub(super) unsafe fn run<T: Element>(
     plan: &GemmPlan,
     isa: Isa,
@@ -54,8 +55,8 @@ pub(super) unsafe fn run<T: Element>(
     unsafe { depth_sum.run(0..plan.depth.boxes(), 0, workspace) };
 }
 
-/// A sum over depth boxes, which are ranges of the summed dimensions. The list of boxes is halved recursively until
-/// only a few boxes are left, which are added one after the other. Rounding errors therefore grow only with the
+/// A sum over depth boxes, which are ranges of the summed dimensions. The list of boxes is halved recursively until a
+/// part has only a few boxes, which are added one after the other. Rounding errors therefore grow only with the
 /// logarithm of the number of boxes (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section
 /// 4.2).
 struct DepthSum<'a, T: Element> {
@@ -72,8 +73,8 @@ impl<T: Element> DepthSum<'_, T> {
         self.partials.at((number * self.plan.partial_elements() + self.plan.partial.first) as isize)
     }
 
-    /// Returns the destination for a level of the recursion, and its `beta`. Level 0 is `out`. Every other level is a
-    /// partial sum, which is overwritten.
+    /// Returns the destination for a level of the recursion, and the factor of the destination's old values. The
+    /// destination for level 0 is `out`. The destination for every other level is a partial sum, which is overwritten.
     fn target(&self, level: usize) -> (*mut T, T) {
         match level {
             0 => (self.arguments.out.at(0), self.arguments.beta),

@@ -5,7 +5,7 @@ use super::super::Element;
 use super::super::micro::{Call, Kernel};
 use crate::local_plan::{Isa, KernelFamily, TileOffsets};
 
-/// The code for register tiles, cached by tile size.
+/// The code that computes register tiles, cached by tile size.
 pub(super) enum Multiply<T: Element> {
     Own(Own<T>),
     #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -23,7 +23,7 @@ impl<T: Element> Multiply<T> {
         }
     }
 
-    /// Computes tiles in place. Returns false, without doing anything, if the code computes only one tile per call.
+    /// Computes tiles in place. Does nothing and returns false if the code can compute only one tile per call.
     ///
     /// # Safety
     /// Same as for [`Call`], with `columns` columns.
@@ -38,8 +38,8 @@ impl<T: Element> Multiply<T> {
         true
     }
 
-    /// Computes a tile at offset 0 in place. The tile's rows are contiguous in `out`. Returns false, without doing
-    /// anything, if the code does not support this call.
+    /// Computes a tile at offset 0 in place. The tile's rows are contiguous in `out`. Does nothing and returns false if
+    /// the code cannot write this tile to `out` directly.
     ///
     /// # Safety
     /// Same as for [`Call`], with `columns` columns.
@@ -106,7 +106,7 @@ impl<T: Element> Own<T> {
         unsafe { kernel(call, tile_offsets) }
     }
 
-    /// Returns the kernel with the number of vectors and columns of a call.
+    /// Returns the kernel for the number of vectors and columns in a call.
     #[inline(always)]
     pub fn get(&mut self, call: &Call<T::Real>, columns: usize) -> Kernel<T::Real> {
         // The number of lanes is a power of two, so a shift replaces the division.

@@ -31,7 +31,7 @@ pub(super) struct Pack<'a, T> {
     pub panel: usize,
     pub to: *mut T,
     /// The number of boxes, one for each index of the slab. The slab is a batch dimension whose indices are packed
-    /// together. The next two fields are the distances between these boxes in the tensor and in the panels.
+    /// together. `slab_stride` and `slab_panels` are the distances between these boxes in the tensor and in the panels.
     pub slabs: usize,
     pub slab_stride: isize,
     pub slab_panels: usize,
@@ -67,7 +67,7 @@ impl<T: Element> Body for Pack<'_, T> {
 }
 
 impl<T: Element> Pack<'_, T> {
-    /// Returns the offset, in the panels, of the element at a row and a step of the sum.
+    /// Returns the offset from `to` at which the element of a row and a step of the sum is stored.
     #[inline(always)]
     fn place(&self, row: usize, step: usize) -> usize {
         let (panel, lane) = self.rows.panel_of(row, self.panel);
@@ -109,7 +109,7 @@ impl<T: Element> Pack<'_, T> {
         }
     }
 
-    /// Returns the number of complete panels that follow each other from `row` on and have contiguous rows.
+    /// Returns the number of consecutive complete panels, from `row` on, whose rows are all contiguous in the operand.
     #[inline(always)]
     fn dense_panels(&self, row: usize) -> usize {
         let (len, stride) = self.rows.run(0, row, self.rows.run - row % self.rows.run);
@@ -128,7 +128,7 @@ impl<T: Element> Pack<'_, T> {
         macro_rules! copy {
             ($copy:path, $len:expr) => {
                 for (step, &offset) in steps.iter().enumerate() {
-                    // Steps are too far apart for the hardware prefetcher.
+                    // Successive steps are too far apart in memory for the hardware prefetcher.
                     let ahead = steps[(step + 1).min(steps.len() - 1)] - offset;
                     for panel in 0..panels {
                         let from = from.wrapping_offset(offset).wrapping_add(panel * self.panel);
@@ -206,7 +206,7 @@ impl<T: Element> Pack<'_, T> {
     unsafe fn depth<S: Both>(self) {
         let Some((distance, neighbours)) = self.depth.unit[self.operand] else { return };
         let steps = &self.depth.offsets[self.operand];
-        // Each tile has `neighbours` contiguous steps, of which `begin` is the first.
+        // Each tile has `neighbours` contiguous steps. `begin` returns the first of these steps.
         let tiles = self.depth.len() / neighbours;
         let begin = |tile: usize| tile / distance * distance * neighbours + tile % distance;
         let mut next = 0;
@@ -215,7 +215,7 @@ impl<T: Element> Pack<'_, T> {
             let (len, stride) = self.piece(row);
             next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
-            // Rows without an unused cache line between them are prefetched as one stretch.
+            // If no unused cache line is between two rows, all rows are prefetched as one stretch.
             let line = CACHE_LINE / size_of::<T>();
             let dense = stride.unsigned_abs() <= neighbours.max(line);
             let (stretches, length) =
@@ -225,7 +225,7 @@ impl<T: Element> Pack<'_, T> {
             let ahead = LINES_AHEAD.div_ceil(lines);
             for tile in 0..tiles {
                 let step = begin(tile);
-                // Tiles are too far apart for the hardware prefetcher.
+                // Successive tiles are too far apart in memory for the hardware prefetcher.
                 if tile + ahead < tiles {
                     let soon = from.wrapping_offset(steps[begin(tile + ahead)] + below);
                     for stretch in 0..stretches {
@@ -253,7 +253,8 @@ impl<T: Element> Pack<'_, T> {
         let Some((distance, neighbours)) = self.rows.unit[0] else { return };
         let steps = &self.depth.offsets[self.operand];
         // Neighbours are rows that are adjacent in memory. They have the same lane in their panels if the distance
-        // between them is a multiple of the run, or if there is only one run and the distance is a multiple of a panel.
+        // between their row numbers is a multiple of the length of a run, or if there is only one run and the distance
+        // is a multiple of the number of rows in a panel.
         let one_run = self.rows.run == self.rows.len();
         let whole_panels = distance.is_multiple_of(self.rows.run) || (one_run && distance.is_multiple_of(self.panel));
         let mut tile = [T::ZERO; SIDE * SIDE];

@@ -1,8 +1,8 @@
 //! Computes the boxes of one thread's share.
 //!
 //! The loops over batches, column boxes, depth boxes and row boxes are nested in this order, from outermost to
-//! innermost. A packed box is reused while successive iterations need the same box, but only within one run, because
-//! the next run may have new data.
+//! innermost. A packed box is reused while successive iterations need the same box, but only within one execution of
+//! the plan, because the data may change before the next execution.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ struct Panels<T> {
     slab: isize,
 }
 
-/// The product of one box. `call` contains the arguments that do not depend on the tile.
+/// The product of one box. `call` contains the arguments that are the same for all tiles of the box.
 struct Product<'a, T: Element> {
     call: Call<T::Real>,
     right: Panels<T>,
@@ -48,14 +48,15 @@ pub(super) struct GemmShare<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
     arguments: Arguments<T>,
-    /// Buffers in the workspace for the packed rows, the packed columns, a copy of `out`, and a register tile.
+    /// Buffers in the workspace for the packed rows, the packed columns, a dense copy of a box of `out`, and a register
+    /// tile.
     buffers: [*mut T; 4],
     /// The box whose rows are currently packed, given by its batch, depth box and row box.
     packed_rows: Option<[usize; 3]>,
     multiply: Multiply<T>,
     /// Whether stores to `out` bypass the caches.
     streams: bool,
-    /// Offsets of the columns in the register tile, and in the copy of `out`.
+    /// Offsets of the columns in the register tile, and in the dense copy of a box of `out`.
     columns: [[isize; MAX_COLUMNS]; 2],
 }
 
@@ -98,7 +99,8 @@ impl<'a, T: Element> GemmShare<'a, T> {
             let mut batch = batches.start;
             while batch < batches.end {
                 let count = products.products_per_call.min(extent - batch % extent).min(batches.end - batch);
-                // SAFETY: these are the offsets of a batch; the other batches follow in the innermost loop.
+                // SAFETY: these are the offsets of a batch; the next `count - 1` batches follow it in the innermost
+                // batch loop.
                 unsafe { products.run(self.batch(batch).0, count) };
                 batch += count;
             }
@@ -242,7 +244,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Computes the product of one box in `out` or in a dense copy of the box.
+    /// Computes the product of one box. Writes it to the box of `out` or to a dense copy of this box.
     ///
     /// # Safety
     /// The panels contain the operands of the box, or point to them in place. The elements at the plan's offsets from

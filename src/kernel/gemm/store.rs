@@ -1,4 +1,5 @@
-//! Merges a register tile from a buffer into `out`. Used for tiles whose rows do not form vectors in `out`.
+//! Merges a register tile from a buffer into `out`, for tiles that cannot be computed in `out` directly, usually
+//! because their rows do not form vectors there.
 
 use super::super::Element;
 use super::super::simd::{Body, Both};

@@ -13,7 +13,8 @@ use crate::local_plan::{Isa, Nest, SumBlocks};
 /// The sum of one thread's share.
 pub(super) struct Sum<'a, T> {
     pub blocks: &'a SumBlocks,
-    /// The loop nest for all blocks except shorter blocks at the end of the cut loop.
+    /// The loop nest for all blocks of full length. A shorter block at the end of the loop that is cut into blocks has
+    /// its own nest, [`SumBlocks::last`].
     pub nest: &'a Nest,
     pub isa: Isa,
     pub operands: [*const T; 2],

@@ -1,4 +1,4 @@
-//! Computes tiles of dot products. The innermost loop is a loop of the sum with stride 1 in both operands.
+//! Computes tiles of dot products. The innermost loop runs over terms of the sum, and has stride 1 in both operands.
 //!
 //! A tile keeps its sums in registers while it iterates over the terms. It starts new sums after every [`CHAIN`]
 //! vectors, so that chains of additions stay short, and adds up the lanes at the end. At the borders of `out`, a tile
@@ -103,7 +103,7 @@ struct Tile<'a, T> {
 
 impl<T> Tile<'_, T> {
     /// Computes a tile of up to `R` rows and `C` columns, with `U` vectors of sums for each element. With `PAIRED`,
-    /// each row has its own second operand, and there is one column.
+    /// there is one column, and each row is multiplied by its own elements of the second operand.
     ///
     /// # Safety
     /// Same as for [`run`].

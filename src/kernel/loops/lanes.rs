@@ -34,13 +34,14 @@ pub(super) trait Lanes<S>: Element {
     unsafe fn load_first(from: *const Self, count: usize) -> Self::Vector;
     unsafe fn store(to: *mut Self, vector: Self::Vector);
     unsafe fn store_first(to: *mut Self, vector: Self::Vector, count: usize);
-    /// Stores a vector and bypasses the caches. `to` is aligned to the vector's size.
+    /// Stores a vector, bypassing the caches. `to` is aligned to the vector's size.
     unsafe fn stream(to: *mut Self, vector: Self::Vector);
-    /// A factor with the same element in all lanes.
+    /// Returns a factor that multiplies all lanes by `value`.
     unsafe fn splat(value: Self) -> Self::Factor;
     /// Returns a factor that multiplies each lane by the corresponding element of `vector`.
     unsafe fn each(vector: Self::Vector) -> Self::Factor;
-    /// Returns a factor for sums that are only passed to [`Lanes::total`].
+    /// Like [`Lanes::each`], for sums that are only passed to [`Lanes::total`]. Complex types need fewer shuffles for
+    /// such sums.
     unsafe fn across(vector: Self::Vector) -> Self::Factor;
     unsafe fn plus(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn none() -> Self::Sum;
@@ -172,7 +173,7 @@ where
 {
     type Vector = S::Vector;
     type Factor = (S::Vector, S::Vector);
-    /// The sum of products with the first vector of factors, and the sum of products with the second vector of factors.
+    /// The sums of products with the first and the second vector of [`Lanes::Factor`].
     type Sum = (S::Vector, S::Vector);
     /// The real part, the imaginary part, and whether the imaginary part is 0.
     type Scale = (S::Vector, S::Vector, bool);

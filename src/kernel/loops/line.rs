@@ -1,10 +1,10 @@
-//! Computes sums of scaled vectors, or of vectors that are multiplied element by element. The innermost loop is a loop
-//! of `out` with stride 1.
+//! Computes sums of scaled vectors, or of vectors that are multiplied element by element. The innermost loop runs over
+//! elements of `out`, with stride 1.
 //!
 //! Up to 8 terms of the sum are added to `out` at a time, so that `out` is not accessed for every product. If rows
 //! share the vectors of the first operand, 4 rows are computed together, with up to 4 terms at a time (2 if complex).
-//! With more terms, `out` is accessed several times, in blocks that stay in the first-level cache. The plan sets the
-//! block sizes.
+//! If a sum has more terms, `out` is accessed several times, in blocks that stay in the first-level cache. The plan
+//! sets the block sizes.
 
 use super::Task;
 use super::buffer::Buffer;
@@ -31,7 +31,7 @@ fn shares(line: &Line) -> bool {
     line.rows.strides[0] == 0 && line.terms.extent > 1
 }
 
-/// Whether the sum for an element of `out` is added in several parts.
+/// Whether the sum for an element of `out` is added to the element in several parts.
 pub(super) fn revisits(line: &Line, dtype: Dtype) -> bool {
     let max_terms = if shares(line) { tile_terms(dtype) } else { TERMS };
     !(line.sum.is_empty() && line.terms.extent <= max_terms && line.terms.extent.is_power_of_two())
@@ -146,7 +146,7 @@ impl<T> Block<'_, T> {
                 let left = line.terms.extent - term;
                 let visit = Visit::new(self.factors, first);
                 let from = [0, 1].map(|t| sum.at()[t] + term as isize * line.terms.strides[t]);
-                // SAFETY: guaranteed by the caller; at least this many terms are left.
+                // SAFETY: guaranteed by the caller; at least this many terms remain.
                 unsafe {
                     match left.min(max_terms) {
                         8.. => self.terms::<S, 8, EACH, STREAMS>(visit, from, tiled),
@@ -262,7 +262,8 @@ impl<T> Block<'_, T> {
     }
 }
 
-/// `R` rows with `P` terms each, and the factors that are constant along the lanes.
+/// `R` rows with `P` terms each. `factors` contains the elements of the second operand, unless they vary along the
+/// lanes (`EACH`).
 struct Lines<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> {
     factors: [[T::Factor; P]; R],
     first: *const T,

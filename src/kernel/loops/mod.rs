@@ -6,13 +6,13 @@
 //! | `lanes` | vectors of real or complex elements, built on vectors of real numbers |
 //! | `update` | writing a sum to `out`, with `alpha` and `beta` |
 //! | `blocks` | long sums, which are computed block by block |
-//! | `buffer` | memory for unfinished sums, if `out` has old values |
+//! | `buffer` | memory for unfinished sums, used if `beta` is not 0 |
 //! | `walk` | iteration over the offsets of nested loops, without allocating |
 //!
-//! An element of `out` is read and written once, or several times while it is in a cache. `beta` is applied on the
-//! first visit; with `beta` = 0, `out` is not read. Sums are finished before they are added to old values of `out`,
-//! except that [`Dots`] may add a sum in up to 16 parts. Partial results are added in the order of the shares, so
-//! results are reproducible. Nothing here allocates.
+//! An element of `out` is read and written once, or several times while it is in a cache. `beta` is applied when an
+//! element is first visited; with `beta` = 0, its old value is not read. Each sum is finished before it is added to the
+//! old value of `out`, except that [`Dots`] may add a sum in up to 16 parts. If shares split the sum, their partial
+//! results are added in the order of the shares, so results are reproducible. Nothing here allocates.
 
 mod blocks;
 mod buffer;
@@ -143,7 +143,8 @@ unsafe fn nest<T: Element>(nest: &Nest, isa: Isa, factors: Factors<T>, [first, s
     unsafe { if adds && revisits(nest, T::DTYPE) { buffered(task, isa) } else { task.run(isa) } }
 }
 
-/// Whether a nest without a buffer adds to an element of `out` several times, each time a part of the sum.
+/// Whether a nest needs a buffer, because it would otherwise add the sum for an element of `out` in several parts.
+/// [`Dots`] needs no buffer, because it adds at most 16 parts.
 fn revisits(nest: &Nest, dtype: Dtype) -> bool {
     match nest {
         Nest::Line(line) => line::revisits(line, dtype),
@@ -186,10 +187,11 @@ impl<T: Element> Task<'_, T, Nest> {
 }
 
 impl<T: Element, M> Task<'_, T, M> {
-    /// Returns the same task for one form of a nest. `U` is the same type as `T`.
+    /// Returns this task with `nest`, the content of the task's [`Nest`]. `U` is the same type as `T`.
     fn of<'a, U: Element, N>(&self, nest: &'a N) -> Task<'a, U, N> {
         debug_assert_eq!(T::DTYPE, U::DTYPE);
-        // The conversion is exact, because `T` and `U` are the same type, and `f64` represents all values of its parts.
+        // The conversion is exact, because `T` and `U` are the same type, and `f64` represents every real and imaginary
+        // part exactly.
         let same = |value: T| {
             let value = value.to_c64();
             U::from_f64(value.re, value.im)

@@ -8,7 +8,7 @@ use super::walk::Walk;
 use crate::kernel::Element;
 use crate::local_plan::{Dim, StridedNest};
 
-/// Whether the sum for an element of `out` is added in several parts.
+/// Whether the sum for an element of `out` is added to the element in several parts.
 pub(super) fn revisits(nest: &StridedNest) -> bool {
     let [a, b, inner] = nest.blocked;
     let sums = |dim: Dim<4>| dim.extent > 1 && dim.strides[3] != 0;
@@ -132,8 +132,8 @@ unsafe fn blocks<T: Element>(
     }
 }
 
-/// Computes a single number, for a nest whose loops are all loops of the sum. Blocks are the same as in [`blocks`], and
-/// their sums are added pairwise.
+/// Computes a single element of `out`, for a nest whose loops all belong to the sum. Blocks are the same as in
+/// [`blocks`], and the sums of the blocks are added pairwise.
 ///
 /// # Safety
 /// Same as for [`run`].
@@ -170,8 +170,8 @@ unsafe fn number<T: Element>(task: &Task<T, StridedNest>) {
     unsafe { Visit::new(task.factors, true).one(task.out, pairs.total()) }
 }
 
-/// Sums terms pairwise. Keeps at most one partial sum for each power of 2. A sum of 2^i terms exists if bit i of the
-/// number of terms is 1.
+/// Sums terms pairwise. Keeps at most one partial sum for each power of 2. A partial sum of 2^i terms exists if bit i
+/// of the number of terms is 1.
 struct Pairs<T> {
     sums: [T; usize::BITS as usize],
     terms: usize,

@@ -38,8 +38,8 @@ impl Rng {
     }
 }
 
-/// The dimensions of a contraction by kind (c, m, n and k). For each tensor, `first` is the position of its first
-/// element, and `length` is the number of elements in its memory.
+/// The dimensions of a contraction by kind, in the order c (batch), m (rows), n (columns) and k (sum). For each tensor,
+/// `first` is the position of its first element, and `length` is the number of elements in its memory.
 struct Case {
     dims: [Vec<Dim<3>>; 4],
     first: [usize; 3],
@@ -92,7 +92,7 @@ impl Case {
         plan_loops(&self.dims.clone().map(fold), T::DTYPE, threads)
     }
 
-    /// Calls `visit` with the offsets of every index.
+    /// Calls `visit` for every index, with the positions of its elements in the three tensors.
     fn visit(&self, mut visit: impl FnMut([usize; 3])) {
         let dims: Vec<Dim<3>> = self.dims.iter().flatten().copied().collect();
         let total: usize = dims.iter().map(|d| d.extent).product();
@@ -163,7 +163,7 @@ impl Case {
     }
 }
 
-/// Returns a random extent at or near the sizes of vectors and tiles.
+/// Returns a random extent of at most `max_extent`, at or near the sizes of vectors and tiles.
 fn extent(rng: &mut Rng, max_extent: usize) -> usize {
     let near = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 33, 64, 65, 130];
     near[rng.below(near.len())].min(max_extent.max(1))
@@ -211,7 +211,7 @@ fn random_complex_f64() {
 }
 
 /// Tests classes of contractions that have their own code paths, with extents around the sizes of vectors and tiles.
-/// The lists contain the extents of c, m, n and k.
+/// The four inner lists contain the extents of kinds c, m, n and k.
 #[test]
 fn classes() {
     let mut rng = Rng(5);

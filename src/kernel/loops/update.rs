@@ -47,7 +47,7 @@ impl<T: Element> Visit<T> {
     }
 
     /// # Safety
-    /// The element may be written. It may be read unless the old value is dropped.
+    /// The element may be written, and also read unless the old value is dropped.
     #[inline(always)]
     pub unsafe fn one(&self, out: *mut T, sum: T) {
         let sum = if self.scaled { sum.scaled(self.factors.alpha) } else { sum };
@@ -85,7 +85,7 @@ pub(super) struct Vectors<S, T: Lanes<S>> {
 }
 
 impl<S, T: Lanes<S>> Vectors<S, T> {
-    /// Returns the finished sum times `alpha`, to which old elements of `out` have not been added yet.
+    /// Returns the finished sum times `alpha`. Does not add the old values of `out`.
     ///
     /// # Safety
     /// The instructions are available.
@@ -112,7 +112,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     }
 
     /// # Safety
-    /// The instructions are available. A vector of elements may be written. It may be read unless old values are
+    /// The instructions are available. A vector of elements may be written, and also read unless old values are
     /// dropped.
     #[inline(always)]
     pub unsafe fn full(&self, out: *mut T, sum: T::Sum) {
@@ -136,7 +136,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
         }
     }
 
-    /// Drops old values, and writes with stores that bypass the caches.
+    /// Overwrites old values with stores that bypass the caches.
     ///
     /// # Safety
     /// The instructions are available. `out` is aligned to the size of a vector, and a vector of elements may be

@@ -8,8 +8,9 @@
 //!
 //! The sums, the vectors of rows and one column fit into the vector registers (12 sums with AVX2, 24 with AVX-512). The
 //! assembly needs at most 13 general-purpose registers, which is the number available. The loop is unrolled by four
-//! steps, so that strides are added once per four steps. Rust code computes tiles in which neither terms nor columns
-//! are contiguous, vectors must not be read in full, or one vector has more than 16 columns.
+//! steps, so that strides are added to addresses only once per four steps. Rust code computes the remaining tiles, in
+//! which neither the terms nor the columns of `right` are contiguous, vectors must not be read in full, or a single
+//! vector has more than 16 columns of sums.
 
 use std::arch::x86_64::_mm256_zeroupper;
 use std::mem::offset_of;
@@ -110,8 +111,8 @@ macro_rules! at {
     ($t:tt 2) => { concat!("[{b0}+", size!($t), "*{l}]") };
 }
 
-/// Calls `steps!` for one layout of `right`. Adds the address suffixes of four steps, the instructions that advance
-/// `right` by four steps and by one step, and the operands.
+/// Calls `steps!` for one layout of `right`. Passes the address suffixes of four steps, the instructions that advance
+/// `right` by four steps and by one step, and the operands of these instructions.
 #[rustfmt::skip]
 macro_rules! sum {
     (columns $from:ident $place:ident $t:tt $($rest:tt)*) => {
@@ -228,8 +229,8 @@ macro_rules! steps {
 }
 
 /// Emits the sums of the first columns of a list, with a branch for each number of columns. The conditions are
-/// constant, so the compiler's back end processes one branch only. The other branches would be a fifth of its work on
-/// this crate.
+/// constant, so the compiler's back end processes one branch only. Processing the other branches would be a fifth of
+/// the back end's work on this crate.
 #[rustfmt::skip]
 macro_rules! columns {
     ($shape:tt [$($set:tt)*] [$($done:tt)*]) => {};
@@ -241,8 +242,8 @@ macro_rules! columns {
                 Order::Terms => sum!(terms $from $place $t $real $($set)* $($done)* { $c $($column)* }),
                 Order::Pairs => sum!(pairs $from $place $t $real $($set)* $($done)* { $c $($column)* }),
             }
-            // Clears the upper halves of the vector registers, which would slow down later SSE instructions. The
-            // compiler does not do so, because it cannot see that the assembly uses them.
+            // Clears the upper halves of the vector registers, because values left there would slow down later SSE
+            // instructions. The compiler does not clear them, because it cannot see that the assembly uses them.
             _mm256_zeroupper();
             return true;
         }
@@ -254,8 +255,8 @@ macro_rules! columns {
 #[rustfmt::skip]
 macro_rules! sums {
     ($real:ident, $t:tt, $avx2:ident, $avx512:ident) => {
-        /// Computes and writes the sums of products of each column with each vector. Returns false if there is no code
-        /// for them.
+        /// Computes and writes the sums of products of each column of `right` with each vector of `left`. Returns false
+        /// if there is no code for the tile.
         ///
         /// # Safety
         /// Same as for [`Sum`]. Full vectors may be written to the destination. The instructions are available. A
@@ -301,8 +302,8 @@ macro_rules! sums {
             false
         }
 
-        /// Computes and writes the sums of products of each column with each vector. Returns false if there is no code
-        /// for them.
+        /// Computes and writes the sums of products of each column of `right` with each vector of `left`. Returns false
+        /// if there is no code for the tile.
         ///
         /// # Safety
         /// Same as for [`Sum`]. Full vectors may be written to the destination. The instructions are available. A

@@ -12,8 +12,8 @@ use crate::local_plan::TileOffsets;
 /// Number of real numbers in an element.
 pub(super) const PARTS: usize = 2;
 
-/// For each column, the sums of products of each vector with the real parts of the column, followed by the sums of
-/// products with its imaginary parts.
+/// For each column of `right`, the sums of products of each vector of `left` with the real parts of the column,
+/// followed by the sums of products with the imaginary parts of the column.
 pub(super) type Sums<Vector, const V: usize, const N: usize> = [[[Vector; V]; 2]; N];
 
 /// Computes a tile of `V` vectors by `N` columns. A complex element fills two lanes of a vector. `PACKED` states
@@ -76,8 +76,8 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
         let (alpha, beta) = (Scale::<S::Vector>::new::<S, R>(call.alpha), Scale::<S::Vector>::new::<S, R>(call.beta));
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
-        // The usual case, without scaling and without adding to `out`, has separate code, because the stores for short
-        // sums cost as much time as the sums.
+        // The usual case, without scaling and without adding to `out`, has separate code with fewer branches, because
+        // storing sums of a few terms takes as long as computing them.
         if !scales && !reads {
             for n in 0..N {
                 let to = out.offset(2 * *call.columns.add(n));
@@ -133,7 +133,7 @@ impl<Vector: Copy> Scale<Vector> {
         unsafe { Scale { re: S::splat(re), im: S::splat(im), real: im == R::ZERO } }
     }
 
-    /// Multiplies interleaved complex numbers by this factor.
+    /// Multiplies a vector of interleaved complex numbers by this factor.
     ///
     /// # Safety
     /// The instructions of `S` are available.

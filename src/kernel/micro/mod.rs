@@ -25,12 +25,12 @@ use super::simd::{Generic, Real, Simd, prefetch};
 use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 
 /// The arguments of a micro-kernel that all tiles of a call have in common. The offsets of each tile are in its
-/// [`TileOffsets`]. Counts and strides are in real numbers; a complex element counts as two.
+/// [`TileOffsets`]. Counts and strides are in real numbers, of which a complex element has two.
 ///
 /// The caller guarantees the following for every tile, after the tile's offsets are added. At each of `depth` steps,
 /// `rows` numbers from `left` on may be read, or full vectors with `left_padded`. At each step, one element of `right`
 /// per column may be read. `rows` numbers in each column of `out` may be written, and are initialised unless `beta` is
-/// 0. The number of vectors needed for `rows` numbers is that of the kernel.
+/// 0. `rows` numbers fill as many vectors (the last may be partial) as the kernel computes.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<R> {
     /// Number of terms in the sum.
@@ -38,7 +38,7 @@ pub struct Call<R> {
     /// The first row of `left`. Rows are contiguous.
     pub left: *const R,
     pub left_step: isize,
-    /// The distance from the rows of one tile to the rows of the next, in addition to the tiles' offsets.
+    /// The distance from the rows of one tile to the rows of the next tile, in addition to the tiles' offsets.
     pub left_next: isize,
     pub right: *const R,
     pub right_step: isize,
@@ -132,8 +132,8 @@ fn columns<R>(right: *const R, column: isize) -> Columns<R> {
     std::array::from_fn(|group| right.wrapping_offset(3 * group as isize * column))
 }
 
-/// Returns the same columns at the next step of the sum. The code is straight-line, because a closure for every tile
-/// size would take longer to compile.
+/// Returns the same columns at the next step of the sum. The array is written out, because mapping it with a closure
+/// would take longer to compile, once for every tile size.
 #[inline(always)]
 fn advanced<R>([c0, c3, c6, c9, c12, c15]: Columns<R>, step: isize) -> Columns<R> {
     let at = |column: *const R| column.wrapping_offset(step);
@@ -149,7 +149,8 @@ enum RemainingWork {
 }
 
 /// If the instruction set has specialised code for a tile of `V` vectors by `N` columns of `PARTS` real numbers,
-/// computes the tile or only its sums. Prefetches the tile of `out` in any case. Returns the remaining work.
+/// computes the tile or only its sums. Prefetches the tile of `out` even if there is no such code, unless the call
+/// disables prefetching. Returns the remaining work.
 ///
 /// `PACKED` states whether the columns of `right` are contiguous at each step of the sum. `store` is the result of
 /// [`Call::store`], or `None` for complex types. `sums` is memory for the sums of products of each vector with each
@@ -217,7 +218,7 @@ fn sum<R>(call: &Call<R>, tile_offset: &TileOffsets, at: usize, column: isize) -
     }
 }
 
-/// Maximum number of columns of sums; a complex column counts as two.
+/// Maximum number of columns of sums. A complex column has two columns of sums, for its real and its imaginary parts.
 const MAX_SUMS: usize = 24;
 
 /// Returns the offsets of contiguous columns of `reals` real numbers each.

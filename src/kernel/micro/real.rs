@@ -22,7 +22,7 @@ macro_rules! each_column {
 /// Number of real numbers in an element.
 pub(super) const PARTS: usize = 1;
 
-/// The sums of products of each column with each vector.
+/// The sums of products of each column of `right` with each vector of `left`.
 pub(super) type Sums<Vector, const V: usize, const N: usize> = [[Vector; V]; N];
 
 /// Computes a tile of `V` vectors by `N` columns. `PACKED` states whether the `N` elements of `right` are contiguous at

@@ -7,7 +7,8 @@ use super::super::{Element, available};
 use super::Call;
 use crate::local_plan::{Isa, KernelFamily, TileOffsets, register_tiles};
 
-/// The layout of the columns' operand. Strides are in elements, from one term and from one column to the next.
+/// The layout of the columns' operand. `step` and `column` are the strides from one term and from one column to the
+/// next, in elements.
 #[derive(Debug, Clone, Copy)]
 struct Right {
     step: isize,
@@ -55,14 +56,14 @@ impl Factors {
     }
 }
 
-/// Returns elements that differ from their neighbours, so that wrong accesses are detected. They are small enough for
-/// sums to be exact.
+/// Returns elements that differ from their neighbours, so that wrong accesses are detected. The elements are small
+/// integers, so that sums are exact.
 fn numbers<T: Element>(count: usize) -> Vec<T> {
     (0..count).map(|i| T::from_f64((i * 7 % 11) as f64 - 5.0, (i * 5 % 7) as f64 - 3.0)).collect()
 }
 
-/// Returns the index of the first element in a slice and the length of the slice, such that strides of both signs stay
-/// inside the slice.
+/// Returns the index at which loops with these strides and extents start in a slice, and the length of the slice.
+/// Negative strides then stay inside the slice, too.
 fn start(steps: &[(isize, usize)]) -> (usize, usize) {
     let reach = |&(step, count): &(isize, usize)| step.unsigned_abs() * count.saturating_sub(1);
     let before = steps.iter().filter(|(step, _)| *step < 0).map(reach).sum();

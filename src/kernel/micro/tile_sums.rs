@@ -37,18 +37,18 @@ pub struct Sum<R> {
     /// The first row of `left`. Rows are contiguous.
     pub left: *const R,
     pub left_step: isize,
-    /// The prefetch distance for `left`, or 0.
+    /// The prefetch distance for `left`, or 0 if `left` is not prefetched.
     pub ahead: isize,
     pub right: *const R,
     pub right_step: isize,
-    /// The distance from one column to the next. Columns may be complex.
+    /// The distance from one column of `right` to the next. The elements of a column may be complex.
     pub column: isize,
-    /// The address from which to prefetch.
+    /// The address from which to prefetch data for the next tile or product.
     pub next: *const R,
 }
 
-/// The destination of sums, column by column. A complex column counts as two columns, one for the products with its
-/// real parts and one for the products with its imaginary parts. Offsets are in real numbers.
+/// The destination of sums, column by column. For a complex column, there are two columns of sums, one for the products
+/// with its real parts and one for the products with its imaginary parts. Offsets are in real numbers.
 ///
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that there is an offset for every column, and that every vector of the

@@ -25,7 +25,7 @@ pub(super) unsafe fn share<T: Element>(share: PermuteShare<T>, Factors { alpha, 
 }
 
 /// # Safety
-/// Same as for [`share`]; `merge` may be called with every element of the destination.
+/// Same as for [`share`]. It is safe to call `merge` with a pointer to any destination element of the share.
 #[inline(always)]
 unsafe fn each<T: Element>(PermuteShare { plan, share, tensors, .. }: PermuteShare<T>, merge: impl Fn(*mut T, T)) {
     let wide = plan.widened();

@@ -1,4 +1,5 @@
-//! Moves blocks of lines. Each line is contiguous in both tensors, or is filled with one value.
+//! Moves blocks of lines. Each line is contiguous in the destination. In the source, it is also contiguous, or it is a
+//! single element with which the line is filled.
 //!
 //! Stores that bypass the caches write only complete cache lines. Ordinary stores write the incomplete cache lines at
 //! the start and the end of a line.
@@ -87,7 +88,7 @@ impl<R: Copy, M> Lines<'_, R, M> {
     }
 }
 
-/// Lines that are each filled with one element of `reals_per_unit` reals.
+/// Lines of the destination. Each line is filled with one source element, which consists of `reals_per_unit` reals.
 struct Spread<'a, R, M> {
     lines: Lines<'a, R, M>,
     reals_per_unit: usize,

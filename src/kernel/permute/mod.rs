@@ -1,4 +1,4 @@
-//! Executes a [`Permute`] plan, which copies or adds one strided tensor to another: `to = alpha from + beta to`.
+//! Executes a [`Permute`] plan, which computes `to = alpha from + beta to` for two strided tensors of equal shape.
 //!
 //! | file | contents |
 //! |---|---|
@@ -49,8 +49,8 @@ pub(super) unsafe fn permute<T: Element>(plan: &Permute, isa: Isa, from: *const 
     assert_eq!(plan.element_bytes(), size_of::<T>(), "a plan for elements of another size");
     let [source, target] = plan.start();
     let (from, to) = (Const(from.wrapping_offset(source)), Mut(to.wrapping_offset(target)));
-    // SAFETY: guaranteed by the caller for each share; shares have different blocks, and blocks have different
-    // elements.
+    // SAFETY: guaranteed by the caller for each share; no two shares have a block in common, and no two blocks have an
+    // element in common.
     let run = |share: usize| unsafe {
         let share = PermuteShare { plan, share, isa, tensors: Tensors { from: from.at(0), to: to.at(0) } };
         if plan.kind() == CopyKind::Elements { elements::share(share, factors) } else { share.run(factors) }

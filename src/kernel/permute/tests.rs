@@ -15,7 +15,7 @@ fn each_offset(dims: &[Dim<2>], mut visit: impl FnMut([isize; 2])) {
     }
 }
 
-/// Uses integers, so that the order of operations does not matter.
+/// All values are small integers, so results are exact in any order of operations.
 fn merges<T: Element>(isa: Isa, dims: &[Dim<2>], [source, target]: [usize; 2]) {
     let whole = |i: usize| T::from_f64((i % 251) as f64, (i % 13) as f64);
     let from: Vec<T> = (0..source).map(whole).collect();

@@ -76,8 +76,8 @@ unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M,
     }
 }
 
-/// Values that all blocks of a share have in common. Elements are moved as words of 4 bytes; every element type is
-/// aligned to 4 bytes.
+/// Values that all blocks of a share have in common. Elements are moved as words of 4 bytes, because every element type
+/// is aligned to at least 4 bytes.
 struct Words {
     isa: crate::local_plan::Isa,
     /// The number of words per unit, which is one element or several adjacent elements.
@@ -95,7 +95,8 @@ impl Words {
     }
 
     /// # Safety
-    /// The instruction set is available; the elements of a block may be read and written.
+    /// The instruction set is available. The elements of the block may be read in the source and written in the
+    /// destination.
     unsafe fn transpose(&self, from: *const f32, to: *mut f32, cols_to: Starts, size: Size) {
         let Words { isa, words_per_unit, ref rows_from, ahead } = *self;
         // SAFETY: guaranteed by the caller.
@@ -128,7 +129,8 @@ impl<const P: usize> RealBody<f32> for Block<'_, P> {
     unsafe fn run<S: Simd<f32>>(self) {
         let Block { from, rows_from, to, cols_to, size: Size { rows, cols }, ahead } = self;
         let side = S::LANES / P;
-        // The last tile is moved back so that it is full and overlaps the previous tile, because full tiles are faster.
+        // The last tile is moved back so that it is full, because full tiles are faster. It then overlaps the previous
+        // tile.
         let back = rows >= side && cols >= side;
         let row = |i: usize| from.wrapping_offset(rows_from[i]);
         let column = |j: usize| match cols_to {

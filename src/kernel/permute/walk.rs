@@ -7,7 +7,7 @@ use crate::local_plan::{Permute, Side};
 const MAX_LOOPS: usize = 66;
 
 /// Visits the blocks of a share. `visit` receives the offsets of a block's first element, and the numbers of columns
-/// and rows of the block. All of these numbers count widened elements ([`Permute::widened`]).
+/// and rows of the block. Offsets and numbers are in widened elements ([`Permute::widened`]).
 #[inline(always)]
 pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize; 2], [usize; 2])) {
     let blocks = plan.blocks();

@@ -7,9 +7,9 @@ use super::Simd;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx2;
 
-/// Loading 8 elements from index 8 - n on yields a mask for the first n of 8 lanes.
+/// The 8 elements from index 8 - n on are a mask for the first n of 8 lanes.
 static MASKS_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
-/// Loading 4 elements from index 4 - n on yields a mask for the first n of 4 lanes.
+/// The 4 elements from index 4 - n on are a mask for the first n of 4 lanes.
 static MASKS_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 
 #[inline(always)]
@@ -51,7 +51,7 @@ unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
             (to, rest) = (to.add(4), _mm256_extractf128_ps::<1>(vector));
         }
         if count & 2 != 0 {
-            // This is the only 8-byte store that needs no alignment.
+            // This 8-byte store needs no alignment.
             _mm_storel_epi64(to.cast(), _mm_castps_si128(rest));
             (to, rest) = (to.add(2), _mm_movehl_ps(rest, rest));
         }

@@ -6,7 +6,8 @@ use super::Simd;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Generic;
 
-/// Selects words from two vectors of 16 bytes. In `order`, the words of `b` are numbered after those of `a`.
+/// Selects words from two vectors of 16 bytes. `order` contains the number of each selected word. The words of `a` have
+/// numbers from 0 on, followed by the words of `b`.
 #[inline(always)]
 fn words<V: Copy, W: Copy, const N: usize>(a: V, b: V, order: [usize; N]) -> V {
     const { assert!(size_of::<V>() == 16 && size_of::<W>() * N == 16) };

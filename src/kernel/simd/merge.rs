@@ -1,7 +1,7 @@
 //! Merges vectors into their destination in memory.
 //!
-//! A merge that does not depend on the old value never reads it, so NaN in fresh memory cannot propagate. This module
-//! does not choose the source element for a destination element; `tile` and `permute` do.
+//! A merge whose result does not depend on the old value never reads the old value, so NaN in fresh memory cannot
+//! propagate. This module does not choose the source element for a destination element; `tile` and `permute` do.
 
 use num_complex::Complex;
 
@@ -9,7 +9,7 @@ use super::{Real, Simd};
 
 /// How elements of the source are merged into elements of the destination.
 pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
-    /// Whether the value of the source replaces the destination unchanged.
+    /// Whether the merge replaces the destination with the unchanged value of the source.
     const PUTS: bool = false;
 
     /// Whether the new value depends on the old value of the destination.
@@ -97,8 +97,8 @@ impl<R: Real, F: Factor<R>> Merge<R> for Blend<F> {
     }
 }
 
-/// A real factor, or a complex factor for complex numbers in pairs of lanes. A factor without an imaginary part scales
-/// each lane separately, as `Element::scaled` does.
+/// A real factor, or a complex factor for complex numbers, each of which fills a pair of lanes. If the imaginary part
+/// of a complex factor is 0, the factor scales each lane separately, as `Element::scaled` does.
 pub(in super::super) trait Factor<R: Real>: Copy + Send + Sync {
     /// # Safety
     /// The instructions are available.

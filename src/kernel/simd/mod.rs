@@ -2,7 +2,8 @@
 //!
 //! One marker type per instruction set implements [`Simd`]. Code that is generic over [`Simd`] is written as a
 //! [`Body`]; [`dispatch`] runs the body's version for one [`Isa`]. All functions that a body calls are
-//! `#[inline(always)]`, so that they are inlined into the one function that is compiled for the instruction set.
+//! `#[inline(always)]`. They are therefore inlined into the function that [`dispatch`] calls, and compiled for the same
+//! instruction set as that function.
 //!
 //! An [`Isa`] is passed to [`dispatch`] only if it is [`available`]. This module has no complex vectors, because a
 //! vector of complex numbers is a real vector of twice the length.
@@ -59,7 +60,7 @@ pub trait Real:
     const ZERO: Self;
     const ONE: Self;
 
-    /// Like [`dispatch`], for code that handles one real type only.
+    /// Like [`dispatch`], for code that uses vectors of one real type only.
     ///
     /// # Safety
     /// The instruction set is available, and the body's own requirements hold.
@@ -154,28 +155,32 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Returns `a - b` in even lanes and `a + b` in odd lanes.
     unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Loads a vector in pieces of 16 bytes. Piece i is loaded from address i. Vectors shorter than
-    /// 64 bytes use only the first addresses.
+    /// Loads a vector in pieces of 16 bytes. Piece i is loaded from address i. Vectors shorter than 64 bytes use only
+    /// the first addresses.
     unsafe fn load_pieces(from: [*const R; 4]) -> Self::Vector;
 
-    /// Stores a vector in pieces of 16 bytes. Piece i is stored at address i. Shorter vectors ignore the last
-    /// addresses.
+    /// Stores a vector in pieces of 16 bytes. Piece i is stored at address i. Vectors shorter than 64 bytes use only
+    /// the first addresses.
     unsafe fn store_pieces(to: [*mut R; 4], vector: Self::Vector);
 
-    /// Interleaves the first half of each piece of `a` and `b`, in words of 4 bytes.
+    /// For each piece of 16 bytes, interleaves the two 4-byte words in the first half of the piece of `a` with those of
+    /// `b`.
     unsafe fn low_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Interleaves the second half of each piece of `a` and `b`, in words of 4 bytes.
+    /// For each piece of 16 bytes, interleaves the two 4-byte words in the second half of the piece of `a` with those
+    /// of `b`.
     unsafe fn high_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Returns, for each piece, the first 8 bytes of `a` followed by the first 8 bytes of `b`.
+    /// Returns, for each piece of 16 bytes, the first 8 bytes of the piece of `a`, followed by the first 8 bytes of the
+    /// piece of `b`.
     unsafe fn low_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Returns, for each piece, the last 8 bytes of `a` followed by the last 8 bytes of `b`.
+    /// Returns, for each piece of 16 bytes, the last 8 bytes of the piece of `a`, followed by the last 8 bytes of the
+    /// piece of `b`.
     unsafe fn high_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Transposes the pieces of 16 bytes, so that piece i of vector j becomes piece j of vector i. Vectors beyond the
-    /// number of pieces are unchanged.
+    /// Transposes the pieces of 16 bytes, so that piece i of vector j becomes piece j of vector i. If a vector has
+    /// fewer than four pieces, only as many vectors as it has pieces take part, and the other vectors are unchanged.
     unsafe fn exchange(vectors: [Self::Vector; 4]) -> [Self::Vector; 4];
 
     /// Like [`Simd::store`], but bypasses the caches if the instruction set has such a store. `to` is aligned to the
@@ -215,7 +220,7 @@ pub(super) trait Body {
     unsafe fn run<S: Both>(self) -> Self::Output;
 }
 
-/// Runs a body's version for an instruction set.
+/// Runs the version of a body that is compiled for an instruction set.
 ///
 /// # Safety
 /// The instruction set is available, and the body's own requirements hold.
@@ -257,7 +262,7 @@ unsafe fn on_avx512<B: Body>(body: B) -> B::Output {
 #[inline(always)]
 pub(crate) fn prefetch<R>(from: *const R) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: SSE is part of every x86-64 target, and a hint never faults.
+    // SAFETY: SSE is part of every x86-64 target, and a prefetch is a hint, which never faults.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(from.cast())
     };

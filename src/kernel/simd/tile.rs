@@ -1,9 +1,9 @@
 //! Transposes tiles of elements in registers.
 //!
 //! An element consists of `P` reals, which together have 4, 8 or 16 bytes. A square tile has as many rows and columns
-//! as a vector has elements. It is loaded in pieces of 16 bytes, so that loads replace half of the shuffles. A flat
-//! tile has as many rows as a piece has elements, and as many columns as a vector has elements. It is loaded in full
-//! vectors and stored in pieces.
+//! as a vector has elements. Square tiles are loaded in pieces of 16 bytes, so that loads replace half of the shuffles.
+//! A flat tile has as many rows as a piece has elements, and as many columns as a vector has elements. Flat tiles are
+//! loaded in full vectors and stored in pieces.
 //!
 //! Only the `rows` x `cols` elements of source and destination are accessed, and the destination is never read. This
 //! module does not block for the caches or loop over further dimensions; `permute` does.
@@ -178,7 +178,8 @@ unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
             _ => [S::load(from(0)), S::zero(), S::zero(), S::zero()],
         };
         for (w, &column) in columns.iter().enumerate().take(words) {
-            // Closures only compute addresses, and only of existing columns.
+            // The closure only computes addresses, because it is not compiled for the instruction set. It returns only
+            // addresses of existing columns.
             let piece = |q: usize| to(if q < pieces { words * q + w } else { w });
             S::store_pieces([piece(0), piece(1), piece(2), piece(3)], column);
         }
@@ -202,7 +203,7 @@ pub(in super::super) unsafe fn transpose_squares<S: Simd<R>, R: Real, const P: u
     let side = S::LANES / P;
     let (from_stride, to_stride) = (from_stride * P as isize, to_stride * P as isize);
     // If there are too few rows but enough columns for a square tile, tiles are flat. The last tile is moved back so
-    // that it is full and overlaps the previous tile, because full tiles are faster.
+    // that it is full, because full tiles are faster. It then overlaps the previous tile.
     let words = 16 / (size_of::<R>() * P);
     let high = if rows >= side || cols < side { side } else { words };
     let back = rows >= high && cols >= side;
