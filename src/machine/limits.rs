@@ -22,8 +22,8 @@ const MAX_SECONDS: f64 = 1e9;
 const MAX_FACTOR: f64 = 1e9;
 
 impl Machine {
-    /// Checks that a plan can be made for the machine. It must have 1 to [`MAX_RANKS`] ranks, 1 to [`MAX_WORKERS`]
-    /// workers per rank, and plausible rates and times.
+    /// Checks that a plan can be made for the machine. The machine must have 1 to [`MAX_RANKS`] ranks, 1 to
+    /// [`MAX_WORKERS`] workers per rank, and plausible rates and times.
     ///
     /// ```
     /// use einsum_dist::Machine;
