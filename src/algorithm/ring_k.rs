@@ -71,7 +71,8 @@ pub struct RingK {
     pub pieces: usize,
 }
 
-/// Returns candidates for every dimension of kind k with every dimension of kind m or n, with two pieces and with many.
+/// Returns two candidates for every pair of a k dimension and an m or n dimension, one with two pieces and one with
+/// many.
 pub fn candidates(setting: &Setting) -> Vec<RingK> {
     let mut all = Vec::new();
     for &cut in &setting.kinds.k {
@@ -131,8 +132,8 @@ impl Generator for RingK {
         let ([a, b, c], ranks) = (contracted.elements, contracted.ranks() as f64);
         let (with_out, without) = if left.contains(&out) { (a * share, b * share) } else { (b * share, a * share) };
         let of_block = with_out * block;
-        // The pieces cut the operand that has the dimension and share the other operand. If both operands have it,
-        // pieces cut both and share neither.
+        // Pieces divide the operand that has the dimension `split`, and each piece reads the whole of the other
+        // operand. If both operands have this dimension, pieces divide both operands.
         let both = contracted.tensors[..2].iter().all(|labels| labels.contains(&split));
         let shared = if both {
             0.0
@@ -321,7 +322,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Returns two buffers for boxes as large as `largest`. Both are in the free slot if it is large enough.
+    /// Returns two buffers for boxes as large as `largest`. Both buffers are in the free slot if that slot is large
+    /// enough.
     fn two_slots(&self, builder: &mut Builder, free: Option<BufferId>, largest: &Bounds) -> [View; 2] {
         let dim = self.tensor().dim(self.split);
         let rows = largest[dim].len();

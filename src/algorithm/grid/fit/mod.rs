@@ -19,7 +19,7 @@ use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Maximum number of grids whose words are counted exactly.
 const MAX_COUNTED_GRIDS: usize = 24;
-/// Grids that move at most this many times the minimum number of words count as equally good.
+/// Grids that move at most this many times the minimum number of words are treated as equally good.
 const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 
 /// A contraction to be distributed over a grid of ranks.
@@ -71,8 +71,8 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
     if grids.is_empty() {
         grids.extend(fit.widest());
     }
-    // If the user forced `grid` but none fits into memory, ignores the limit, because slices will make the tensors
-    // smaller later.
+    // If the user forced `grid` but no grid fits into memory, ignores the limit, because the planner later slices the
+    // expression to make its tensors smaller.
     if grids.is_empty() && setting.forced {
         let fit = GridFit { memory: None, ..fit };
         grids.extend(fit.best(0).or_else(|| fit.widest()));
@@ -176,8 +176,8 @@ impl GridFit<'_> {
         (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// Returns the same grid with up to `MAX_PIECES` rounds, if it has fewer, because smaller pieces leave less
-    /// transfer time exposed on slow links. Returns `None` with a memory limit, or if no operand is shared.
+    /// Returns the same grid with up to `MAX_PIECES` rounds, if the grid has fewer rounds, because smaller pieces leave
+    /// less transfer time exposed on slow links. Returns `None` with a memory limit, or if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
         let rounds = MAX_PIECES.min(summed);
@@ -185,8 +185,8 @@ impl GridFit<'_> {
         wanted.then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// The number of ranks that share a tile of `left`, or that of ranks that share a tile of `right`, whichever is
-    /// larger.
+    /// The larger of two numbers, which are the number of ranks that share a tile of `left`, and the number of ranks
+    /// that share a tile of `right`.
     fn sharing_most(&self, grid: &Grid) -> usize {
         let parts = |labels: &[Label]| -> usize {
             grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()
