@@ -17,7 +17,7 @@ use crate::dims::Label;
 /// Number of trials per search; trees with very many nodes have fewer trials.
 const TRIALS: u64 = 24;
 
-/// Number of trials without noise. These come first, one for each weight.
+/// Number of trials without noise. These trials run before all other trials, one for each weight.
 const WITHOUT_NOISE: u64 = 4;
 
 /// Maximum number of node visits per search, which takes about half a second.
