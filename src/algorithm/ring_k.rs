@@ -20,9 +20,10 @@
 //! of `out` provides s of these slots, and the last s steps leave the result there. The additional memory is therefore
 //! one piece.
 //!
-//! The smallest block determines the height of a piece. The remaining rows of a block, at most s, travel afterwards in
-//! the slot that is then free. If blocks differ in a dimension other than the one that is cut into pieces, all slots
-//! are exchange buffers, and the last steps copy the results from these buffers to `out`.
+//! The height of a piece is its number of rows, which are its indices along the dimension that is cut into pieces. The
+//! smallest block determines the height. The remaining rows of a block, at most s, travel after the whole pieces, in
+//! the slot that is free at that point. If blocks differ in a dimension other than the one that is cut into pieces, all
+//! slots are exchange buffers, and the last steps copy the results from these buffers to `out`.
 //!
 //! When adding onto existing values of `out`, travelling sums are never stored in the user's block. All slots are then
 //! exchange buffers, and the owner adds the arriving sum to `beta out + left right`.

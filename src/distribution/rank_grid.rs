@@ -290,7 +290,8 @@ impl Distribution {
         self.axes.iter().filter(|axis| axis.role == Role::Replicate).map(|axis| axis.ranks).product()
     }
 
-    /// The number of distinct parts of the tensor; at least 1. Places with the same block and summand count once.
+    /// The number of distinct parts of the tensor; at least 1. Places with the same block and summand have the same
+    /// part.
     pub fn parts(&self) -> usize {
         (self.places() / self.replicas().max(1)).max(1)
     }

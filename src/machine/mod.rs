@@ -44,13 +44,13 @@ pub struct Machine {
     /// Bytes per second that one rank receives from a rank on another node, or from any rank if all links are equal
     /// ([`Machine::ranks_per_node`]).
     pub link_bandwidth: f64,
-    /// Fixed number of seconds per such transfer, independent of its size.
+    /// Fixed number of seconds per transfer at `link_bandwidth`, independent of the size of the transfer.
     pub link_latency: f64,
     /// Number of consecutive ranks on each node; 1 if all links are equal.
     pub ranks_per_node: usize,
     /// Bytes per second that one rank receives from another rank on the same node.
     pub node_bandwidth: f64,
-    /// Fixed number of seconds per such transfer, independent of its size.
+    /// Fixed number of seconds per transfer at `node_bandwidth`, independent of the size of the transfer.
     pub node_latency: f64,
     /// Fixed number of seconds that every run takes.
     #[serde(rename = "start", alias = "startup_seconds")]

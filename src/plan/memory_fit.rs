@@ -231,7 +231,7 @@ impl MemoryFit<'_> {
                 Some(state) if state.slices.is_empty() => target = (1.0 - TARGET_TOLERANCE) * target.min(failed),
                 Some(state) if best.as_ref().is_some_and(|best| best.slices == state.slices) => fit = target,
                 Some(state) => match self.sliced(state.slices.clone(), whole.plan.result) {
-                    // A forced algorithm or cut may need an unsliced dimension.
+                    // Planning fails if a forced algorithm or cut needs a dimension that is sliced.
                     Err(_) => forbidden.push(self.refused(&state.slices, whole.plan.result)?),
                     Ok(planned) if planned.peak > self.limit => {
                         let live = live(&state);
@@ -314,7 +314,7 @@ impl MemoryFit<'_> {
         for label in candidates(&now.plan) {
             let mut slices = now.slices.clone();
             slices.push(Slice { label, extent: self.context.tree.extent(label), piece: 1 });
-            // A forced algorithm or cut may need an unsliced dimension.
+            // Planning fails if a forced algorithm or cut needs a dimension that is sliced.
             let Ok(mut next) = self.sliced(slices, now.plan.result) else { continue };
             let least = best.as_ref().map_or(f64::INFINITY, |best| cost(&best.plan));
             if next.peak <= self.limit {

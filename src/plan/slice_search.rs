@@ -1,9 +1,9 @@
 //! Searches for labels to slice, using the model of [`slice_model`](super::slice_model).
 //!
-//! A trial slices one label after another until no step exceeds the target. In each round it chooses the label with the
-//! lowest score, which weighs the operations added against the excess removed. Then the trial enlarges pieces and
-//! replaces labels where that is cheaper. As in cotengra's slice finder, trials differ in how they weigh removed excess
-//! against added operations, and in random noise with fixed seeds.
+//! A trial slices one label after another until no step exceeds the target. In each round, the trial chooses the label
+//! with the lowest score. The score weighs the operations added against the excess over the target that is removed.
+//! Then the trial enlarges pieces and replaces labels where that is cheaper. As in cotengra's slice finder, trials
+//! differ in how they weigh removed excess against added operations, and in random noise with fixed seeds.
 //!
 //! Guarantee: the same tree and target give the same slices, and all returned slices fit according to the model. The
 //! search does not change the contraction tree.

@@ -152,8 +152,8 @@ impl GridFit<'_> {
         let [left, right, out] = volumes.tensors();
         let summed = out / parts[3] as f64;
         // Uses at most one round per part of a shared operand, or more if each round still has `DEEP_ROUND_INDICES`
-        // summed indices, because shorter rounds would cost more passes over `out`. If no operand is shared, nothing
-        // arrives in rounds.
+        // summed indices, because shorter rounds would cost more passes over `out`. If no operand is shared, no operand
+        // arrives from other ranks, so one round suffices.
         let shares = parts[1] > 1 || parts[2] > 1;
         let deep = if shares { (volumes.tile[3] / DEEP_ROUND_INDICES) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);
