@@ -140,7 +140,7 @@ pub const MAX_PIECES: usize = 8;
 
 /// Returns the number of pieces for a block of `elements` elements that is contracted piece by piece, so that one piece
 /// travels while the previous piece is contracted. Each piece is large enough to make the start-up cost of its transfer
-/// and its task small in comparison.
+/// and its task small compared with the time for its elements.
 pub fn most_pieces(elements: f64) -> usize {
     const PIECE_ELEMENTS: f64 = 16384.0;
     (elements / PIECE_ELEMENTS).clamp(1.0, MAX_PIECES as f64) as usize

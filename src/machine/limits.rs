@@ -5,7 +5,7 @@
 
 use super::Machine;
 
-/// Maximum number of ranks in a plan, limited because planning, proving and explaining list every rank.
+/// Maximum number of ranks in a plan, limited because planning, proving and explaining process every rank.
 pub const MAX_RANKS: usize = 32_768;
 
 /// Maximum number of compute threads per rank.

@@ -114,7 +114,7 @@ impl Tables {
         Ok(Tables { tables, considered: all_considered })
     }
 
-    /// The cheapest way to produce a node's tensor; `None` if the distribution of the tensor is free.
+    /// The cheapest way to produce a node's tensor; `None` if the tensor's consumer chooses its distribution.
     pub fn cheapest(&self, tree: &Tree, node: NodeId) -> Option<Cheapest> {
         let Table::Entries(entries) = &self.tables[node] else { return None };
         // Entries are sorted by price, so the first one is the cheapest.

@@ -57,7 +57,7 @@ struct Grouping<'a> {
 /// The ranks and the algorithms for the contractions in a subtree.
 struct PlannedSubtree {
     seconds: f64,
-    /// The distribution of the subtree's result; `None` if the distribution is free.
+    /// The distribution of the subtree's result; `None` unless the root of the subtree is a contraction.
     distribution: Option<Distribution>,
     contractions: Vec<(NodeId, Range<usize>, Choice)>,
 }

@@ -39,11 +39,12 @@ const MAX_RAISED_PLANS: usize = 3;
 /// number.
 const MAX_COARSENED: usize = 20_000;
 
-/// The search stops when memory targets differ by less than this fraction.
+/// The search stops when the largest memory target that fits and the smallest that does not fit differ by less than
+/// this fraction.
 const TARGET_TOLERANCE: f64 = 0.02;
 
-/// Overhead per slice as a fraction of all operations, because slices have smaller tensors and may have to add onto the
-/// output.
+/// Overhead per slice as a fraction of the cost of all operations. Slices cost more than the whole because their
+/// tensors are smaller, and because they may have to add onto the output.
 const PER_SLICE: f64 = 0.01;
 
 /// The result stays whole if the sliced plan costs at most this many times as much as the unsliced plan.

@@ -3,8 +3,9 @@
 //!
 //! As in section 7.1 of the COSMA paper, grids are fitted to the extents, and some ranks are left idle if that moves
 //! fewer words. The search tries all numbers of tiles. [`words`] estimates the number of words that each grid moves;
-//! for the best few grids, the words that the busiest rank receives are counted exactly. Guarantee: no rank exceeds its
-//! memory. Predicted times are in [`super::price`].
+//! for the best few grids, the words that the busiest rank receives are counted exactly. Guarantee: no rank stores more
+//! elements than the memory limit allows, unless the user forces `grid` and no grid fits. Predicted times are in
+//! [`super::price`].
 
 mod sharing;
 mod words;
