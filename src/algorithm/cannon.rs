@@ -14,8 +14,8 @@
 //!
 //! On s x s ranks, a rank first receives one block of each operand, unless it already has the block that it starts
 //! with. Then it receives s - 1 more blocks of each operand, each one step before the products that use it. Blocks
-//! travel only left and up, so a rank receives all shifted blocks of an operand from one neighbour, whereas
-//! [`super::grid`] receives them from many ranks. Grids that are not square are supported by `summa` instead.
+//! travel only left and up, so a rank receives all shifted blocks of an operand from one neighbour. In [`super::grid`],
+//! a rank receives its parts of an operand from many ranks. Grids that are not square are supported by `summa` instead.
 
 use serde::{Deserialize, Serialize};
 
@@ -92,7 +92,8 @@ impl Generator for Cannon {
         skew + cost.overlapped(compute, (side as f64 - 1.0) * block)
     }
 
-    /// Counts the blocks of both operands in all steps, except the rank's own block if it is used in the first step.
+    /// Counts the words in the blocks that the rank contracts, over all steps and both operands. The rank's own block
+    /// of an operand is not counted if the rank starts with it.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let &Cannon { m, n, k, side } = self;
         if rank >= side * side {

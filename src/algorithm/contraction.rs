@@ -14,8 +14,8 @@ pub struct Tensor {
     pub shape: Vec<usize>,
     pub distribution: Distribution,
     pub buffer: Option<BufferId>,
-    /// For a piece of a larger tensor, the dimension along which the piece is cut and the index at which it starts. On
-    /// every rank, the buffer has all indices of that dimension.
+    /// For a piece of a larger tensor, the dimension along which the piece is cut, and the index at which the piece
+    /// starts. On every rank, the buffer has all indices that the larger tensor has in that dimension.
     pub window: Option<(usize, usize)>,
 }
 
@@ -25,7 +25,8 @@ pub struct Contraction {
     pub left: Tensor,
     pub right: Tensor,
     pub out: Tensor,
-    /// Whether `out` already has user values, which are scaled by `beta` and added onto.
+    /// Whether `out` already has values from the user. These values are scaled by `beta`, and the products are added to
+    /// them.
     pub onto: bool,
 }
 
@@ -33,7 +34,7 @@ pub struct Contraction {
 pub type Restriction = (Label, Range<usize>);
 
 impl Tensor {
-    /// A rank's block in coordinates of the tensor. The distribution must have blocks that are single boxes.
+    /// A rank's block in coordinates of the tensor. Every block of the distribution must be a single box.
     pub fn block(&self, rank: usize) -> Bounds {
         let region = self.distribution.block_or_empty(&self.shape, rank);
         region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
@@ -44,12 +45,12 @@ impl Tensor {
         self.block(rank)[self.dim(label)].clone()
     }
 
-    /// The position of a label that the tensor has.
+    /// The position of a label among the tensor's labels. The tensor must have the label.
     pub fn dim(&self, label: Label) -> usize {
         self.labels.iter().position(|&l| l == label).unwrap_or_else(|| panic!("the tensor has the dimension"))
     }
 
-    /// The extent of a label that the tensor has.
+    /// The extent of a label. The tensor must have the label.
     pub fn extent(&self, label: Label) -> usize {
         self.shape[self.dim(label)]
     }
@@ -134,11 +135,12 @@ pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
     View { buffer, bounds: bounds.iter().map(|b| 0..b.len()).collect() }
 }
 
-/// The maximum number of pieces per block.
+/// The maximum number of pieces in which one block is transferred.
 pub const MAX_PIECES: usize = 8;
 
-/// Returns the number of pieces for a block of `elements` elements, if each piece travels while earlier pieces are
-/// contracted. Pieces are so large that the start-up cost of a transfer or a task is comparatively small.
+/// Returns the number of pieces for a block of `elements` elements that is contracted piece by piece, so that one piece
+/// travels while the previous piece is contracted. Each piece is large enough to make the start-up cost of its transfer
+/// and its task small compared with the time for its elements.
 pub fn most_pieces(elements: f64) -> usize {
     const PIECE_ELEMENTS: f64 = 16384.0;
     (elements / PIECE_ELEMENTS).clamp(1.0, MAX_PIECES as f64) as usize

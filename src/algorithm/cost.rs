@@ -37,8 +37,9 @@ impl Cost<'_> {
     }
 
     /// Seconds for a product of `multiply_adds` multiply-adds that touches `touched` elements, on all workers of one
-    /// rank. The product takes as long as a cube of equal volume, plus the time to stream twice the additional elements
-    /// that it touches. The factor is two because operands are read and packed, and `out` is read and written.
+    /// rank. The product takes as long as a cube of equal volume, plus the time to stream twice the elements that it
+    /// touches in addition to those that the cube touches. The factor is two because operands are read and packed, and
+    /// `out` is read and written.
     pub fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         self.product_of(1.0, multiply_adds, touched)
     }
@@ -63,7 +64,8 @@ impl Cost<'_> {
     }
 
     /// Seconds for computing and receiving that overlap partly. Each argument is a pair of total seconds and exposed
-    /// seconds. Exposed computing runs before or after all receiving, and vice versa.
+    /// seconds. Exposed computing runs before or after all receiving, and exposed receiving runs before or after all
+    /// computing.
     pub fn partly_overlapped(&self, [compute, computing_alone]: [f64; 2], [receive, receiving_alone]: [f64; 2]) -> f64 {
         (compute + receiving_alone).max(receive + computing_alone)
             + self.machine.interference * compute.min(receive - receiving_alone)

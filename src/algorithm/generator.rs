@@ -29,7 +29,7 @@ pub trait Generator {
     /// all of them.
     fn cuts(&self) -> Vec<Label>;
 
-    /// The parameters as plans print them, in parentheses after the name.
+    /// The parameters as plans print them, in parentheses after the algorithm's name.
     fn parameters(&self, name: &dyn Fn(Label) -> String) -> Vec<String> {
         self.cuts().into_iter().map(name).collect()
     }
@@ -46,7 +46,7 @@ pub trait Generator {
     /// `None` if the algorithm accepts any distributions.
     fn distributions(&self, tensors: [&[Label]; 3], ranks: usize) -> Option<Distributions>;
 
-    /// Whether one rank has a whole tensor.
+    /// Whether the algorithm stores a whole tensor on one rank.
     fn holds_whole(&self) -> bool {
         false
     }

@@ -96,7 +96,7 @@ impl Generator for MasterWorker {
         };
         let [a, b, c] = [0, 1, 2].map(part);
         let compute = cost.product(contracted.multiply_adds * slowest, a + b + c);
-        // All transfers go through rank 0.
+        // Rank 0 is the sender or the receiver of every transfer.
         let through = workers * (cost.transfer(a) + cost.transfer(b) + cost.transfer(c));
         let chunk = if workers > 0.0 { compute / most_pieces(a + b + c) as f64 } else { 0.0 };
         cost.overlapped(compute, through) + chunk
@@ -148,7 +148,8 @@ impl Shares<'_> {
         tensor.own(0, if cut { std::slice::from_ref(&restricted) } else { &[] })
     }
 
-    /// Returns a view of the same chunk stored densely in `buffer`.
+    /// Returns a view of a chunk that is stored densely in `buffer`, or of a whole tensor if it lacks the cut
+    /// dimension.
     fn stored_chunk(&self, tensor: &Tensor, rank: usize, chunk: usize, buffer: BufferId) -> View {
         let extents = tensor
             .labels
@@ -188,7 +189,8 @@ fn master(builder: &mut Builder, shares: &Shares) {
             builder.send(rank, shares.on_master(tensor, rank, 0).into_iter().collect());
         }
     }
-    // When adding onto existing values of `out`, results arrive in two alternating scratch buffers.
+    // When adding onto existing values of `out`, results arrive in two alternating scratch buffers, because receiving
+    // them in `out` would overwrite the values.
     let slots: Vec<BufferId> = if *onto && ranks > 1 {
         (0..SLOTS).map(|_| shares.scratch(builder, out, 1..ranks)).collect()
     } else {

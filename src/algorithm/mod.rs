@@ -20,9 +20,9 @@
 //! In these files, "the thesis" is J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena
 //! 2025.
 //!
-//! Invariant: all ranks run the tasks of a node in the same order of steps. All transfers of a node have one total
-//! order, and every rank runs its own transfers in that order. This module does not choose algorithms; [`crate::plan`]
-//! does.
+//! Invariant: all ranks run the tasks for a contraction in the same order of steps. All transfers for a contraction
+//! have one total order, and every rank runs its own transfers in that order. This module does not choose algorithms;
+//! [`crate::plan`] does.
 
 mod cannon;
 mod contraction;

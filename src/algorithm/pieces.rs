@@ -7,14 +7,14 @@ use crate::schedule::{BufferId, Builder, View, Work};
 
 /// Defines the pieces that ranks work on in each round, and the ranks that have the data for these pieces.
 pub trait Rounds {
-    /// The number of chunks that a rank works on.
+    /// The number of rounds of a rank, which works on one chunk per round.
     fn rounds_of(&self, rank: usize) -> usize;
 
-    /// The piece of a tensor that a rank's chunk needs; `None` after the rank's last chunk.
+    /// The piece of a tensor that a rank's chunk in a round needs; `None` after the rank's last chunk.
     fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region>;
 
-    /// The boxes of a piece that `target` reads from the block of `source`; empty if `target` reads them from another
-    /// rank.
+    /// The boxes of a piece that `target` reads from the block of `source`; empty if `target` reads them from a
+    /// different rank.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds>;
 
     /// Whether a rank has a piece as a single box of its block.
@@ -54,7 +54,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         builder.send(target, boxes.iter().filter_map(|bounds| self.tensor.view(self.rank, bounds)).collect());
     }
 
-    /// Receives from `source` its boxes of a piece that this rank gathers.
+    /// Receives the part of a piece that `source` has, if this rank gathers the piece.
     pub fn recv(&self, builder: &mut Builder, source: usize, round: usize) {
         let Some(piece) = self.gathered(self.rank, round) else { return };
         let boxes = self.rounds.overlap(self.tensor, &piece, source, self.rank);
@@ -63,8 +63,8 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         builder.recv(source, into.collect());
     }
 
-    /// Returns the piece for this rank's chunk. If the piece is gathered, first copies the boxes from the rank's own
-    /// block into it.
+    /// Returns the piece for this rank's chunk. If the piece is gathered, first copies the rank's own part of the piece
+    /// into the buffer with the received parts.
     pub fn here(&self, builder: &mut Builder, round: usize) -> Option<View> {
         let Some(piece) = self.gathered(self.rank, round) else {
             let piece = self.rounds.piece(self.tensor, self.rank, round)?;

@@ -6,15 +6,16 @@
 //!   rank 1: [2..4, 0..4] -> [0..4, 2..4]      keeps [2..4, 2..4], sends [2..4, 0..2] to 0
 //! ```
 //!
-//! A rank copies the data that it already has. It receives the rest from one replica of each source block. All boxes
-//! from one peer arrive in one transfer. Summands of a partial source are added in ascending order, so results are
-//! bitwise reproducible. In a partial target, the first summand has the values and the other summands are zeros. In
-//! round d, rank r sends to rank r + d, so that the ranks do not all send to the same rank first.
+//! A rank copies the part of its target block that it already has. It receives the remaining parts from one replica of
+//! each source block. All boxes from one peer arrive in one transfer. Summands of a partial source are added in
+//! ascending order, so results are bitwise reproducible. In a partial target, the first summand has the values and the
+//! other summands are zeros. In round d, rank r sends to rank r + d, so that the ranks do not all send to the same rank
+//! first.
 //!
 //! A tensor on one rank is broadcast ([`collective`]) if more than two ranks need all of it. The broadcast uses a ring
 //! if the tensor is large enough for many pieces, and a tree otherwise. Every rank receives as many bytes as with
-//! direct messages, but the root sends the tensor 1 to log2(p) times instead of p - 1 times. Other collectives would
-//! not save bytes, because no rank sends a byte twice.
+//! direct messages, but the root sends the tensor 1 to log2(p) times instead of p - 1 times. All other redistributions
+//! use direct messages.
 
 use super::contraction::{Tensor, most_pieces};
 use crate::distribution::{Bounds, Region, Role};

@@ -265,7 +265,7 @@ impl Algorithm {
         self.generator().distributions([left, right, out], ranks)
     }
 
-    /// Whether one rank has a whole tensor.
+    /// Whether the algorithm stores a whole tensor on one rank.
     pub fn holds_whole(&self) -> bool {
         self.generator().holds_whole()
     }

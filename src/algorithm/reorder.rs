@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 /// The maximum number of chunks for which all orders are tried; more chunks are ordered by cost.
 const MAX_EXHAUSTIVE_CHUNKS: usize = 8;
 
-/// The order of chunks.
+/// The order in which a rank contracts its chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reorder {
@@ -102,7 +102,8 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     order
 }
 
-/// A search through all orders. A partial order is dropped as soon as it is no faster than the best complete order.
+/// A search through all orders. An incomplete order is dropped when it already takes as long as the best complete
+/// order.
 struct OrderSearch<'a> {
     chunks: &'a [Effort],
     best: (u64, Vec<usize>),

@@ -20,9 +20,10 @@
 //! of `out` provides s of these slots, and the last s steps leave the result there. The additional memory is therefore
 //! one piece.
 //!
-//! The smallest block determines the height of a piece. The remaining rows of a block, at most s, travel afterwards in
-//! the slot that is then free. If blocks differ in a dimension other than the one that is cut into pieces, all slots
-//! are exchange buffers, and the last steps copy the results from these buffers to `out`.
+//! The height of a piece is its number of rows, which are its indices along the dimension that is cut into pieces. The
+//! smallest block determines the height. The remaining rows of a block, at most s, travel after the whole pieces, in
+//! the slot that is free at that point. If blocks differ in a dimension other than the one that is cut into pieces, all
+//! slots are exchange buffers, and the last steps copy the results from these buffers to `out`.
 //!
 //! When adding onto existing values of `out`, travelling sums are never stored in the user's block. All slots are then
 //! exchange buffers, and the owner adds the arriving sum to `beta out + left right`.
@@ -71,7 +72,8 @@ pub struct RingK {
     pub pieces: usize,
 }
 
-/// Returns candidates for every dimension of kind k with every dimension of kind m or n, with two pieces and with many.
+/// Returns two candidates for every pair of a k dimension and an m or n dimension, one with two pieces and one with
+/// many.
 pub fn candidates(setting: &Setting) -> Vec<RingK> {
     let mut all = Vec::new();
     for &cut in &setting.kinds.k {
@@ -131,8 +133,8 @@ impl Generator for RingK {
         let ([a, b, c], ranks) = (contracted.elements, contracted.ranks() as f64);
         let (with_out, without) = if left.contains(&out) { (a * share, b * share) } else { (b * share, a * share) };
         let of_block = with_out * block;
-        // The pieces cut the operand that has the dimension and share the other operand. If both operands have it,
-        // pieces cut both and share neither.
+        // Pieces divide the operand that has the dimension `split`, and each piece reads the whole of the other
+        // operand. If both operands have this dimension, pieces divide both operands.
         let both = contracted.tensors[..2].iter().all(|labels| labels.contains(&split));
         let shared = if both {
             0.0
@@ -321,7 +323,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Returns two buffers for boxes as large as `largest`. Both are in the free slot if it is large enough.
+    /// Returns two buffers for boxes as large as `largest`. Both buffers are in the free slot if that slot is large
+    /// enough.
     fn two_slots(&self, builder: &mut Builder, free: Option<BufferId>, largest: &Bounds) -> [View; 2] {
         let dim = self.tensor().dim(self.split);
         let rows = largest[dim].len();

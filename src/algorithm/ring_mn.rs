@@ -15,8 +15,8 @@
 //! read in place and not changed. Blocks from other ranks arrive in two alternating exchange buffers.
 //!
 //! Large blocks can travel in pieces. A piece is sent on as soon as it has arrived, and the last block is contracted
-//! piece by piece. If transfers take as long as computation, the transfer of only one piece is exposed. All other
-//! blocks are contracted in one task, so that the stationary operand is packed once for each block.
+//! piece by piece. If transfers take as long as computation, the transfer of only one piece is exposed. Every block
+//! except the last is contracted in one task, so that the stationary operand is packed only once for the block.
 //!
 //! A block is cut into pieces along its outermost dimension. If the block is dense and all blocks have equal extents,
 //! each piece is one contiguous range of memory and is sent without packing:
@@ -27,8 +27,8 @@
 //! ```
 //!
 //! If pieces are cut along a summed dimension, the last block's products are added to `out` piece by piece, each with
-//! the matching part of the stationary operand. If the outermost dimension is too short, or such pieces would be too
-//! thin, blocks are cut along the travelling dimension instead.
+//! the matching part of the stationary operand. If the outermost dimension is too short, or its pieces would have too
+//! few summed indices, blocks are cut along the travelling dimension instead.
 
 use std::ops::Range;
 

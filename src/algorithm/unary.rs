@@ -22,7 +22,8 @@ pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<
     axes.collect::<Option<Vec<_>>>().map(|axes| Distribution::new(axes).owned_by(input.owners().clone()))
 }
 
-/// Appends this rank's unary step. It reads the part of the rank's block of `input` that its block of `out` needs.
+/// Appends this rank's unary step. The step reads the part of the rank's block of `input` that the rank's block of
+/// `out` needs.
 pub fn unary(builder: &mut Builder, input: &Tensor, out: &Tensor) {
     let rank = builder.rank();
     let Some(target) = out.own(rank, &[]) else { return };

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Intervals, tile_bounds};
 
-/// How a dimension is divided among the coordinates of an axis.
+/// How a dimension is divided among the coordinates of one axis of a grid.
 ///
 /// ```
 /// # use einsum_dist::Cut;
@@ -24,8 +24,8 @@ pub enum Cut {
         /// The number of indices in a block; at least 1.
         block: usize,
     },
-    /// Tiles that end at these ascending indices, one fewer than there are coordinates. Tiles beyond the extent are
-    /// empty.
+    /// Tiles that end at these ascending indices. The list has one index fewer than the axis has coordinates, because
+    /// the last tile ends at the extent. Tiles beyond the extent are empty.
     At(Vec<usize>),
 }
 
@@ -80,7 +80,8 @@ impl Cut {
         }
     }
 
-    /// The suffix to the name of the dimension, which is empty or like ` cyclic(2)` or ` at(1,9)`.
+    /// The text after the dimension's name in `Distribution::describe`. It is empty for an even cut; otherwise
+    /// it is, for example, ` cyclic(2)` or ` at(1,9)`.
     pub(super) fn describe(&self) -> String {
         match self {
             Cut::Even => String::new(),

@@ -83,8 +83,8 @@ impl Intervals {
         false
     }
 
-    /// The positions of `run` when the set is stored densely in ascending order; `None` unless a single interval
-    /// contains all of `run`.
+    /// The positions of the indices in `run` when the set is stored densely in ascending order. `None` unless a single
+    /// interval of the set contains all indices in `run`.
     pub fn locate(&self, run: &Range<usize>) -> Option<Range<usize>> {
         let mut before = 0;
         for range in &self.0 {
@@ -97,12 +97,12 @@ impl Intervals {
         run.is_empty().then_some(0..0)
     }
 
-    /// The indices of this set at a range of positions.
+    /// The indices of this set at a range of positions, where position 0 is that of the smallest index.
     pub fn select(&self, positions: &Range<usize>) -> Intervals {
         select(self, std::slice::from_ref(positions))
     }
 
-    /// The indices of this set at a set of positions.
+    /// Like [`Intervals::select`], but for a set of positions.
     pub fn select_all(&self, positions: &Intervals) -> Intervals {
         select(self, &positions.0)
     }

@@ -2,7 +2,8 @@
 //!
 //! A [`Distribution`] arranges ranks as a grid. Each axis of the grid cuts one dimension (evenly, block-cyclically or
 //! at given indices; see [`Cut`]), replicates the tensor, or distinguishes partial sums. A rank stores its *block*, a
-//! [`Region`] of the tensor. Everything here is arithmetic on extents, without data or communication.
+//! [`Region`] of the tensor. This module only computes with extents; it neither accesses the tensor's data nor
+//! communicates.
 //!
 //! ```text
 //! shape [5, 4] over 3 ranks, cut along dimension 0        rank 0: [0..2, 0..4]

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The ranks at the places in a grid. Methods receive the number of coordinates along each axis, slowest axis first.
+/// The ranks at the places in a grid. The parameter `axes` of the methods is the number of coordinates along each axis,
+/// slowest axis first.
 ///
 /// ```
 /// # use einsum_dist::distribution::Owners;
@@ -21,7 +22,8 @@ pub enum Owners {
     From(usize),
     /// These distinct ranks, in row-major order.
     Listed(Vec<usize>),
-    /// Ranks with one rank stride per axis. Rank 0 is at the first place.
+    /// One stride per axis. The rank at a place is the sum over the axes of the place's coordinate times the stride, so
+    /// rank 0 is at the first place.
     Strided(Vec<usize>),
 }
 
@@ -125,7 +127,7 @@ impl Owners {
                 some.retain(|&(_, axis)| axis > 1);
                 some.sort_unstable();
                 // Ranks are distinct if the stride of each axis is a multiple of the span of the axis with the next
-                // smaller stride.
+                // smaller stride. The span is the product of stride and extent.
                 let disjoint = |pair: &[(usize, usize)]| {
                     pair[0].0.checked_mul(pair[0].1).is_some_and(|span| pair[1].0.is_multiple_of(span))
                 };

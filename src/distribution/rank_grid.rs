@@ -23,7 +23,7 @@ pub enum Role {
     },
     /// Every coordinate has the same data.
     Replicate,
-    /// The tensor is the sum over the coordinates.
+    /// Each coordinate has one summand, and the tensor is the sum over the coordinates.
     Partial,
 }
 
@@ -39,8 +39,8 @@ pub struct Axis {
 /// The distribution of a tensor over a row-major grid of ranks (last axis fastest). Ranks outside the grid store
 /// nothing.
 ///
-/// If several axes cut the same dimension, each later axis divides the indices in a tile of the earlier axes by their
-/// positions in that tile.
+/// If several axes cut the same dimension, the first of these axes divides the dimension into tiles, and each further
+/// axis divides each of these tiles. A further axis divides the positions in a tile, not the tensor's indices.
 ///
 /// ```
 /// # use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};
@@ -127,7 +127,7 @@ impl Distribution {
         Distribution::new_or_panic(axes, Owners::default())
     }
 
-    /// The same grid with other ranks at its places.
+    /// The same grid with different ranks at its places.
     ///
     /// # Panics
     /// If the owners are not one distinct rank per place.
@@ -229,7 +229,7 @@ impl Distribution {
         self.places
     }
 
-    /// The minimum number of ranks in a run, which is one more than the largest rank in the grid.
+    /// The number of ranks that a run needs for this distribution, which is one more than the largest rank in the grid.
     pub fn ranks(&self) -> usize {
         self.end
     }
@@ -264,8 +264,8 @@ impl Distribution {
     }
 
     /// The rank from which `target` reads the block of `holder`. If `target` itself has a replica of the block, this is
-    /// `target`. Otherwise the rank is one of the block's replicas, chosen by the number of `target` to spread the
-    /// load. `None` if `holder` has no block.
+    /// `target`. Otherwise this is one of the ranks that have a replica of the block. Which one depends on the number
+    /// of `target`, to spread the load. `None` if `holder` has no block.
     pub fn replica_for(&self, holder: usize, target: usize) -> Option<usize> {
         let mut coordinates = self.coordinates(holder)?;
         let same = self.coordinates(target).is_some_and(|own| {
@@ -290,7 +290,8 @@ impl Distribution {
         self.axes.iter().filter(|axis| axis.role == Role::Replicate).map(|axis| axis.ranks).product()
     }
 
-    /// The number of distinct parts of the tensor; at least 1. Places with the same block and summand count once.
+    /// The number of distinct parts of the tensor; at least 1. Places with the same block and summand have the same
+    /// part.
     pub fn parts(&self) -> usize {
         (self.places() / self.replicas().max(1)).max(1)
     }
@@ -335,9 +336,9 @@ impl Distribution {
         Some(Region::from(dims))
     }
 
-    /// The ranks whose blocks overlap a region, in ascending order. Coordinates are chosen axis by axis, so blocks that
-    /// do not overlap are mostly skipped. The cost at each axis is one tile per coordinate for every choice of earlier
-    /// coordinates that still overlaps the region.
+    /// The ranks whose blocks overlap a region, in ascending order. Coordinates are chosen axis by axis. A choice that
+    /// already misses the region is dropped, so most blocks outside the region are never computed. For each choice that
+    /// is left, the next axis computes one tile per coordinate.
     ///
     /// ```
     /// # use einsum_dist::{Axis, Cut, Distribution, Region, Role};
@@ -375,8 +376,8 @@ impl Distribution {
     /// The block of `rank`; an empty region for a rank outside the grid.
     pub fn block_or_empty(&self, shape: &[usize], rank: usize) -> Region {
         self.block(shape, rank).unwrap_or_else(|| {
-            // A tensor without dimensions has no empty region, so callers declare no buffer for a rank outside the
-            // grid.
+            // For a tensor without dimensions, this region has one element, because such a tensor has no empty region.
+            // Callers therefore declare no buffer for a rank outside the grid.
             Region::from(shape.iter().map(|_| 0..0).collect::<Vec<_>>())
         })
     }

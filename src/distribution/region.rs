@@ -1,5 +1,5 @@
-//! Defines regions of a tensor, which have a union of intervals for each dimension. In a box, each union is a single
-//! interval.
+//! Defines regions of a tensor. A region has one union of intervals per dimension; a box is a region with a single
+//! interval per dimension.
 
 use std::ops::Range;
 

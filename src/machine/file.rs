@@ -3,7 +3,8 @@
 use super::{Machine, Synthetic};
 
 impl Machine {
-    /// Reads a machine. Missing entries have the values of [`Machine::default`].
+    /// Reads a machine. Missing entries have the values of [`Machine::default`], except that a topology, if given,
+    /// determines missing numbers of ranks and workers.
     ///
     /// ```
     /// use einsum_dist::Machine;

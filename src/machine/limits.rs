@@ -5,7 +5,7 @@
 
 use super::Machine;
 
-/// Maximum number of ranks in a plan, limited because planning, proving and explaining list every rank.
+/// Maximum number of ranks in a plan, limited because planning, proving and explaining process every rank.
 pub const MAX_RANKS: usize = 32_768;
 
 /// Maximum number of compute threads per rank.
@@ -22,8 +22,8 @@ const MAX_SECONDS: f64 = 1e9;
 const MAX_FACTOR: f64 = 1e9;
 
 impl Machine {
-    /// Checks that a plan can be made for the machine. It must have 1 to [`MAX_RANKS`] ranks, 1 to [`MAX_WORKERS`]
-    /// workers per rank, and plausible rates and times.
+    /// Checks that a plan can be made for the machine. The machine must have 1 to [`MAX_RANKS`] ranks, 1 to
+    /// [`MAX_WORKERS`] workers per rank, and plausible rates and times.
     ///
     /// ```
     /// use einsum_dist::Machine;

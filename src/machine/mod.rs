@@ -2,8 +2,8 @@
 //!
 //! A plan depends on a machine only through this value, so a laptop can plan for a cluster. The default rates are
 //! typical of a server core and its memory; [`World::machine`](crate::World::machine) returns the rates of this host. A
-//! machine can include the topology of its hosts, which determines the cores of each rank. Nothing here measures rates,
-//! because measuring needs a [`World`](crate::World) to run in.
+//! machine can include the topology of its hosts, which determines the cores of each rank. This module does not measure
+//! rates, because measurements run in a [`World`](crate::World).
 
 mod file;
 mod limits;
@@ -44,13 +44,13 @@ pub struct Machine {
     /// Bytes per second that one rank receives from a rank on another node, or from any rank if all links are equal
     /// ([`Machine::ranks_per_node`]).
     pub link_bandwidth: f64,
-    /// Fixed number of seconds per such transfer, independent of its size.
+    /// Fixed number of seconds per transfer at `link_bandwidth`, independent of the size of the transfer.
     pub link_latency: f64,
     /// Number of consecutive ranks on each node; 1 if all links are equal.
     pub ranks_per_node: usize,
     /// Bytes per second that one rank receives from another rank on the same node.
     pub node_bandwidth: f64,
-    /// Fixed number of seconds per such transfer, independent of its size.
+    /// Fixed number of seconds per transfer at `node_bandwidth`, independent of the size of the transfer.
     pub node_latency: f64,
     /// Fixed number of seconds that every run takes.
     #[serde(rename = "start", alias = "startup_seconds")]
@@ -60,21 +60,22 @@ pub struct Machine {
     #[serde(alias = "together")]
     pub sync_overhead: f64,
     /// The speed of a rank's contractions while no other rank contracts, relative to their speed while all ranks
-    /// contract. It exceeds 1 if ranks share clocks, caches, memory or even cores.
+    /// contract. The ratio exceeds 1 if ranks compete for clock frequency, caches, memory or even cores.
     #[serde(alias = "alone")]
     pub solo_speedup: f64,
     /// The computing time that an overlapped transfer costs, as a fraction of the transfer's time. Transfers use memory
-    /// bandwidth, and also cores if ranks have no spare cores. In that case they need more core time than when nothing
-    /// computes, and the fraction exceeds 1. The default of 1 suits unknown machines, for which plans should move few
-    /// bytes.
+    /// bandwidth, and also cores if ranks have no spare cores. A transfer without a spare core needs more core time
+    /// while the rank computes than while it does not, so the fraction then exceeds 1. The default of 1 makes plans for
+    /// unknown machines move few bytes.
     pub interference: f64,
-    /// Rates for small products, which are slower. Each entry has the side of a cube, and the operations per second by
-    /// one worker on a product of that size. Sides ascend.
+    /// Rates for small products, which are slower than large ones. Each entry has the side of a cube, and the
+    /// operations per second by one worker on a product of that volume. Entries are in ascending order of their sides.
     pub block_rates: Vec<[f64; 2]>,
     /// Speed of each rank's contractions relative to the mean; empty if all ranks are equally fast.
     pub speeds: Vec<f64>,
-    /// The topology of a host, for placing ranks; no rate depends on it. If it is set, the default is one rank per NUMA
-    /// domain, and one worker on each of the rank's cores except one core that is left for communication.
+    /// The topology of a host, which determines the placement of ranks; no rate depends on it. If a topology is set,
+    /// the default is one rank per NUMA domain, and one worker on each of the rank's cores except one core that is left
+    /// for communication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<Synthetic>,
 }
@@ -108,8 +109,9 @@ impl Machine {
         Machine { ranks, workers, ..Machine::default() }
     }
 
-    /// Operations per second by one worker on products as large as a cube with this side. Between known sides, the rate
-    /// is interpolated as a power of the side; beyond the largest side, it is [`Machine::flops`].
+    /// Operations per second by one worker on products with the volume of a cube with this side. Between two sides in
+    /// [`Machine::block_rates`], the rate is interpolated as a power of the side; beyond the largest side, it is
+    /// [`Machine::flops`].
     ///
     /// ```
     /// use einsum_dist::Machine;
@@ -124,7 +126,7 @@ impl Machine {
         if side > *last {
             return self.flops;
         }
-        // Below the smallest known side, the rate is proportional to the side.
+        // Below the smallest side in `block_rates`, the rate is proportional to the side.
         if side <= *first {
             return slowest * side.max(1.0) / first;
         }
@@ -145,7 +147,7 @@ impl Machine {
         if per_node > 1 && one / per_node == other / per_node { self.near() } else { self.far() }
     }
 
-    /// The link between ranks on one node, if nodes have several ranks.
+    /// The link between two ranks on the same node, if nodes have several ranks.
     fn near(&self) -> Link {
         Link { bandwidth: self.node_bandwidth, latency: self.node_latency }
     }
@@ -158,7 +160,7 @@ impl Machine {
     /// The machine that consists of these ranks only.
     #[must_use]
     pub fn part(&self, ranks: Range<usize>) -> Machine {
-        // The ranks outside the part also compute, so none of these ranks ever contracts alone.
+        // The ranks outside the part also compute, so no rank in the part ever contracts alone.
         let solo_speedup = if ranks.len() == self.ranks { self.solo_speedup } else { 1.0 };
         let per_node = self.ranks_per_node.max(1);
         let within = per_node > 1 && !ranks.is_empty() && ranks.start / per_node == (ranks.end - 1) / per_node;

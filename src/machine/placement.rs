@@ -11,15 +11,16 @@
 //!
 //! The ranks on a host occupy its domains in order. The number of ranks in a domain is proportional to its number of
 //! cores, and at least one if there are enough ranks. Ranks in the same domain have about the same number of cores,
-//! which are adjacent. All ranks have the same number of workers, so uneven shares can leave cores idle. If more than a
-//! quarter of the cores would be idle, all cores are divided evenly instead, across domain boundaries. Invariant: a
-//! core has at most one worker, however many hardware threads it has.
+//! which are adjacent. All ranks have the same number of workers, so ranks with more cores than the others leave cores
+//! idle. If more than a quarter of the cores would be idle, all cores are divided evenly instead, across domain
+//! boundaries. Invariant: at most one worker is bound to a core, however many hardware threads the core has.
 //!
-//! If the ranks in a domain have fewer cores than workers, no rank gets its own cores. The ranks stay in the domain,
-//! and the operating system places their threads. The operating system also places the threads of a rank that has more
-//! cores than threads, because otherwise two runs on the host would be bound to the same cores.
+//! If the ranks in a domain have fewer cores than workers, none of these ranks has its own cores. The ranks stay in the
+//! domain, and the operating system places their threads. The operating system also places the threads of a rank that
+//! has more cores than threads, because otherwise two small runs at the same time would be bound to the same cores of
+//! the host, and leave other cores idle.
 //!
-//! This module binds no threads; threads bind themselves.
+//! This module only computes the assignment; the threads bind themselves to their cores.
 
 use std::fmt;
 use std::ops::Range;
@@ -31,16 +32,16 @@ use super::topology::{Domain, Topology};
 /// Maximum number of ranks in a printed list of placements.
 const MAX_LISTED_RANKS: usize = 64;
 
-/// The placement of one rank. Units and domains have the operating system's numbers.
+/// The placement of one rank. Processing units and domains have the operating system's numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RankPlacement {
     /// The NUMA domains of the rank; several if the rank straddles domains.
     pub domains: Vec<usize>,
     /// Processing units that the rank's threads may use, in ascending order; empty if no thread is bound.
     pub units: Vec<usize>,
-    /// The unit of each worker; empty if the operating system chooses among `units`.
+    /// The processing unit of each worker; empty if the operating system chooses among `units`.
     pub workers: Vec<usize>,
-    /// The unit of the communication thread; `None` if that thread is not bound to one unit.
+    /// The processing unit of the communication thread; `None` if that thread is not bound to a single unit.
     pub communication: Option<usize>,
     /// Whether one core is left free for communication, even if no thread is bound to it.
     pub spare: bool,
@@ -137,10 +138,10 @@ struct RankShare<'a> {
 }
 
 impl Topology {
-    /// Default number of ranks for a process that may use the whole topology, which is one rank per domain, or fewer.
-    /// Because all ranks have the same number of workers, a small domain could leave too many cores in the other
-    /// domains idle. The result is therefore the largest number of ranks that keeps at least nine tenths of the
-    /// achievable maximum number of cores busy.
+    /// Default number of ranks for a process that may use the whole topology; at most one rank per domain. Because all
+    /// ranks have the same number of workers, a small domain could leave too many cores in the other domains idle. Each
+    /// number of ranks keeps a certain number of cores busy. The result is the largest number of ranks that keeps at
+    /// least nine tenths as many cores busy as the best number of ranks.
     pub fn ranks(&self) -> usize {
         self.ranks_within(self.cores())
     }
@@ -161,8 +162,9 @@ impl Topology {
         (1..=max_ranks).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
     }
 
-    /// Default number of workers per rank if `ranks` ranks share the topology. This is the number of cores in the
-    /// smallest share, minus one core for communication if ranks `communicate` and at least one worker remains.
+    /// Default number of workers per rank if `ranks` ranks share the topology. This is the smallest number of cores
+    /// that any rank has. One core less is used if ranks `communicate` and have at least two cores, to leave a core for
+    /// communication.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -215,8 +217,8 @@ impl Topology {
         placement
     }
 
-    /// Returns the domains of each rank if there are fewer ranks than domains. Each rank has one or more whole,
-    /// consecutive domains, and ranks have about the same number of cores.
+    /// Returns the range of domains for each rank if there are fewer ranks than domains. Each rank has one or more
+    /// whole, consecutive domains, and ranks have about the same number of cores.
     fn runs(&self, ranks: usize) -> Vec<Range<usize>> {
         let ends: Vec<usize> = self
             .domains
@@ -242,7 +244,7 @@ impl Topology {
         if 4 * smallest_share(&within) >= 3 * even { within } else { self.shares_across(ranks) }
     }
 
-    /// Divides all cores evenly, in order, across domain boundaries.
+    /// Divides all cores evenly among the ranks, in order, across domain boundaries.
     fn shares_across(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let cores = cores_of(&self.domains);
         let owners: Vec<usize> =

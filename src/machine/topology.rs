@@ -2,7 +2,7 @@
 //! cores, caches and memory.
 //!
 //! Invariants: no two cores have a unit in common; domains and cores are in the order in which ranks occupy them, so
-//! that adjacent cores follow each other.
+//! cores that are neighbors in hardware are neighbors in these lists.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -2,8 +2,8 @@
 //! tree on a machine.
 //!
 //! Making a plan needs several searches: with and without a memory limit, for slices, for groups of ranks, and for one
-//! batch in a pipeline. All of them use the same user options; the pass that starts a search sets its
-//! [`SearchArguments`].
+//! batch in a pipeline. All searches use the same user options; the pass that starts a search sets the
+//! [`SearchArguments`] for that search.
 
 use super::algorithm_search_arguments::SearchArguments;
 use super::candidates::Candidates;
@@ -51,7 +51,7 @@ impl<'a> SearchSpace<'a> {
         SearchSpace { tree, machine, options, arguments, cost }
     }
 
-    /// The same search on another machine, for example on some of the ranks.
+    /// The same search on a different machine, for example on some of the ranks.
     pub fn on<'b>(&'b self, machine: &'b Machine) -> SearchSpace<'b> {
         SearchSpace::new(self.tree, machine, self.options, self.arguments)
     }
@@ -68,7 +68,8 @@ impl<'a> SearchSpace<'a> {
         &self.tree.nodes[node].labels
     }
 
-    /// The distribution that the user prescribes for an operand; `None` for other nodes and for free operands.
+    /// The distribution that the user prescribes for an operand; `None` if the user prescribes none, or if the node is
+    /// not an operand.
     pub fn fixed(&self, node: NodeId) -> Option<Distribution> {
         match self.tree.nodes[node].step {
             Step::Leaf { operand } => self.options.fixed.operands.get(operand).cloned().flatten(),
@@ -92,8 +93,8 @@ impl<'a> SearchSpace<'a> {
         }
     }
 
-    /// Places a unary step over a tensor with distribution `at`. The step keeps `at` if the step's result can have a
-    /// matching distribution. Otherwise the input is redistributed to its preferred distribution before the step. A
+    /// Places a unary step over a tensor with distribution `at`. The input keeps the distribution `at` if the step then
+    /// needs no communication. Otherwise the input is redistributed to its preferred distribution before the step. A
     /// result of partial sums is redistributed to its preferred distribution after the step.
     pub fn unary(&self, input: &[Label], out: &[Label], at: &Distribution) -> UnaryPlacement {
         let redistributed = |labels: &[Label], from: &Distribution| {
@@ -102,7 +103,7 @@ impl<'a> SearchSpace<'a> {
             (Some(wanted), seconds)
         };
         let (before, first) = if carried(at, input, out).is_some() { (None, 0.0) } else { redistributed(input, at) };
-        // The preferred distribution cuts no diagonal, so the result has a matching distribution.
+        // The preferred distribution cuts no diagonal, so the step needs no communication and `carried` returns `Some`.
         let step = carried(before.as_ref().unwrap_or(at), input, out).unwrap_or_else(Distribution::single);
         let seconds = self.cost.unary(input, out, &step);
         let (after, last) = if step.summands() > 1 { redistributed(out, &step) } else { (None, 0.0) };
@@ -122,8 +123,8 @@ impl<'a> SearchSpace<'a> {
 
     /// Returns the distributions that an algorithm requires and produces, and the seconds of the contraction.
     /// `input_distributions` are the current distributions of the inputs; `None` means free. Contractions of two
-    /// operands include the synchronisation overhead, because they are where ranks first wait for each other.
-    /// Algorithms that run on rank 0 alone have no such overhead.
+    /// operands include the synchronisation overhead, because in these contractions the ranks wait for each other for
+    /// the first time. Algorithms that run on rank 0 alone have no such overhead.
     pub fn contraction(
         &self,
         node: NodeId,

@@ -2,9 +2,9 @@
 //!
 //! Each node has a table, which is built after the tables of the node's inputs. For every distribution in which some
 //! algorithm can leave the node's tensor, the table stores the cheapest way to produce the tensor in that distribution.
-//! The price includes the redistributions of intermediates in the node's subtree. The selection starts at the root's
-//! cheapest entry, after the price of redistributing the result as requested has been added to every root entry.
-//! Tracing that entry back yields the algorithm of every contraction.
+//! The price includes the redistributions of intermediates in the node's subtree. The price of redistributing the
+//! result as requested is added to every entry of the root. Tracing the root's cheapest entry back to the leaves then
+//! yields the algorithm of every contraction.
 //!
 //! Guarantee: no combination of candidates is cheaper by [`Cost`] than the selected one, unless tables are truncated.
 //! In trees with more than [`MAX_FULL_TABLE_NODES`] nodes, a table keeps only its best few entries. In very large
@@ -23,7 +23,8 @@ use crate::tree::{NodeId, Step, Tree};
 
 /// Tables of trees with at most this many nodes keep all entries.
 const MAX_FULL_TABLE_NODES: usize = 64;
-/// Tables of larger trees with at most this many nodes keep [`PRUNED_TABLE_ENTRIES`] entries.
+/// Tables of trees with more than [`MAX_FULL_TABLE_NODES`] and at most this many nodes keep [`PRUNED_TABLE_ENTRIES`]
+/// entries.
 const MAX_PRUNED_TABLE_NODES: usize = 4096;
 const PRUNED_TABLE_ENTRIES: usize = 8;
 /// Maximum number of candidates per contraction that are kept for display.
@@ -113,7 +114,7 @@ impl Tables {
         Ok(Tables { tables, considered: all_considered })
     }
 
-    /// The cheapest way to produce a node's tensor; `None` if the distribution of the tensor is free.
+    /// The cheapest way to produce a node's tensor; `None` if the tensor's consumer chooses its distribution.
     pub fn cheapest(&self, tree: &Tree, node: NodeId) -> Option<Cheapest> {
         let Table::Entries(entries) = &self.tables[node] else { return None };
         // Entries are sorted by price, so the first one is the cheapest.

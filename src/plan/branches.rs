@@ -89,7 +89,7 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     let contention = CONTENTION_OVERHEAD * workers as f64;
     let (costs, small) = costs(tree, STEP_OVERHEAD + contention);
     let pieces = cut(tree, workers, contention, &costs, small)?;
-    // Assigns pieces greedily: in descending order of cost, each piece goes to the least loaded branch.
+    // Assigns pieces greedily: in descending order of cost, each piece is assigned to the least loaded branch.
     let mut sorted = pieces;
     sorted.sort_by(|one, other| other.cmp(one));
     let mut loads = vec![0.0; workers];
@@ -120,7 +120,8 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
 }
 
 /// Returns two costs for each node: the cost of its step in a branch, and the cost of its subtree (`None` unless all
-/// steps in the subtree are small). Unary steps over operands count towards the contraction that consumes their result.
+/// steps in the subtree are small). The cost of a unary step over an operand is added to the cost of the contraction
+/// that consumes its result.
 fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     let mut costs = Vec::with_capacity(tree.nodes.len());
     let mut small: Vec<Option<f64>> = Vec::with_capacity(tree.nodes.len());
@@ -159,7 +160,7 @@ fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<O
     });
     let begin: BinaryHeap<Piece> = (0..=root).filter(|&id| !is_inner[id]).filter_map(piece_at(&small)).collect();
     let all: f64 = begin.iter().map(|piece| piece.cost).sum();
-    // The root must run outside the branches, because no branch scales the result or adds it onto an output.
+    // The root must run outside the branches, because no branch scales the result or adds the result onto an output.
     let stays_whole =
         |piece: &Piece| piece.root != root && inputs(tree, piece.root).all(|input| small[input] == Some(0.0));
     let time = |heap: &BinaryHeap<Piece>, inside: f64, above: f64| {

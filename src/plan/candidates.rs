@@ -28,7 +28,8 @@ impl Candidates<'_> {
             .all(kinds, out)
             .into_iter()
             .filter(|algorithm| algorithm.cuts().iter().all(|cut| !self.arguments.uncut.contains(cut)))
-            // On one rank, every algorithm reduces to the local algorithm, so the others are listed only if forced.
+            // On one rank, every algorithm reduces to the local algorithm, so all other algorithms are listed only if
+            // the user forces one.
             .filter(|algorithm| {
                 forced.is_some() || self.ranks() > 1 || algorithm.kind().residency() == Residency::Alone
             })
@@ -97,7 +98,7 @@ impl Candidates<'_> {
     }
 }
 
-/// Removes algorithms that need a whole tensor on one rank, unless there are no others.
+/// Removes algorithms that need a whole tensor on one rank, unless there are no other algorithms.
 fn without_whole_tensors(all: Vec<Algorithm>) -> Vec<Algorithm> {
     let (on_one_rank, others): (Vec<_>, Vec<_>) = all.into_iter().partition(Algorithm::holds_whole);
     if others.is_empty() { on_one_rank } else { others }

@@ -45,8 +45,8 @@ impl<'a> PlanningContext<'a> {
             return Err(PlanError::UnknownCut(unknown.clone()));
         }
         for node in &tree.nodes {
-            // The largest element type has 16 bytes. An extent of 0 counts as 1, so that it cannot hide an overflow in
-            // the product of the other extents.
+            // The largest element type has 16 bytes. An extent of 0 is treated as 1, so that it cannot hide an overflow
+            // in the product of the other extents.
             let mut sizes = node.labels.iter().map(|&label| tree.extent(label).max(1));
             if sizes
                 .try_fold(16usize, |bytes, extent| bytes.checked_mul(extent))

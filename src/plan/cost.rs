@@ -1,5 +1,6 @@
 //! Predicts the times of steps other than contractions, and of contractions by algorithms that accept any
-//! distributions. Such contractions are priced by generating their schedules. [`crate::algorithm::Cost`] has the rates.
+//! distributions. Such contractions are priced by generating their schedules. [`crate::algorithm::Cost`] has the rates
+//! from which the times are computed.
 
 use crate::algorithm::{Algorithm, Contraction, Cost, Tensor};
 use crate::dims::Label;

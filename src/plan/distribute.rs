@@ -1,9 +1,10 @@
 //! Turns the chosen algorithms into the values of a plan, which are the steps and the redistributions between them.
 //!
 //! The consumer of an operand chooses the operand's distribution, unless the user prescribes it. An intermediate keeps
-//! the distribution that its step produces; if its consumer requires another distribution, the redistribution is a step
-//! of its own. A unary step over a free operand adopts the distribution that the consumer of its result requires. All
-//! other unary steps are placed by [`SearchSpace::unary`], which also prices them during the search.
+//! the distribution that its step produces; if its consumer requires a different distribution, the redistribution is a
+//! step of its own. A unary step over an operand without a prescribed distribution adopts the distribution that the
+//! consumer of its result requires. All other unary steps are placed by [`SearchSpace::unary`], which also prices them
+//! during the search.
 
 use std::ops::Range;
 
@@ -151,8 +152,8 @@ fn fits(space: &SearchSpace) -> Result<(), PlanError> {
 }
 
 impl Planner<'_> {
-    /// Redistributes the result to its prescribed distribution. A free result without a prescribed distribution gets
-    /// the preferred distribution.
+    /// Redistributes the result to its prescribed distribution. If the user prescribes no distribution and no step
+    /// determines one, the result gets the preferred distribution.
     fn result(&mut self) -> Result<(), PlanError> {
         let root = self.space.tree.root();
         match (self.placed[root], self.space.options.fixed.output.clone()) {

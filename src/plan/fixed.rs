@@ -37,7 +37,8 @@ const MAX_AXES: usize = 256;
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FixedDistributions {
-    /// The distribution of each operand. Operands missing at the end of the list are free.
+    /// The distribution of each operand. The planner chooses the distributions of operands missing at the end of the
+    /// list.
     pub operands: Vec<Option<Distribution>>,
     /// The distribution of the result.
     pub output: Option<Distribution>,

@@ -6,14 +6,14 @@
 //!                                              ac,ce->ae on all four
 //! ```
 //!
-//! If time depended only on multiply-adds, running the subtrees one after another on all ranks would take equally long.
-//! Small contractions, however, move less data and start fewer transfers when they run on fewer ranks. The search
-//! starts at the root. At each step, it either divides the ranks between the two input subtrees in proportion to their
-//! work, or keeps the ranks together, whichever is faster. A subtree whose ranks stay together is planned by
-//! [`super::algorithm_selection`], as if it were the whole tree.
+//! If time depended only on multiply-adds, running the subtrees one after another on all ranks would take as long as
+//! running them at the same time on groups of ranks. Small contractions, however, move less data and start fewer
+//! transfers when they run on fewer ranks. The search starts at the root. At each step, it either divides the ranks
+//! between the two input subtrees in proportion to their work, or keeps the ranks together, whichever is faster. A
+//! subtree whose ranks stay together is planned by [`super::algorithm_selection`], as if it were the whole tree.
 //!
-//! All groups are ranges of ranks. Problems with prescribed distributions of operands or result are not divided into
-//! groups.
+//! All groups are ranges of ranks. If the user prescribes a distribution of an operand or of the result, the ranks are
+//! not divided into groups.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -57,7 +57,7 @@ struct Grouping<'a> {
 /// The ranks and the algorithms for the contractions in a subtree.
 struct PlannedSubtree {
     seconds: f64,
-    /// The distribution of the subtree's result; `None` if the distribution is free.
+    /// The distribution of the subtree's result; `None` unless the root of the subtree is a contraction.
     distribution: Option<Distribution>,
     contractions: Vec<(NodeId, Range<usize>, Choice)>,
 }
@@ -137,8 +137,9 @@ struct GroupSearch<'a> {
 
 impl GroupSearch<'_> {
     /// Plans a subtree on these ranks in the faster of two ways: either all ranks work on every step, or the input
-    /// subtrees are planned on disjoint ranks. Returns `None` if a contraction has no candidates, or if there would be
-    /// more than [`MAX_GROUP_SIZES`] group sizes.
+    /// subtrees are planned separately. If both input subtrees contain contractions, separate plans use disjoint ranks.
+    /// Returns `None` if a contraction has no candidates, or if there would be more than [`MAX_GROUP_SIZES`] group
+    /// sizes.
     fn plan_subtree(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<PlannedSubtree> {
         let tree = self.grouping.space.tree;
         if let Step::Unary { input, .. } = tree.nodes[node].step {

@@ -22,11 +22,12 @@ const MIN_MULTIPLY_ADDS: f64 = 1e6;
 /// `MAX_NODES` of all multiply-adds.
 const MAX_NODES: usize = 64;
 
-/// New layouts are used only if they cost less than this fraction of the layouts as written, because prices are not
-/// exact.
+/// New layouts are used only if they cost less than this fraction of what the layouts as written cost, because prices
+/// are not exact.
 const MAX_COST_SHARE: f64 = 0.97;
 
-/// If the price with the layouts as written is reliable, an unreliable price of new layouts is raised by this factor.
+/// If the price with the layouts as written is reliable, an unreliable price of new layouts is multiplied by this
+/// factor.
 const UNRELIABLE_PRICE_FACTOR: f64 = 1.3;
 
 /// Cached prices of contractions for one element type and target. Trees that differ in only one extent share most of
@@ -77,7 +78,8 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) 
     arranged
 }
 
-/// The candidate orders of a node, starting with the order as written, and the cheapest way to produce each.
+/// The candidate orders of a node, starting with the order as written, and the cheapest way to produce the tensor in
+/// each order.
 struct Table {
     orders: Vec<Vec<Label>>,
     choices: Vec<Choice>,
@@ -145,7 +147,8 @@ impl LayoutSearch<'_> {
         contractions.map(|tensors| self.price(tensors).nanoseconds).sum()
     }
 
-    /// The price of contracting dense tensors with these labels.
+    /// The predicted nanoseconds for contracting dense tensors with these labels, and whether the prediction is
+    /// reliable.
     fn price(&mut self, tensors: [&Vec<Label>; 3]) -> Price {
         let shapes = tensors.map(|labels| self.tree.shape(labels));
         let strides = shapes.each_ref().map(|shape| row_major(shape));

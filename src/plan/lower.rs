@@ -1,8 +1,8 @@
 //! Lowers a plan to the tasks of one rank.
 //!
 //! Tasks follow the order of steps. In a pipeline ([`super::Pipeline`]), all steps for one batch precede the steps for
-//! the next batch. Intermediates are double-buffered there, so that one batch arrives while the previous batch is
-//! contracted.
+//! the next batch. Intermediates in a pipeline are double-buffered, so that one batch arrives while the previous batch
+//! is contracted.
 
 use std::ops::Range;
 
@@ -142,7 +142,7 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
 }
 
 /// Declares a buffer that can store this rank's block of any batch of a value. The first batch is the largest, so the
-/// buffer has its size.
+/// buffer has the size of the first batch.
 fn declare_batch_buffer(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
     let tensor = plan.tensor(node, 0);
     let region = tensor.distribution.block(&tensor.shape, builder.rank())?;

@@ -5,9 +5,9 @@
 //! trees, dimensions are also sliced one after another with a complete plan each time, and the cheaper of the two
 //! results is used.
 //!
-//! The result stays whole if the plan then fits and costs little more. Otherwise the result is delivered in parts,
-//! provided that the caller accepts parts and that they are cheaper or the only way to fit. The contraction order never
-//! changes, even where another order would suit slicing better.
+//! The result stays whole if the sliced plan then fits and costs little more than the unsliced plan. Otherwise the
+//! result is delivered in parts, provided that the caller accepts parts and that parts are cheaper or the only way to
+//! fit. The contraction order never changes, even where a different order would suit slicing better.
 
 use super::algorithm_search_arguments::SearchArguments;
 use super::context::PlanningContext;
@@ -29,27 +29,29 @@ const CANDIDATE_INTERMEDIATES: usize = 4;
 /// each trial.
 const MAX_TRIAL_CONTRACTIONS: usize = 24;
 
-/// Maximum number of complete plans that test slices found by the model.
+/// Maximum number of complete plans that are made to test slices found by the model.
 const MAX_PLANS: usize = 12;
 
-/// Maximum number of complete plans that search for fewer slices after some slices fit.
+/// Maximum number of complete plans that are made to look for fewer slices, after a plan with slices fits.
 const MAX_RAISED_PLANS: usize = 3;
 
-/// Complete plans search for larger pieces only if (nodes in the tree) x (sliced dimensions) is at most this number.
+/// Complete plans are made to look for larger pieces only if (nodes in the tree) x (sliced dimensions) is at most this
+/// number.
 const MAX_COARSENED: usize = 20_000;
 
-/// The search stops when memory targets differ by less than this fraction.
+/// The search stops when the largest memory target that fits and the smallest that does not fit differ by less than
+/// this fraction.
 const TARGET_TOLERANCE: f64 = 0.02;
 
-/// Overhead per slice as a fraction of all operations, because slices have smaller tensors and may have to add onto the
-/// output.
+/// Overhead per slice as a fraction of the cost of all operations. Slices cost more than the whole because their
+/// tensors are smaller, and because they may have to add onto the output.
 const PER_SLICE: f64 = 0.01;
 
 /// The result stays whole if the sliced plan costs at most this many times as much as the unsliced plan.
 const MAX_COST_INCREASE: f64 = 1.1;
 
-/// Returns a plan made without the memory limit, if that plan happens to fit. On one rank it is not tried, because
-/// there the limit affects no choice other than slices.
+/// Returns a plan made without the memory limit, if that plan happens to fit. On one rank, no such plan is made,
+/// because there the limit affects only the slices.
 ///
 /// # Errors
 /// Same as for [`distributed`].
@@ -230,7 +232,7 @@ impl MemoryFit<'_> {
                 Some(state) if state.slices.is_empty() => target = (1.0 - TARGET_TOLERANCE) * target.min(failed),
                 Some(state) if best.as_ref().is_some_and(|best| best.slices == state.slices) => fit = target,
                 Some(state) => match self.sliced(state.slices.clone(), whole.plan.result) {
-                    // A forced algorithm or cut may need an unsliced dimension.
+                    // Planning fails if a forced algorithm or cut needs a dimension that is sliced.
                     Err(_) => forbidden.push(self.refused(&state.slices, whole.plan.result)?),
                     Ok(planned) if planned.peak > self.limit => {
                         let live = live(&state);
@@ -286,7 +288,8 @@ impl MemoryFit<'_> {
         while found.peak > self.limit {
             found = self.next(&found).ok_or_else(|| self.too_large(&found, ""))?;
         }
-        // The dimensions sliced first may have smaller pieces than necessary.
+        // The dimensions that were sliced first may have smaller pieces than necessary, because dimensions sliced after
+        // them saved memory too.
         let enlarged = self.enlarge_pieces(found);
         if slice_count(&enlarged.slices) > MAX_SLICES {
             return Err(PlanError::TooManySlices { limit: self.limit, most: MAX_SLICES as u64 });
@@ -294,7 +297,7 @@ impl MemoryFit<'_> {
         Ok(enlarged)
     }
 
-    /// Enlarges the pieces as far as the plan still fits.
+    /// Enlarges the pieces as much as possible while the plan still fits.
     fn enlarge_pieces(&self, mut found: Sliced) -> Sliced {
         if found.slices.len() * self.context.tree.nodes.len() > MAX_COARSENED {
             return found;
@@ -312,7 +315,7 @@ impl MemoryFit<'_> {
         for label in candidates(&now.plan) {
             let mut slices = now.slices.clone();
             slices.push(Slice { label, extent: self.context.tree.extent(label), piece: 1 });
-            // A forced algorithm or cut may need an unsliced dimension.
+            // Planning fails if a forced algorithm or cut needs a dimension that is sliced.
             let Ok(mut next) = self.sliced(slices, now.plan.result) else { continue };
             let least = best.as_ref().map_or(f64::INFINITY, |best| cost(&best.plan));
             if next.peak <= self.limit {
@@ -393,7 +396,7 @@ fn candidates(plan: &Plan) -> Vec<Label> {
     let mut between: Vec<&Value> = plan.values.iter().enumerate().filter(is_between).map(|(_, value)| value).collect();
     between.sort_by_key(|value| std::cmp::Reverse(value.shape.iter().product::<usize>()));
     between.truncate(CANDIDATE_INTERMEDIATES);
-    // Without intermediates, the excess comes from packing operands.
+    // Without intermediates, packing operands causes the excess.
     let others: Vec<&Value> = if between.is_empty() { plan.values.iter().collect() } else { between };
     let result = (plan.result == ResultResidency::InParts).then(|| plan.output());
     let mut labels: Vec<Label> = Vec::new();

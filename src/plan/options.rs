@@ -142,8 +142,8 @@ pub struct PlanOptions {
     pub fixed: FixedDistributions,
     /// Names of one or two dimensions that algorithms must cut in the contractions that have these dimensions.
     pub cut: Vec<String>,
-    /// Plans for adding the result onto an output that already has values. Without this option, the first run of a
-    /// program with a nonzero `beta` compiles a second plan.
+    /// Plans for adding the result onto an output that already has values. Without this option, a program compiles a
+    /// second plan in its first run with a nonzero `beta`.
     pub accumulate: bool,
     /// Operands, by index, that stay the same in all runs of a program. Values that depend only on these operands are
     /// computed in the first run and kept ([`crate::api::Program::renew`] recomputes them). The result and values with
@@ -164,8 +164,8 @@ pub struct PlanOptions {
     pub forbid_redistribution: bool,
     /// Whether batches pass one after another through groups of ranks ([`Pipeline`](super::Pipeline)).
     pub pipeline: PipelineChoice,
-    /// Chooses for every contraction the algorithm that is cheapest for it alone, regardless of how its inputs are
-    /// distributed and how its result is used. This is the baseline for plans that optimise whole trees.
+    /// Chooses for every contraction the algorithm that is cheapest for that contraction alone, regardless of how its
+    /// inputs are distributed and how its result is used. This is the baseline for plans that optimise whole trees.
     pub step_by_step: bool,
     /// The contraction kernel on each rank. If a rank lacks the kernel, compiling the plan on that rank fails.
     pub kernel: KernelChoice,
@@ -175,7 +175,7 @@ pub struct PlanOptions {
     /// number of search steps, so that all ranks and all runs find the same order. `None` means 10 for
     /// [`PathChoice::Optimal`], a share of the predicted run time for `Auto`, and no limit for other choices.
     pub path_seconds: Option<f64>,
-    /// Allows intermediates to have their dimensions in another order than in the expression, if that is cheaper.
+    /// Allows the dimensions of intermediates to have a different order than in the expression, if that is cheaper.
     pub layout: bool,
     /// The instructions, caches and threads of a rank, which determine its packing workspace. With `None`,
     /// [`Shaped::plan`](crate::Shaped::plan) uses those of the host that makes the plan.

@@ -53,8 +53,8 @@ impl<'a> Packing<'a> {
         elements.saturating_mul(dtype.size()) as u64
     }
 
-    /// Returns the extents of the dense array in which this buffer is a box if the user passes whole tensors, and the
-    /// extents of the buffer's own memory otherwise.
+    /// Returns the extents of the dense array in which this buffer is a box. If the user passes whole tensors, this
+    /// array is the whole operand or result. For all other buffers, it is the buffer's own memory.
     fn array(&self, buffer: &Buffer) -> Vec<usize> {
         // A block that consists of several boxes is copied to a dense block.
         let one_box =
@@ -68,8 +68,8 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// Returns the peak number of bytes on the busiest rank, and that rank. With more than 256 ranks, only sampled ranks
-/// count.
+/// Returns the peak number of bytes on the busiest rank, and that rank. With more than 256 ranks, only a sample of the
+/// ranks is considered.
 pub fn busiest(plan: &Plan) -> (u64, usize) {
     let mut packing = Packing::new(plan);
     let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));

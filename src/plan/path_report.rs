@@ -2,8 +2,8 @@
 //! path, and the largest intermediate.
 //!
 //! A multiply-add counts as 2 operations (8 for complex numbers), as everywhere in this program; opt_einsum uses the
-//! same count for two operands. The report ignores slices. It has no row per contraction, because the plan's table has
-//! one.
+//! same count for two operands. The report ignores slices. The report has no row per contraction, because the table of
+//! [`Plan::explain`] already has one.
 
 use std::fmt;
 

@@ -41,8 +41,8 @@ const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
 const MAX_BATCHES: usize = 1 << 16;
 /// Maximum number of groups to try.
 const MAX_GROUPS: usize = 256;
-/// A pipeline is used only if it takes at most this fraction of the time without a pipeline, because its prediction is
-/// less certain.
+/// A pipeline is used only if it takes at most this fraction of the time without a pipeline, because the prediction for
+/// a pipeline is less certain.
 const MAX_TIME_SHARE: f64 = 0.8;
 
 /// Replaces `plan` by a plan with a pipeline, if the pipeline is predicted to be clearly faster or the user requests a
@@ -83,7 +83,8 @@ impl Pipelining<'_> {
         if pipeline == PipelineChoice::Off || !self.space.is_plain() || self.space.machine.ranks < 2 {
             return None;
         }
-        // An extent of 0 leaves no work to overlap, and the verifier cannot tell which batch a zero belongs to.
+        // An extent of 0 leaves no work to overlap, and the verifier cannot determine the batch of an element that no
+        // product contributes to.
         if self.space.tree.extents.contains(&0) {
             return None;
         }
@@ -99,7 +100,8 @@ impl Pipelining<'_> {
         let divisions = self.groups(&nodes, groups);
         let mut numbers: Vec<Option<usize>> = vec![None; self.space.tree.nodes.len()];
         nodes.iter().enumerate().for_each(|(number, &node)| numbers[node] = Some(number));
-        // The number of seconds that a pipeline must beat, which decreases to that of the best pipeline so far.
+        // The number of seconds that the next pipeline must beat. After the first suitable pipeline, this is the number
+        // of seconds of the best pipeline so far.
         let mut least = if pipeline == PipelineChoice::Auto { MAX_TIME_SHARE * seconds } else { f64::INFINITY };
         let mut best = None;
         for label in labels {
@@ -150,7 +152,7 @@ impl Pipelining<'_> {
     }
 
     /// Divides the contractions into groups, once for each wanted number of groups. A group is represented by the
-    /// number of the contraction after its last one, and by its number of ranks.
+    /// number of the first contraction after the group, and by the group's number of ranks.
     fn groups(&self, nodes: &[NodeId], wanted: Range<usize>) -> Vec<Vec<(usize, usize)>> {
         let work: Vec<f64> = nodes.iter().map(|&node| self.space.tree.products(node)).collect();
         let most = nodes.len().min(self.space.machine.ranks).min(wanted.end.saturating_sub(1));
@@ -158,9 +160,9 @@ impl Pipelining<'_> {
         (wanted.start.max(2)..most + 1).map(|groups| self.shares(&divisions.ends(groups), &work)).collect()
     }
 
-    /// Assigns ranks to groups. Every group gets one rank, and each further rank goes to the group with the most work
-    /// per rank. If there are at least as many compute nodes as groups, whole compute nodes are assigned instead of
-    /// ranks, so that only batches cross between compute nodes.
+    /// Assigns ranks to groups. Every group first gets one rank. Each remaining rank is assigned to the group that has
+    /// the most work per rank at that point. If there are at least as many compute nodes as groups, whole compute nodes
+    /// are assigned instead of ranks, so that only batches cross between compute nodes.
     fn shares(&self, ends: &[usize], work: &[f64]) -> Vec<(usize, usize)> {
         let Machine { ranks, ranks_per_node, .. } = *self.space.machine;
         let whole = ranks.is_multiple_of(ranks_per_node) && ranks / ranks_per_node >= ends.len();
@@ -203,14 +205,14 @@ impl<'a> Batched<'a> {
         (self.pieces + groups - 1) as f64 * slowest
     }
 
-    /// Returns the seconds for a run with these groups, or `None` as soon as they reach `least`.
+    /// Returns the seconds for a run with these groups, or `None` if the run takes at least `least` seconds.
     fn seconds(
         &self,
         (nodes, numbers): (&[NodeId], &[Option<usize>]),
         groups: &[(usize, usize)],
         least: f64,
     ) -> Option<f64> {
-        // The distributions in which earlier contractions leave their results, by contraction number.
+        // The distributions of the results of all contractions priced so far, by contraction number.
         let mut made: Vec<Distribution> = Vec::new();
         let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
         for &(end, ranks) in groups {
@@ -259,8 +261,8 @@ impl<'a> Batched<'a> {
                     priced.sort_by(|(_, a, _), (_, b, _)| a.total_cmp(b));
                     let (algorithm, seconds, _) = priced.first().cloned()?;
                     compute += seconds;
-                    // Pairs the seconds per batch for this contraction alone with those including the earlier
-                    // contractions in its group.
+                    // Pairs the seconds per batch for this contraction alone with the seconds per batch for this
+                    // contraction and all contractions before it in its group.
                     let shown = priced.iter().map(|(a, own, _)| (a, *own, compute - seconds + own));
                     let mut considered = considered(&self.tree, shown);
                     considered.iter_mut().take(1).for_each(|first| first.chosen = true);
@@ -316,7 +318,7 @@ impl Divisions {
             sums.push(sum + work);
             sum + work
         });
-        // `idle[n]` is the start of the run of zero works that ends before work n.
+        // `idle[n]` is the start of the sequence of zero works that ends before work n.
         let mut idle: Vec<usize> = Vec::with_capacity(work.len() + 1);
         for at in 0..=work.len() {
             idle.push(if at > 0 && work[at - 1] == 0.0 { idle[at - 1] } else { at });
@@ -330,8 +332,9 @@ impl Divisions {
                     return (f64::INFINITY, end);
                 }
                 let last = |start: usize| sums[end] - sums[start];
-                // For starts from `cross` on, the earlier ranges have at least as much work as the last range. Raising
-                // the start only increases the work of the earlier ranges.
+                // If the last range starts at `cross` or later, the largest of the ranges before it has at least as
+                // much work as the last range. Starting the last range even later only increases the work of the ranges
+                // before it.
                 while cross < end && least[cross] < last(cross) {
                     cross += 1;
                 }

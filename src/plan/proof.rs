@@ -4,14 +4,14 @@
 //! described by the whole plan from the inputs described by the whole plan. If all steps are correct, the whole plan is
 //! correct.
 //!
-//! Within a step, ranks whose blocks of inputs and result have equal extents form a class. Their schedules are equal
-//! except for the positions of the blocks. For one rank of each class, the proof follows every element of its block
-//! through all ranks that it comes from ([`verify::follow`]). A grid of 10 x 10 x 10 ranks has up to eight classes if
-//! the extents are not divisible by 10.
+//! Within a step, ranks whose blocks of inputs and result have equal extents form a class. The schedules of the ranks
+//! in a class are equal except for the positions of the blocks. For one rank of each class, the proof traces every
+//! element of the rank's block back through all ranks that the element comes from ([`verify::follow`]). A grid of 10 x
+//! 10 x 10 ranks has up to eight classes if the extents are not divisible by 10.
 //!
-//! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. A partial sum and the step that adds
-//! up its parts count as one step here, and so do all steps in a pipeline. That ranks of one class behave alike is
-//! assumed by symmetry and not proved, and reports say so.
+//! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. Here, a partial sum and the step
+//! that adds up its parts are treated as one step, and so are all steps in a pipeline. The proof assumes that ranks of
+//! one class behave alike because of symmetry. This assumption is not proved, and reports say so.
 
 use std::collections::BTreeMap;
 

@@ -136,7 +136,8 @@ impl Plan {
         simulate::simulate(self, false)
     }
 
-    /// Predicted seconds for one task in a rank's schedule if it runs alone, on all workers or over a free link.
+    /// Predicted seconds for one task in a rank's schedule if no other task runs at the same time. A work task then
+    /// uses all workers, and a transfer uses the whole link.
     pub fn task_seconds(&self, schedule: &Schedule, task: TaskId) -> f64 {
         simulate::task_seconds(self, schedule, task)
     }

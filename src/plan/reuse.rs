@@ -7,7 +7,7 @@
 //! | one slice | otherwise |
 //!
 //! Invariant: the result, and the value that `alpha` scales, are always recomputed. The caller promises that constant
-//! operands do not change; nothing here detects changes.
+//! operands do not change; this module does not detect changes.
 
 use super::structure::{Plan, Source};
 use crate::schedule::ReuseScope;
@@ -29,7 +29,7 @@ pub fn lasting(mut plan: Plan, between_slices: bool) -> Plan {
                 }
             }
             _ if plan.unmoved(id) == result => ReuseScope::Slice,
-            // Values with a batch dimension do not last, because successive batches use the same memory.
+            // Values with the batch dimension are not kept, because successive batches use the same memory.
             _ if plan.pipeline.as_ref().is_some_and(|pipeline| value.labels.contains(&pipeline.label)) => {
                 ReuseScope::Slice
             }

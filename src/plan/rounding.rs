@@ -6,7 +6,7 @@ use super::structure::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
 use crate::local_plan::{SumKind, longest_chain, longest_visits};
 
-/// Threads share a sum only if it has more than this many products.
+/// Threads divide a sum among themselves only if the sum has more than this many products.
 const MIN_SHARED_PRODUCTS: u64 = 32;
 
 /// See [`Plan::roundings`].
@@ -58,8 +58,9 @@ fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     summed
 }
 
-/// Returns the kind of sum that a contraction computes. A batch of matrix-vector products does not count as
-/// `SumKind::Loops`, because kernels treat a dimension of kind c along which an operand has stride 0 as m or n.
+/// Returns the kind of sum that a contraction computes. A batch of matrix-vector products is not classified as
+/// `SumKind::Loops`. If an operand has stride 0 along a dimension of kind c, kernels treat the dimension as an m or n
+/// dimension.
 fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u64) -> SumKind {
     let [c, m, n] = [&kinds.c, &kinds.m, &kinds.n].map(|labels| product(&mut labels.iter().copied()));
     match (c, m, n) {

@@ -2,8 +2,8 @@
 //! sizes of all tensors and finds which tensors are live at each step.
 //!
 //! Operands, and a result that is kept whole, are not counted, because slicing does not shrink them. A query makes one
-//! pass over the nodes, for any slices. The model ignores ranks, alignment and the choice of algorithms, so only a
-//! complete plan shows whether slices suffice.
+//! pass over the nodes, however many slices there are. The model ignores ranks, alignment and the choice of algorithms,
+//! so only a complete plan shows whether slices suffice.
 
 use super::slice::slice_count;
 use super::structure::{ResultResidency, Slice};
@@ -153,8 +153,8 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Returns the labels of all tensors that are live in a step above the target. Each label is listed once; sliced
-    /// and `forbidden` labels are left out.
+    /// Returns the labels of all tensors that are live in a step with more than `target` live elements. Each label is
+    /// listed once; sliced and `forbidden` labels are left out.
     pub fn candidates(&self, state: &State, target: f64, forbidden: &[Label]) -> Vec<Label> {
         let mut before = Vec::with_capacity(self.inputs.len() + 1);
         before.push(0);

@@ -1,9 +1,9 @@
 //! Searches for labels to slice, using the model of [`slice_model`](super::slice_model).
 //!
-//! A trial slices one label after another until no step exceeds the target. In each round it chooses the label with the
-//! lowest score, which weighs the operations added against the excess removed. Then the trial enlarges pieces and
-//! replaces labels where that is cheaper. As in cotengra's slice finder, trials differ in how they weigh removed excess
-//! against added operations, and in random noise with fixed seeds.
+//! A trial slices one label after another until no step exceeds the target. In each round, the trial chooses the label
+//! with the lowest score. The score weighs the operations added against the excess over the target that is removed.
+//! Then the trial enlarges pieces and replaces labels where that is cheaper. As in cotengra's slice finder, trials
+//! differ in how they weigh removed excess against added operations, and in random noise with fixed seeds.
 //!
 //! Guarantee: the same tree and target give the same slices, and all returned slices fit according to the model. The
 //! search does not change the contraction tree.
@@ -17,7 +17,7 @@ use crate::dims::Label;
 /// Number of trials per search; trees with very many nodes have fewer trials.
 const TRIALS: u64 = 24;
 
-/// Number of trials without noise. These come first, one for each weight.
+/// Number of trials without noise. These trials run before all other trials, one for each weight.
 const WITHOUT_NOISE: u64 = 4;
 
 /// Maximum number of node visits per search, which takes about half a second.

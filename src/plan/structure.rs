@@ -29,7 +29,7 @@ pub enum Source {
     Contract { left: usize, right: usize, kinds: Kinds, algorithm: Algorithm, group: Option<Range<usize>> },
     /// A step with one input.
     Unary { input: usize, op: UnaryOp },
-    /// The same tensor in another distribution.
+    /// The same tensor as the input, in a different distribution.
     Redistribute { input: usize },
 }
 
@@ -63,8 +63,8 @@ pub struct Candidate {
     pub contraction: f64,
     /// Predicted seconds for the contraction, all steps below it, and the redistributions of their inputs.
     pub whole: f64,
-    /// Whether the plan uses this candidate. The chosen candidate can be more expensive than others if it makes later
-    /// steps cheaper.
+    /// Whether the plan uses this candidate. The chosen candidate can be more expensive than the other candidates if it
+    /// makes the steps after it cheaper.
     pub chosen: bool,
 }
 
@@ -101,7 +101,8 @@ pub struct Plan {
     pub names: Vec<String>,
     /// The extent of each dimension in one slice, by label.
     pub extents: Vec<usize>,
-    /// Sliced dimensions, whose pieces are contracted one after another; usually none. The first varies slowest.
+    /// Sliced dimensions, whose pieces are contracted one after another; usually none. The first dimension varies
+    /// slowest.
     pub slices: Vec<Slice>,
     /// Whether the whole result is in memory, or one part at a time.
     pub result: ResultResidency,
@@ -125,7 +126,7 @@ pub struct Plan {
     /// Whether the result is added onto an output that already has values.
     pub accumulate: bool,
     /// Contraction order in opt_einsum's format, as positions in the list of operands, to which results are appended.
-    /// With branches, the steps run in another order.
+    /// With branches, the steps run in a different order.
     pub path: Vec<[usize; 2]>,
     /// The maximum number of bytes that each rank may use.
     pub memory_limit: Option<u64>,
@@ -269,8 +270,8 @@ impl Plan {
             + self.pipeline.as_ref().map_or_else(|| self.busiest_seconds(), |pipeline| pipeline.seconds)
     }
 
-    /// Predicted seconds until the last rank finishes. A step begins when all of its ranks have finished their earlier
-    /// steps.
+    /// Predicted seconds until the last rank finishes. A step begins when all of its ranks have finished the steps
+    /// before it.
     fn busiest_seconds(&self) -> f64 {
         let seconds = |value: &Value| value.seconds * self.times(value) as f64;
         let group = |value: &Value| match &value.source {
@@ -427,7 +428,7 @@ impl Plan {
     }
 
     /// The rank whose blocks of user tensors need the most bytes, and the number of bytes. Only tensors that are kept
-    /// whole count.
+    /// whole are counted.
     pub(super) fn max_user_bytes(&self) -> (usize, u64) {
         let bytes = |value: &Value, rank| self.block_bytes(value, rank, &self.whole_shape(value));
         let all = (0..self.ranks())

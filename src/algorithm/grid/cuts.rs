@@ -41,7 +41,8 @@ pub struct Grid {
     /// For `left`, `right` and `out`, how ranks that need the same tile share it. Along a cut that is not listed, the
     /// first rank stores the tile.
     pub shared: [Vec<Sharing>; 3],
-    /// The maximum number of rounds in which operands arrive. Fewer rounds are used if the operands' parts need fewer.
+    /// The approximate number of rounds in which operands arrive. The exact number can differ slightly, because rounds
+    /// end where the operands' parts end.
     pub rounds: usize,
     /// The number of pieces of an operand that are in memory at the same time. One piece is contracted while the others
     /// travel.
@@ -56,16 +57,16 @@ pub struct Grid {
     pub algorithm: CollectiveAlgorithm,
 }
 
-/// Describes how the ranks along one cut share a tile of a tensor that lacks the cut dimension. They divide the tile
-/// along one of the tensor's dimensions.
+/// Describes how the ranks along one cut share a tile of a tensor that lacks the cut dimension. These ranks divide the
+/// tile along one of the tensor's dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
     /// The cut dimension along which the ranks differ.
     pub cut: Label,
     /// The dimension of the tensor that is divided.
     pub along: Label,
-    /// The number of parts. If a cut has several entries, the product of their numbers of parts is the cut's number of
-    /// tiles, and the last entry varies fastest.
+    /// The number of parts. If several sharings have the same `cut`, the product of their numbers of parts is the cut's
+    /// number of tiles, and the last of these sharings varies fastest.
     pub ranks: usize,
 }
 
@@ -75,8 +76,8 @@ impl Grid {
         self.cuts.iter().map(|&(_, parts)| parts).product()
     }
 
-    /// Returns this grid with its cuts in every order. The order determines the neighbours of each rank. If there are
-    /// more than four cuts, returns only this grid, because there are too many orders to try.
+    /// Returns one copy of this grid for every order of its cuts. The order determines the neighbours of each rank. If
+    /// there are more than four cuts, returns only this grid, because there are too many orders to try.
     pub fn orders(&self) -> Vec<Grid> {
         let mut orders: Vec<Vec<(Label, usize)>> = vec![Vec::new()];
         if self.cuts.len() > 4 {
@@ -93,7 +94,7 @@ impl Grid {
         orders.into_iter().map(|cuts| Grid { cuts, ..self.clone() }).collect()
     }
 
-    /// For each cut, the difference between the numbers of neighbouring ranks along the cut.
+    /// For each cut, the difference between the rank numbers of two neighbours along the cut.
     fn strides(&self) -> Vec<usize> {
         let parts = |at: usize| self.cuts[at + 1..].iter().map(|&(_, parts)| parts).product();
         (0..self.cuts.len()).map(parts).collect()

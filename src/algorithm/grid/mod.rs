@@ -14,10 +14,10 @@
 //! ```
 //!
 //! In an all-gather along k, a rank receives in rounds the parts of its tiles of `left` and `right` that other ranks
-//! store. If k is cut, every rank computes a summand of its tile of `out`. In a reduce-scatter, it then receives the
-//! other ranks' summands of its own part of the tile. In total it receives `(1 - 1/s)` of each tile that s ranks share.
-//! The total order of transfers is by round, then by distance between the ranks. While one piece is contracted, the
-//! pieces for the next two rounds travel (fewer if memory is short).
+//! store. If k is cut, every rank computes a summand of its tile of `out`. In a reduce-scatter, the rank then receives
+//! the other ranks' summands of its own part of the tile. In total, a rank receives `(1 - 1/s)` of each tile that s
+//! ranks share. The total order of transfers is by round, then by distance between the ranks. While one piece is
+//! contracted, the pieces for the next two rounds travel (fewer if memory is short).
 //!
 //! [`fit`] chooses the cuts, and [`price`] predicts the time. Operands in other distributions are redistributed first.
 
@@ -42,8 +42,8 @@ use crate::schedule::Builder;
 use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum};
 use crate::schedule::verify::{Order, Summand};
 
-/// The work of one rank in the grid, round by round. The rank's neighbours along m and n have the same rounds in
-/// another order.
+/// The work of one rank in the grid, round by round. The rank's neighbours along m and n have the same rounds in a
+/// different order.
 struct Tiles<'a> {
     grid: &'a Grid,
     contraction: &'a Contraction,
@@ -51,8 +51,8 @@ struct Tiles<'a> {
     along: Option<Label>,
     /// The range of indices that each round covers. Ranks with the same tile of `along` have the same ranges.
     cells: Vec<Range<usize>>,
-    /// For this rank and each rank that shares an operand with it, the ranges of `along` in the parts of `left` and
-    /// `right` that the rank stores.
+    /// The ranges of `along` in the stored parts of `left` and `right`, by the rank that stores the parts. Has entries
+    /// for this rank and for all ranks that share an operand with this rank.
     held: BTreeMap<usize, [Range<usize>; 2]>,
 }
 
@@ -76,8 +76,8 @@ impl<'a> Tiles<'a> {
         tiles
     }
 
-    /// Divides the tile of `rank` at the boundaries of operand parts, or evenly if that would give more cells than
-    /// rounds.
+    /// Divides the tile of `rank` into cells at the boundaries of operand parts, or into cells of equal size if these
+    /// boundaries would give more cells than rounds.
     fn cells(&self, rank: usize, along: Label, sharing: &[Vec<usize>; 2]) -> Vec<Range<usize>> {
         let tile = self.grid.tile(rank, along, self.contraction.left.extent(along));
         let mut ends = vec![tile.start, tile.end];

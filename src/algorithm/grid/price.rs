@@ -47,8 +47,8 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     // Even without rounds, a product passes over `out` once per `DEEP_ROUND_INDICES` summed indices.
     let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.extra_passes(more * out);
-    // Ranks start with the stored part of one operand. If the other operand is shared too, receiving its first part is
-    // exposed.
+    // Ranks start with the stored part of one operand. If the other operand is shared too, receiving the first part of
+    // that operand is exposed.
     let both = !links[0].is_empty() && !links[1].is_empty();
     let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
     cost.partly_overlapped([compute, compute / rounds], [gather, exposed])
@@ -56,9 +56,9 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
         + adds
 }
 
-/// Counts the words in the parts of the operand tiles that the rank does not store, plus the words in the summands of
-/// its part of `out` from every other rank that sums the same tile. In a ring or a tree, forwarded summands of other
-/// parts count too.
+/// Counts the words in the parts of the rank's operand tiles that other ranks store. Adds the words in one summand of
+/// its part of `out` from every other rank that sums the same tile. In a ring or a tree, summands that the rank only
+/// forwards are counted too.
 pub fn words_received(grid: &Grid, contraction: &Contraction, rank: usize) -> u64 {
     if rank >= grid.ranks() {
         return 0;

@@ -1,7 +1,7 @@
 //! Computes the indices of each dimension that a rank works on, the rank's chunks, and the ranks that store the data.
 //!
 //! Invariant: the chunks of all ranks cover every product exactly once. Every rank computes the blocks and chunks of
-//! all ranks.
+//! all ranks, so that the ranks agree on all transfers without communication.
 
 use super::{Chunks, Stationary};
 use crate::algorithm::contraction::{Contraction, Tensor, most_pieces};
@@ -10,8 +10,8 @@ use crate::algorithm::reorder::{Effort, Reorder};
 use crate::dims::Label;
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 
-/// The maximum number of cells per dimension and rank. The limit is needed because the cuts of several tensors together
-/// could produce any number of cells.
+/// The maximum number of cells per dimension and rank. The limit is needed because cells end at the cuts of all three
+/// tensors, which could produce any number of cells.
 const MAX_CELLS_PER_RANK: usize = 4;
 
 /// The indices of each dimension that a rank works on.

@@ -24,7 +24,7 @@
 //! A rank receives every element of its pieces once, unless it already has the element. With r replicas of `out`, it
 //! also receives 2 (r - 1) / r times the size of its block of `out` ([`super::replicas`]). The total order of transfers
 //! is by chunk, then by distance between the ranks. Pieces for two more chunks travel while one chunk is contracted
-//! (prefetching, section 4.2). Inputs cannot be partial sums, which are redistributed first.
+//! (prefetching, section 4.2). Inputs that are partial sums are redistributed first.
 
 mod geometry;
 mod order;
@@ -184,8 +184,8 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
     }
 }
 
-/// The tensor in which this rank accumulates sums. It is `out` itself, unless `out` has replicas. Then it is a scratch
-/// block that is summed over the replicas afterwards.
+/// The tensor in which this rank accumulates sums. If `out` has no replicas, this is `out` itself. Otherwise, this is a
+/// scratch block, which is summed over the replicas at the end.
 struct Sums {
     tensor: Tensor,
     replicated: bool,

@@ -19,7 +19,7 @@ use crate::machine::{Link, Machine};
 use crate::schedule::collective::CollectiveAlgorithm;
 
 /// Number of grid shapes that are kept as candidates for each choice of dimensions. The second fastest shape is also
-/// kept because its distributions may fit the other steps of a tree better.
+/// kept because its distributions may fit the other contractions of the expression better.
 const SHAPES: usize = 2;
 /// Maximum number of panels per block of k, without and with a memory limit. Each panel costs every rank a task and two
 /// transfers.
@@ -131,8 +131,9 @@ fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> 
     match broadcast {
         // A rank forwards the last panel of the previous owner before it sends its own first panel.
         CollectiveAlgorithm::Ring => (others * panel, (count - 1.0 + others) * panel),
-        // If only one rank sent panels at a time, each panel would take one transfer per level; if all ranks did, about
-        // half of that. With two slots, the rate is between these two.
+        // If only one rank sent panels at a time, each panel would take one transfer per level. If all ranks sent
+        // panels at the same time, each panel would take about half as long. With two slots, the time per panel is
+        // between these two times.
         CollectiveAlgorithm::Tree => {
             let levels = f64::from(line.next_power_of_two().ilog2());
             (levels * panel, (count - 1.0) * (3.0 * levels + 1.0) / 4.0 * panel)

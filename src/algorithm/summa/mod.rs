@@ -148,14 +148,14 @@ struct Passing<'a> {
     /// The ranks along which panels are broadcast, in order. They form a row of the grid for `left` and a column for
     /// `right`.
     line: Vec<usize>,
-    /// The number of ranks in `line` that have a part of `out`. These ranks come first.
+    /// The number of ranks in `line` that have a part of `out`. These ranks are the first in `line`.
     needing: usize,
     /// For each panel, the position in `line` of the rank that owns it.
     holders: Vec<usize>,
     panels: &'a [Panel],
     /// Alternating buffers for panels owned by other ranks.
     slots: Vec<BufferId>,
-    /// For each panel, the number of earlier panels that this rank receives.
+    /// For each panel, the number of panels before it that this rank receives.
     received: Vec<usize>,
 }
 

@@ -81,8 +81,9 @@ fn ranks_that_domains_do_not_divide() {
         let places = host.place(ranks, 1, true).places;
         (0..2).map(|domain| places.iter().filter(|place| place.domains == [domain]).count()).collect::<Vec<_>>()
     };
-    // Without straddling, three of five ranks would have two cores each in one domain, and the other two would have
-    // four cores each in the other domain. Instead, one rank straddles.
+    // Without straddling, three of five ranks would share the eight cores of one domain, and the other two would have
+    // four cores each in the other domain. All five ranks would then use as few cores as the smallest share, two.
+    // Instead, one rank straddles.
     assert_eq!([2, 5, 6, 16].map(each), [[1, 1], [2, 2], [3, 3], [8, 8]]);
 }
 
@@ -122,12 +123,13 @@ fn more_ranks_than_cores() {
 fn masks_of_other_sizes() {
     // One domain has six cores and the other has two.
     let host = host("numa:2 core:8 pu:2").restricted(&[0, 1, 2, 4, 6, 8, 10, 28, 30, 31]);
-    // By default there is one rank with eight workers, because with two ranks each would use only two cores.
+    // By default there is one rank with eight workers, because with one rank per domain, each rank could use only two
+    // cores.
     let (workers, placement) = default(&host);
     assert_eq!(workers, 8);
     assert_eq!(lines(&placement), ["rank 0: NUMA domains 0-1, workers on 0,2,4,6,8,10,28,30"]);
-    // With shares of six and two cores, two ranks with the same number of workers would keep only half of the cores
-    // busy.
+    // Two ranks with the same number of workers, one with six cores and one with two, would keep only half of the cores
+    // busy. The second rank therefore straddles.
     let two = host.place(2, host.workers(2, true), true);
     assert_eq!(
         lines(&two),
@@ -138,7 +140,7 @@ fn masks_of_other_sizes() {
     );
     assert_eq!(two.places[1].units, [8, 10, 28, 30, 31]);
     assert!(two.places.iter().all(|place| place.spare));
-    // With four ranks, three are in the domain that has three times as many cores.
+    // With four ranks, three are in the domain with six cores, and one is in the domain with two.
     let four = host.place(4, host.workers(4, true), true);
     assert_eq!(
         lines(&four),
@@ -167,7 +169,7 @@ fn a_given_number_of_ranks_leaves_no_quarter_of_the_cores_idle() {
     assert_eq!(two.warnings.len(), 2);
     let units: Vec<usize> = (0..60).chain(72..84).collect();
     assert_eq!(host("numa:2 core:72").restricted(&units).workers(2, true), 35);
-    // With three ranks, one rank would have to straddle, for a gain of only a fifth of the cores.
+    // With three ranks, no more than a quarter of the cores is idle, so no rank straddles.
     assert_eq!(host("numa:2 core:8").workers(3, true), 3);
 }
 
@@ -200,8 +202,8 @@ fn no_more_ranks_than_processors_that_may_be_used() {
     assert_eq!(Topology::default().ranks_within(0), 1);
 }
 
-/// Threads are bound to cores only if they fill their share, because two runs on one host must not be bound to the
-/// same cores.
+/// Tests that a rank's threads are bound to cores only if the rank has no more cores than threads. Otherwise two small
+/// runs on one host could be bound to the same cores.
 #[test]
 fn threads_that_do_not_fill_their_share_are_bound_to_none_of_its_cores() {
     let host = host("numa:2 core:4");

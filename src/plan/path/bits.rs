@@ -81,8 +81,8 @@ impl Hasher for BitHasher {
     }
 
     fn write_u64(&mut self, word: u64) {
-        // Multiplies by splitmix64's odd constant. The high bits of the product are mixed best, so they are also folded
-        // into the low bits, because hash tables may use either.
+        // Multiplies by splitmix64's odd constant. The high bits of the product are mixed best. They are folded into
+        // the low bits, because hash tables may use either.
         let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ mixed >> 32;
     }

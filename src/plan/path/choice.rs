@@ -27,16 +27,16 @@ pub enum PathChoice {
     /// order as written, greedy orders, and the orders found by exhaustive search and annealing.
     #[default]
     Auto,
-    /// Contracts the pair with the smallest result first. The best of several such orders is used. They differ in the
-    /// weight given to the pair's own size, and in how ties between pairs are broken.
+    /// Contracts the pair with the smallest result first. The best of several such orders is used. These orders differ
+    /// in the weight given to the pair's own size, and in how ties between pairs are broken.
     Greedy,
     /// The order with the fewest operations, as far as [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds)
     /// allows. The search first covers all orders that leave products of tensors without a common label to the end. It
-    /// then covers all other orders, if there are few enough to examine.
+    /// then covers all other orders, if their number is small enough.
     ///
-    /// For dense networks, the time is exponential in the number of tensors. It is shorter if few sets of tensors are
-    /// connected; rings and chains of 40 tensors take less than a second. If the limit ends the search, the best of
-    /// greedy and annealed orders is used.
+    /// For dense networks, the search time is exponential in the number of tensors. If few sets of tensors are
+    /// connected, the search is much faster; rings and chains of 40 tensors take less than a second. If a limit on time
+    /// or memory ends the search, the best of greedy and annealed orders is used.
     Optimal,
     /// Simulated annealing with a fixed seed.
     Anneal,

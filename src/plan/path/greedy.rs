@@ -1,9 +1,10 @@
-//! Searches greedily by contracting, among pairs with a common label, the pair with the smallest result first.
+//! Searches greedily. Among all pairs of tensors with a common label, the pair with the smallest result is contracted
+//! first.
 //!
 //! Guarantee: the same network and parameters give the same order. Steps are in depth-first order, so that few results
 //! are live at the same time. For each label, a tensor is paired with only [`PARTNERS_PER_LABEL`] other tensors,
-//! because evaluating all pairs of thousands of tensors would take minutes. This replaces `omeco`'s greedy search,
-//! which breaks ties by the order of a hash map, so that ranks would make different plans.
+//! because evaluating all pairs of thousands of tensors would take minutes. This search replaces `omeco`'s greedy
+//! search, which breaks ties by the order of a hash map, so that ranks would make different plans.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,8 +24,8 @@ pub struct GreedyParameters {
     pub ties: u64,
 }
 
-/// For each label, a tensor is paired with this many other tensors that have the label, which are the next ones in
-/// cyclic order.
+/// For each label, a tensor is paired with this many other tensors that have the label. These are the tensors that
+/// follow it in cyclic order of their numbers.
 const PARTNERS_PER_LABEL: usize = 32;
 
 /// Computes a contraction order. `log2` returns log2 of the extent of a label; labels of `output` are never summed.
@@ -71,8 +72,8 @@ struct Network<'a> {
     log2: &'a dyn Fn(u32) -> f64,
     /// Labels of every tensor, ascending; `None` for contracted tensors.
     labels: Vec<Option<Vec<u32>>>,
-    /// For each label, the tensors that have the label, ascending. `OUTPUT` counts as a tensor that is never
-    /// contracted, and comes first.
+    /// For each label, the tensors that have the label, ascending. If the output has the label, `OUTPUT` is the first
+    /// entry. It is treated like a tensor that is never contracted.
     holders: Vec<Vec<usize>>,
 }
 
@@ -125,7 +126,8 @@ impl<'a> Network<'a> {
         others
     }
 
-    /// Returns the labels of a pair's result, ascending. These are the labels that another tensor or the output needs.
+    /// Returns the labels of a pair's result, ascending. These are the pair's labels that a tensor outside the pair or
+    /// the output has.
     fn result(&self, left: usize, right: usize) -> impl Iterator<Item = u32> {
         let needed =
             move |label: &u32| self.holders[*label as usize].iter().any(|&holder| holder != left && holder != right);
@@ -179,8 +181,8 @@ impl<'a> Network<'a> {
     }
 }
 
-/// Returns the same contractions in depth-first order, where each contraction directly follows those that produce its
-/// right operand. Avoids recursion, because trees may be deep.
+/// Returns the same contractions in depth-first order, where each contraction directly follows the contractions that
+/// produce its right operand. Avoids recursion, because trees may be deep.
 pub fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
     let mut order = Order::with_capacity(steps.len());
     let mut open = vec![Some(tensors + steps.len() - 1)];

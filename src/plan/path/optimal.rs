@@ -2,9 +2,10 @@
 //!
 //! The cheapest way to contract a set is the cheapest over all its splits into two sets. Sets are built in order of
 //! size. As in `opt_einsum`'s dynamic programming, only sets whose cost is at most a cap are kept, and the cap grows
-//! until the set of all tensors is built. The first pass pairs sets that share a label, one connected component of the
-//! network after another. The results of the components are multiplied at the end, smallest first. The second pass also
-//! pairs sets without a common label. It has a bounded number of steps and only searches for cheaper orders.
+//! until the set of all tensors is built. The first pass pairs only sets that share a label, and processes one
+//! connected component of the network after another. The results of the components are multiplied at the end, smallest
+//! first. The second pass also pairs sets without a common label. It has a bounded number of steps and only searches
+//! for cheaper orders.
 //!
 //! Guarantee: the same network and limit give the same order on all ranks, because the limit counts steps instead of
 //! seconds. A label that several tensors have is summed when the last of them is contracted; a label in the output is
@@ -33,7 +34,7 @@ const COST_TOLERANCE: f64 = 1e-9;
 /// Step limit of the pass that also multiplies tensors without a common label.
 const OUTER_STEPS: u64 = 300_000_000;
 
-/// The outcome of a search, which is what it proved about the order or which limit ended it.
+/// The outcome of a search. It states what the search proved about the order, or which limit ended the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// No order has fewer multiply-adds.
@@ -157,7 +158,7 @@ struct Set<const W: usize> {
     labels: Bits<W>,
     /// log2 of the number of elements in the set's result.
     log2: f64,
-    /// Cost divided by the known cost.
+    /// Number of multiply-adds, as a multiple of the known cost (`Sets::known`).
     cost: f64,
     /// The two sets that this set was built from; `None` for a single tensor.
     pair: Option<[u32; 2]>,
@@ -185,7 +186,8 @@ struct Sets<const W: usize> {
     kept: Bits<W>,
     /// The number in the network of each tensor in this search.
     numbers: Vec<usize>,
-    /// log2 of the known cost. All costs are stored relative to it.
+    /// log2 of the number of multiply-adds in an order that is already known. The costs of sets are multiples of this
+    /// cost.
     known: f64,
 }
 
@@ -241,7 +243,7 @@ impl<const W: usize> Sets<W> {
             match self.round(cap.min(1.0 + COST_TOLERANCE), false, left)? {
                 Some(root) => return Ok(root),
                 // No order that pairs only sets with a common label is as cheap as the known order, which therefore
-                // also pairs others.
+                // also pairs sets without a common label.
                 None if last => return Err(Proof::OptimalConnected),
                 None => cap *= CAP_GROWTH,
             }
@@ -295,7 +297,8 @@ impl<const W: usize> Sets<W> {
                 evaluated += 1;
                 self.evaluate(one, other, levels[0] + levels[1] + 1, cap);
             }
-            // The limits are checked only once per row, so the number of sets may exceed its limit by one row.
+            // The limits are checked only after `one` has been paired with all other sets, so the number of sets may
+            // slightly exceed its limit.
             let words = W.div_ceil(4) as u64;
             *left = left.checked_sub(1 + words * (seen + EVALUATION_STEPS * evaluated)).ok_or(Proof::Steps)?;
             if self.all.len() > MAX_SETS / W {
@@ -341,7 +344,7 @@ impl<const W: usize> Sets<W> {
             reached.extend(self.all[id].pair.iter().flatten().map(|&id| id as usize));
             at += 1;
         }
-        // A set has more tensors than the two sets that it was built from, so it comes after them.
+        // A set has more tensors than each of the two sets that it was built from, so it comes after both of them.
         reached.sort_by_key(|&id| self.all[id].tensors.count());
         let mut numbers: HashMap<usize, usize> = HashMap::new();
         for id in reached {

@@ -103,7 +103,7 @@ impl<'a> PathSearch<'a> {
     }
 
     fn extent(&self, label: u32) -> usize {
-        // An extent of 0 counts as 1, because no order contracts anything then and all orders cost the same.
+        // An extent of 0 is treated as 1. With an extent of 0, there are no operations, so all orders cost the same.
         self.network.extents[label as usize].max(1)
     }
 

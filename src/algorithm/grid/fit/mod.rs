@@ -3,8 +3,9 @@
 //!
 //! As in section 7.1 of the COSMA paper, grids are fitted to the extents, and some ranks are left idle if that moves
 //! fewer words. The search tries all numbers of tiles. [`words`] estimates the number of words that each grid moves;
-//! for the best few grids, the words that the busiest rank receives are counted exactly. Guarantee: no rank exceeds its
-//! memory. Predicted times are in [`super::price`].
+//! for the best few grids, the words that the busiest rank receives are counted exactly. Guarantee: no rank stores more
+//! elements than the memory limit allows, unless the user forces `grid` and no grid fits. Predicted times are in
+//! [`super::price`].
 
 mod sharing;
 mod words;
@@ -19,7 +20,7 @@ use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Maximum number of grids whose words are counted exactly.
 const MAX_COUNTED_GRIDS: usize = 24;
-/// Grids that move at most this many times the minimum number of words count as equally good.
+/// Grids that move at most this many times the minimum number of words are treated as equally good.
 const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 
 /// A contraction to be distributed over a grid of ranks.
@@ -71,8 +72,8 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
     if grids.is_empty() {
         grids.extend(fit.widest());
     }
-    // If the user forced `grid` but none fits into memory, ignores the limit, because slices will make the tensors
-    // smaller later.
+    // If the user forced `grid` but no grid fits into memory, ignores the limit, because the planner later slices the
+    // expression to make its tensors smaller.
     if grids.is_empty() && setting.forced {
         let fit = GridFit { memory: None, ..fit };
         grids.extend(fit.best(0).or_else(|| fit.widest()));
@@ -152,8 +153,8 @@ impl GridFit<'_> {
         let [left, right, out] = volumes.tensors();
         let summed = out / parts[3] as f64;
         // Uses at most one round per part of a shared operand, or more if each round still has `DEEP_ROUND_INDICES`
-        // summed indices, because shorter rounds would cost more passes over `out`. If no operand is shared, nothing
-        // arrives in rounds.
+        // summed indices, because shorter rounds would cost more passes over `out`. If no operand is shared, no operand
+        // arrives from other ranks, so one round suffices.
         let shares = parts[1] > 1 || parts[2] > 1;
         let deep = if shares { (volumes.tile[3] / DEEP_ROUND_INDICES) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);
@@ -176,8 +177,8 @@ impl GridFit<'_> {
         (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// Returns the same grid with up to `MAX_PIECES` rounds, if it has fewer, because smaller pieces leave less
-    /// transfer time exposed on slow links. Returns `None` with a memory limit, or if no operand is shared.
+    /// Returns the same grid with up to `MAX_PIECES` rounds, if the grid has fewer rounds, because smaller pieces leave
+    /// less transfer time exposed on slow links. Returns `None` with a memory limit, or if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
         let rounds = MAX_PIECES.min(summed);
@@ -185,8 +186,8 @@ impl GridFit<'_> {
         wanted.then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// The number of ranks that share a tile of `left`, or that of ranks that share a tile of `right`, whichever is
-    /// larger.
+    /// The larger of two numbers, which are the number of ranks that share a tile of `left`, and the number of ranks
+    /// that share a tile of `right`.
     fn sharing_most(&self, grid: &Grid) -> usize {
         let parts = |labels: &[Label]| -> usize {
             grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()

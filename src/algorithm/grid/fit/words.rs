@@ -33,8 +33,8 @@ impl Volumes {
 
     /// The number of words that a rank stores for its parts of the three tensors, its summand of `out`, and `slots`
     /// slots for operand pieces of at least one index of k. With `in_place`, the rank computes its own part of the
-    /// summand directly in its part of `out`. Summands travel after all operands have arrived, so their slots are not
-    /// needed at the same time.
+    /// summand directly in its part of `out`. Summands travel after all operands have arrived, so slots for summands
+    /// and slots for operands are never needed at the same time.
     pub fn held(&self, slots: f64, in_place: bool) -> f64 {
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         let own = out / k as f64;
@@ -51,7 +51,7 @@ impl Volumes {
         tiles + (slots * self.travelling() / self.tile[3].max(1.0)).max(summands)
     }
 
-    /// The number of elements in the operand tiles that arrive from other ranks.
+    /// The number of elements in a rank's tiles of those operands of which it receives parts from other ranks.
     pub fn travelling(&self) -> f64 {
         let ([left, right, _], [_, m, n, _]) = (self.tensors(), self.parts);
         let moves = |tile: f64, sharing: usize| if sharing > 1 { tile } else { 0.0 };
@@ -82,8 +82,8 @@ impl GridFit<'_> {
         self.corners(grid).into_iter().map(received).max().unwrap_or(0)
     }
 
-    /// The ranks at the first tile, the last larger tile or the last tile along every cut. One of these ranks receives
-    /// the most words.
+    /// Tiles along a cut have at most two sizes, larger tiles first. Returns the ranks at the first tile, the last tile
+    /// of the larger size or the last tile along every cut. One of these ranks receives the most words.
     pub fn corners(&self, grid: &Grid) -> Vec<usize> {
         let mut ranks = vec![0];
         for &(label, parts) in &grid.cuts {
