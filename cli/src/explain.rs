@@ -68,8 +68,8 @@ pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
     format!("topology  {host}\n{}", ranks.collect::<String>())
 }
 
-/// Formats the predicted speed-up over a single rank. The single rank has one more worker if the plan leaves a core
-/// free for communication, which a single rank does not need.
+/// Formats the predicted speed-up over a single rank. The single rank has one more worker if the plan leaves a core of
+/// each rank free for communication, because a single rank does not communicate.
 fn speed_up(plan: &Plan, one: &Plan) -> String {
     let times = one.seconds() / plan.seconds().max(f64::MIN_POSITIVE);
     let workers = counted(one.machine.workers, "worker");

@@ -7,7 +7,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `args`, `values`, `sizes`, `units` | flags as typed, their values, and the small languages inside them |
+//! | `args`, `values`, `sizes`, `units` | the flags as typed, and the parsers for their values, extents and units |
 //! | `start` | creates the world, which is a single rank, ranks in this process, or the processes of mpirun |
 //! | `config`, `validate`, `inputs` | a validated run, the checks of all flags together, and the headers of files |
 //! | `paths` | checks that outputs can be written and overwrite no file that is read |
@@ -65,8 +65,8 @@ use say::say;
 
 type Result<T> = std::result::Result<T, Failure>;
 
-/// How long ranks other than 0 wait before they exit with an error. It is longer than rank 0 needs to start and print
-/// its message.
+/// How long ranks other than 0 wait before they exit with an error. The delay is longer than rank 0 needs to start and
+/// print its message.
 const SPEAKER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Runs the program.
@@ -97,7 +97,8 @@ pub fn main() -> ExitCode {
             if start::prints_errors() {
                 failure.print(json);
             } else {
-                // A launcher ends all ranks when one exits with an error, so wait until rank 0 has printed its message.
+                // A launcher kills all ranks when one of them exits with an error, so wait until rank 0 has printed its
+                // message.
                 std::thread::sleep(SPEAKER_TIMEOUT);
             }
             ExitCode::from(failure.code())

@@ -26,7 +26,8 @@ struct Named<'a> {
 /// Checks the paths on this rank.
 ///
 /// # Errors
-/// If a path cannot be a file, an output cannot be written, or an output is also another file of the command.
+/// If a path cannot be a file, an output cannot be written, or an output is the same file as another path of the
+/// command.
 pub fn check(world: &World, args: &Args) -> Result<()> {
     let named = named(args);
     for Named { flag, path, .. } in &named {
