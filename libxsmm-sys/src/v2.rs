@@ -16,7 +16,7 @@ pub const LIBXSMM_DATATYPE_F64: libxsmm_datatype = 0;
 pub const LIBXSMM_DATATYPE_F32: libxsmm_datatype = 1;
 
 pub const LIBXSMM_GEMM_FLAG_NONE: libxsmm_bitfield = 0;
-/// The generated code transposes `a` into its own memory at every call.
+/// At every call, the generated code copies the transpose of `a` to memory of its own.
 pub const LIBXSMM_GEMM_FLAG_TRANS_A: libxsmm_bitfield = 1;
 pub const LIBXSMM_GEMM_FLAG_TRANS_B: libxsmm_bitfield = 2;
 /// The product overwrites `c` without reading it. Without this flag, the product is added to `c`.

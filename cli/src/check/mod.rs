@@ -14,7 +14,7 @@
 //! | `select`, `fetch` | the selected indices, and the elements of operands at these indices |
 //! | `along_tree`, `nest`, `sum` | elements of the result in double precision |
 //! | `compare` | compares these elements with the elements of the run |
-//! | `limits`, `verdict`, `overflow` | the allowed error, the verdict, the message about numbers beyond the range of the type |
+//! | `limits`, `verdict`, `overflow` | the allowed error, the verdict, the message about values that overflow |
 
 mod along_tree;
 pub mod budget;
