@@ -1,4 +1,4 @@
-//! Computes digests of distributed results. A digest is a few numbers, which are compared between runs of one
+//! Computes digests of distributed results. A digest is a few numbers, which are compared between runs of the same
 //! contraction with different algorithms, ranks and processes.
 
 use einsum_dist::distribution::Distribution;
