@@ -11,9 +11,9 @@
 //! The ranks are threads of this process. If `EINSUM_DIST_MPIRUN` is set (and the feature `mpi` is enabled), the
 //! variants also run on ranks that are processes ([`ranks`]). In every round, each variant has one turn, in random
 //! order. The medians over all rounds are printed as CSV, with empty fields for algorithms that do not apply. Variants
-//! with equal schedules, such as `auto` and the algorithm that it chose, share the mean of their times in each round.
-//! The column `auto over best` is the median over the rounds of the ratio of the time of `auto` to the time of the best
-//! forced algorithm. Before timing starts, the results of all variants are compared for each size.
+//! with equal schedules, such as `auto` and the algorithm that it chose, are assigned the mean of their times in each
+//! round. The column `auto over best` is the median over the rounds of the ratio of the time of `auto` to the time of
+//! the best forced algorithm. Before timing starts, the results of all variants are compared for each size.
 //!
 //! | file | content |
 //! |---|---|
@@ -192,8 +192,8 @@ fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<R
         .collect()
 }
 
-/// Seconds of each variant in every round. Variants with equal schedules share their mean, because differences between
-/// them are noise.
+/// Seconds of each variant in every round. Variants with equal schedules are assigned the mean of their times, because
+/// differences between these times are noise.
 fn mean_over_equal_schedules(
     summaries: &[Option<VariantSummary>],
     times: &[Option<&Vec<f64>>],

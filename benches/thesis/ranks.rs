@@ -1,4 +1,4 @@
-//! Runs the same variants on MPI ranks, whose processes do not use a core while they wait for their turn.
+//! Runs all variants on MPI ranks. The processes of these ranks do not use a core while they wait for their turn.
 //!
 //! The program starts itself once under mpirun. Every rank connects to the port that its arguments name, sends its rank
 //! number, and answers lines until the connection closes:

@@ -61,7 +61,7 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     Ok((Some(text), trace_error))
 }
 
-/// Returns one line for the host and one for each of its ranks. If there are many ranks, lists only the first ones.
+/// Returns one line for the host and one for each of its ranks. If there are many ranks, lists only the first ranks.
 pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
     let heads = std::iter::once("placement ").chain(std::iter::repeat("          "));
     let ranks = heads.zip(listed(places)).map(|(head, line)| format!("{head}{line}\n"));

@@ -2,8 +2,8 @@
 //! command.
 //!
 //! The checks precede the run, so that a mistake costs no computing time. They refuse a file that the command writes
-//! under one flag and reads or writes under another, even if the paths are spelt differently. The only exception is
-//! `--accumulate FILE --output FILE`, which reads all of the file before replacing it. The checks also refuse a file
+//! under one flag and reads or writes under a second flag, even if the paths are spelt differently. The only exception
+//! is `--accumulate FILE --output FILE`, which reads all of the file before replacing it. The checks also refuse a file
 //! whose name is that of a temporary file, because temporary files are removed.
 
 use std::path::{Path, PathBuf};

@@ -87,7 +87,8 @@ pub struct libxsmm_gemm_batch_reduce_config {
 pub type libxsmm_gemmfunction = unsafe extern "C" fn(parameters: *const libxsmm_gemm_param);
 
 unsafe extern "C" {
-    /// Initialises the library. Calling it is optional, because the first dispatch does the same.
+    /// Initialises the library. Calling this function is optional, because the first dispatch also initialises the
+    /// library.
     pub fn libxsmm_init();
 
     /// Returns the name of the instruction set for which code is generated.

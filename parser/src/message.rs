@@ -3,7 +3,7 @@
 //! Each text is one line in plain words. No two kinds of mistakes share a message. Invisible characters are written as
 //! escapes, and long names are shortened.
 //!
-//! Help that depends on the rest of the expression is provided by the code that finds the mistake.
+//! Help that depends on the expression is provided by the code that finds the mistake.
 
 use crate::ErrorKind as K;
 use crate::ParseError;

@@ -210,7 +210,7 @@ impl Parser<'_> {
     }
 
     /// Returns the error for a mistake that exists only in einsum_ir trees. The error also marks the bracket that makes
-    /// the text such a tree.
+    /// the text an einsum_ir tree.
     fn because(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = self.mistake(kind, place);
         if self.witness.contains(place) {

@@ -5,7 +5,8 @@
 //! others by `-`.
 //!
 //! Guarantee: rendering does not panic, whatever the order of the spans, and even if spans are outside the text.
-//! Columns are counted in characters; combining characters count as none and wide East Asian characters as two.
+//! Columns are counted in characters; combining characters have no column, and wide East Asian characters have two
+//! columns.
 //!
 //! The output has no colour and does not depend on the terminal's width.
 

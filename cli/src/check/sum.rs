@@ -181,7 +181,7 @@ impl Total {
         Tracked { value: self.value.total(), magnitude: self.magnitude, error: self.error }
     }
 
-    /// Returns the sum without the rounding error of a step, as a summand of another sum.
+    /// Returns the sum without the rounding error of a step, as a summand of a longer sum.
     pub fn summand(&self) -> Summand {
         let &Total { magnitude, squares, error, .. } = self;
         Summand { value: self.value.total(), magnitude, squares, error }
