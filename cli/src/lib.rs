@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `args`, `values`, `sizes`, `units` | the flags as typed, and the parsers for their values, extents and units |
 //! | `start` | creates the world, which is a single rank, ranks in this process, or the processes of mpirun |
-//! | `config`, `validate`, `inputs` | a validated run, the checks of flags against each other, and the headers of files |
+//! | `config`, `validate`, `inputs` | a validated run, the checks of flags against each other, and file headers |
 //! | `paths` | checks that outputs can be written and overwrite no file that is read |
 //! | `run`, `outcome` | the run, and the values that are printed at its end |
 //! | `result_sink`, `check` | consume the result, and compare it with a reference in double precision |
