@@ -1,8 +1,8 @@
 # Builds, tests and measures einsum-dist. `make` lists all targets. Most targets install missing packages and build
 # before they run.
 #
-# On Debian and Ubuntu, both MPIs can be installed at the same time, so compiler and launcher have suffixed names. Each
-# MPI has its own target directory. Example for other systems:
+# On Debian and Ubuntu, MPICH and Open MPI can be installed at the same time, so the names of their compilers and
+# launchers have suffixes. Each MPI has its own target directory. Example for other systems:
 #     make demo MPICC=mpicc MPIRUN=mpirun
 
 MPICC  ?= mpicc.mpich
@@ -25,7 +25,7 @@ QUICK        ?=
 PEERS_PYTHON ?=
 
 # make fuzz SECONDS=600 or RUNS=100000 (inputs per target); TARGETS="parse sizes" restricts the fuzz targets.
-# make test-long COMMANDS=100000 or SECONDS=3600; SEED=7 COMMAND=12 repeats one command of that seed; SIGNALS=0 skips
+# make test-long COMMANDS=100000 or SECONDS=3600; SEED=7 COMMAND=12 repeats only command 12 of seed 7; SIGNALS=0 skips
 # the signals.
 SECONDS  ?=
 RUNS     ?=
@@ -152,7 +152,7 @@ mlp: packages $(if $(PEERS_PYTHON),,target/peers/ready)
 	mv target/mlp.part $(TABLES)/mlp.csv
 	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/mlp/draw.py $(TABLES)/mlp.csv
 
-# With another MPI: make bench-network MPICC=mpicc.openmpi MPIRUN=mpirun.openmpi
+# With Open MPI: make bench-network MPICC=mpicc.openmpi MPIRUN=mpirun.openmpi
 bench-network:
 	@test "$$(id -u)" = 0 || { echo "the hosts are network namespaces, which need root: sudo make bench-network"; exit 1; }
 	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich network

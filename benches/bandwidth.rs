@@ -5,7 +5,7 @@
 //! Compares each contraction with a plain loop that reads and writes the same number of bytes, in memory order, with
 //! the same number of threads and the widest vectors of the machine. Runs of the contraction and of the loop alternate.
 //! The benchmark prints both median bandwidths and the median ratio of paired runs. Bytes are counted once per tensor,
-//! so a cache line that is read before it is overwritten counts only as written.
+//! so if a cache line of the output is read before it is overwritten, only the write is counted.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ use num_complex::Complex;
 
 type Extents = &'static [(char, usize)];
 
-/// Expression, extents and the growing label of each case. With these extents, the largest tensor has 1 MB in f32. The
-/// growing extent is then scaled to the measured size and element type.
+/// Expression, extents and the growing label of each case. With these extents, the largest tensor has 1 MB in f32.
+/// Before a measurement, the extent of the growing label is scaled to the requested size and the element type.
 const CASES: &[(&str, Extents, char)] = &[
     ("i,i->", &[('i', 1 << 17)], 'i'),
     ("mk,k->m", &[('m', 128), ('k', 2048)], 'm'),
@@ -73,7 +73,7 @@ fn main() {
     }
 }
 
-/// Prints the nanoseconds per call with an existing plan.
+/// Prints the time per call in nanoseconds, without the time of planning.
 fn tiny<T: Element>(expression: &str, extents: &[(char, usize)]) {
     let (operands, out) = expression.split_once("->").expect("an arrow");
     let (left, right) = operands.split_once(',').expect("two operands");
@@ -257,7 +257,8 @@ fn plain(read: &[f32], written: &mut [f32]) {
         let range = |len: usize| bound(len, block)..bound(len, block + 1);
         let (from, to) = (range(read.len()), range(written.len()));
         let (from, to) = (&read[from], &mut written[to]);
-        // Copies one element read for each element written, and sums the remaining elements.
+        // Copies elements from `from` to `to` until one of them ends. Sums the remaining elements of `from`, and fills
+        // the remainder of `to`.
         let (copied, summed) = from.split_at(from.len().min(to.len()));
         let (copies, filled) = to.split_at_mut(copied.len());
         // Without the addition, the compiler would replace this loop by a call to memcpy.

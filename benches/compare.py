@@ -26,8 +26,8 @@ import suites
 
 ROOT = Path(__file__).parent.parent
 
-# Pause in seconds. It is longer than the threads of any library spin before they sleep; `environment` shortens this
-# spinning where possible.
+# Pause before each turn, in seconds. The pause is longer than the time for which the threads of any library spin before
+# they sleep; `environment` shortens this time where possible.
 REST = 0.05
 
 SAMPLES = 200
@@ -162,8 +162,8 @@ class Timer:
         return Contender(self.servers[library], slot, request)
 
     def measure(self, case):
-        """Returns two dictionaries with contenders as keys. One contains measurements, the other one contains reasons why
-        contenders did not run.
+        """Returns two dictionaries with contenders as keys. The first contains the measurements. The second
+        contains the reasons why contenders did not run.
 
         A measurement consists of the seconds of all timed runs in each turn, the number of undisturbed turns, and the
         server's answer to `prepare`."""

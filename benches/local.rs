@@ -1,5 +1,5 @@
-//! A server that times contractions with this library. `benches/compare.py` alternates between its runs and runs of
-//! other libraries.
+//! A server that times contractions with this library. `benches/compare.py` alternates between runs of this server and
+//! runs of other libraries.
 //!
 //! `local THREADS` reads one JSON request per line from standard input and answers each with one JSON line. Between
 //! requests, the server uses no processor time. The field `do` selects the kind of request:
@@ -51,8 +51,8 @@ struct Case {
     /// The expression with brackets. Only for `Program`.
     #[serde(default)]
     expression: String,
-    /// The labels of each operand (one character each) and the first argument of `noise` for its elements. Operands
-    /// are in the order of the expression.
+    /// The labels of each operand (one character each), and the argument of `noise` for its first element. Operands are
+    /// in the order of the expression.
     operands: Vec<(String, u32)>,
     out: String,
     extents: BTreeMap<char, usize>,
@@ -333,9 +333,9 @@ impl<T: Element> Runs for Unary<T> {
     }
 }
 
-/// Measures memory bandwidth with a plain loop. If one operand has the length of `out`, it is copied; if two do, they
-/// are multiplied element by element. Other operands are summed. If no operand has the length of `out`, `out` is filled
-/// with the sum.
+/// Measures memory bandwidth with a plain loop. If one operand has the length of `out`, it is copied; if two operands
+/// have this length, they are multiplied element by element. All other operands are summed. If no operand has the
+/// length of `out`, `out` is filled with the sum.
 struct Loop<T>(Tensors<T>);
 
 impl<T: Stream> Runs for Loop<T> {
@@ -379,7 +379,7 @@ struct Share<'a, T> {
 impl<T: Stream> pulp::WithSimd for Share<'_, T> {
     type Output = ();
 
-    /// Inlined code is compiled for the vector instructions of this machine. A closure would not be.
+    /// Inlined code is compiled for the vector instructions of this machine. Code in a closure would not be.
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
         let Share { same, others, part } = self;

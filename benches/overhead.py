@@ -1,8 +1,8 @@
 """Measures the overhead per step in a chain of 10,000 products of 4 x 4 matrices on one thread, and compares it with
 that of opt_einsum on NumPy.
 
-Both contract from left to right. Paths are found and compiled before the clock starts. Runs of the two programs
-alternate; the medians over all rounds are written to benches/results/overhead.md.
+Both programs contract the chain from left to right. Paths are found and compiled before the clock starts. Runs of the
+two programs alternate; the medians over all rounds are written to benches/results/overhead.md.
 
     target/peers/bin/python benches/overhead.py PROGRAM
 """

@@ -84,7 +84,7 @@ class Torch:
         return f"torch {self.library.__version__} with {blas[0]}, opt_einsum {self.opt_einsum.__version__}"
 
     def einsum(self, case):
-        """Allocates the result of two or more operands. For one operand, einsum only creates a view, which is copied
+        """For two or more operands, allocates the result. For one operand, einsum only creates a view, which is copied
         into a preallocated array.
 
         If the case has a path, opt_einsum contracts along it."""

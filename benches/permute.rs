@@ -1,10 +1,10 @@
-//! Measures the bandwidth (GB/s) of permutations and sums, and compares it with that of a plain loop with the same
-//! traffic.
+//! Measures the bandwidth (GB/s) of permutations and sums, and compares it with the bandwidth of a plain loop with the
+//! same traffic.
 //!
 //! Command: `cargo bench --bench permute -- [threads] [filter]`.
 //!
 //! Runs of the operation and of the plain loop alternate. The plain loop reads and writes the same number of bytes with
-//! the same number of threads. The benchmark prints the best of several rounds.
+//! the same number of threads. The benchmark prints the best bandwidth of several rounds.
 
 use std::time::{Duration, Instant};
 

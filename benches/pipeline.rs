@@ -2,13 +2,13 @@
 //!
 //! Command: `cargo bench --bench pipeline -- [extent] [rounds]`.
 //!
-//! The throttled transport delays each transfer without using a processor. Its rate is chosen so that the transfer of a
-//! batch takes twice as long as its contraction. If there are fewer cores than ranks, the ranks share cores and their
-//! contractions slow down, so the time of contractions must not determine the result. A stage of the pipeline takes as
-//! long as the longer of the two. 16 batches through 3 groups take at least 16 + 2 stages, except that no transfer
-//! precedes the first contraction.
+//! The throttled transport delays each transfer without using a processor. The rate of the transport is chosen so that
+//! the transfer of a batch takes twice as long as the contraction of the batch. If there are fewer cores than ranks,
+//! the ranks share cores and their contractions slow down, so the time of contractions must not determine the result. A
+//! stage of the pipeline takes as long as the longer of the transfer and the contraction. 16 batches through 3 groups
+//! take at least 16 + 2 stages, except that no transfer precedes the first contraction.
 //!
-//! The plan without a pipeline runs on the same transport for comparison. The benchmark checks that both results have
+//! For comparison, a plan without a pipeline runs on the same transport. The benchmark checks that both plans compute
 //! the same bits.
 
 use std::time::Instant;

@@ -27,9 +27,9 @@ operations, or 8 for complex numbers) or in GB/s (each tensor counted once). `ra
 of its runs, or in all except one.
 
 Our times exclude planning and the allocation of the result. The times of `opt_einsum`, which calls NumPy, include both. The times of `torch` also
-include both, except for expressions with one operand, which is copied into a preallocated result. `tblis` writes into a preallocated result, but
-its times include the allocation of the result of a tree. All other libraries write into a preallocated result. Allocated pages are cheap for all
-libraries, because they are huge pages.
+include both, except if the expression has a single operand; that operand is copied into a preallocated result. `tblis` writes into a preallocated
+result, but for trees, its times include the allocation of the result. All other libraries write into a preallocated result. Allocating pages is cheap
+for all libraries, because all of them use huge pages.
 """
 
 
@@ -244,7 +244,7 @@ def markdown(found):
             means = [f"{geometric_mean(column):.1f}" for column in rates] + means
             text.append("| **geometric mean** | | | " + " | ".join(means) + " |")
             best = [max(case[name]["rate"] for name in peers if name in case) for case in table.cases.values()]
-            text += ["", f"The geometric mean of the best peer in each case is {geometric_mean(best):.1f} {unit}."]
+            text += ["", f"The geometric mean of the best peer's rate in each case is {geometric_mean(best):.1f} {unit}."]
     text += ["", "## Machines and commands", ""]
     runs = {}
     for key, table in found.items():

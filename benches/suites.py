@@ -49,11 +49,11 @@ class Case:
 
 
 def nested(case):
-    """Returns the expression with one pair of brackets per step of the path, and its operands' numbers in the order in
-    which they appear.
+    """Returns the expression with one pair of brackets per step of the path, and the numbers of the operands in the
+    order in which the operands appear in this expression.
 
-    The labels of an intermediate are those that both operands and the rest of the expression share, followed by the
-    remaining labels of the left operand and those of the right one.
+    An intermediate has the labels that the rest of the expression needs. The labels of both operands are first,
+    followed by the labels of only the left operand and then the labels of only the right operand.
     """
     terms = [(labels, labels, [at]) for at, labels in enumerate(case.operands)]
     for step, pair in enumerate(case.path):

@@ -22,7 +22,7 @@ use product::{Product, median, planned};
 /// Maximum number of microseconds per task.
 const MAX_MICROSECONDS: f64 = 20.0;
 
-/// First argument of the processes that this program starts as MPI ranks; the second is the transport.
+/// First argument of the processes that this program starts as MPI ranks; the second argument is the transport.
 #[cfg(feature = "mpi")]
 const MPI_RANK: &str = "mpi-rank";
 

@@ -4,7 +4,7 @@
 //! Command: `cargo bench --features libxsmm --bench xsmm`.
 //!
 //! Each size runs repeatedly on the same three matrices (L1), and over a batch whose matrices fit into half of a 2 MB
-//! cache (L2). The benchmark prints the best of several alternating rounds.
+//! cache (L2). The benchmark prints the best rate of several alternating rounds.
 
 use std::time::{Duration, Instant};
 

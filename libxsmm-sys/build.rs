@@ -52,7 +52,7 @@ fn find() -> Result<Installation, String> {
         return below(Path::new(&prefix));
     }
     let package = "libxsmm";
-    // pkg-config omits system directories from its flags, so the script reads its variables instead.
+    // pkg-config omits system directories from its flags, so this script reads the variables of the package instead.
     let probed = pkg_config::Config::new().cargo_metadata(false).env_metadata(true).probe(package);
     let variable = |name| pkg_config::get_variable(package, name).map(PathBuf::from);
     let found = probed.and_then(|_| Ok((variable("includedir")?, variable("libdir")?)));
@@ -77,7 +77,7 @@ fn below(prefix: &Path) -> Result<Installation, String> {
     Ok(Installation { headers, libraries: libraries.clone() })
 }
 
-/// Returns the directory that contains the headers. Newer installations have them one level deeper.
+/// Returns the directory that contains the headers. In newer installations, the headers are one level deeper.
 fn with_headers(include: &Path) -> Result<PathBuf, String> {
     let folders = [include.to_owned(), include.join("libxsmm")];
     let found = folders.iter().find(|folder| folder.join("libxsmm_version.h").is_file());
@@ -109,8 +109,8 @@ fn interface(headers: &Path) -> Result<Interface, String> {
     let name = defined(&version, "LIBXSMM_CONFIG_VERSION").unwrap_or_default().trim_matches('"').to_owned();
     let wide = defined(&config, "LIBXSMM_CONFIG_ILP64").is_some_and(|value| value != "0");
     let major: Option<u32> = defined(&version, "LIBXSMM_CONFIG_VERSION_MAJOR").and_then(|value| value.parse().ok());
-    // Snapshots between the two releases have the version number 1 and the functions of 2.x, but their flags have other
-    // values. They are not supported.
+    // Snapshots between releases 1.17 and 2.0 have the version number 1 and the functions of 2.x, but their flags have
+    // different values. These snapshots are not supported.
     let between = functions.contains("libxsmm_dispatch_gemm");
     let api = match major {
         Some(1) if !between && functions.contains("libxsmm_smmdispatch_reducebatch_strd(") => 1,

@@ -1,4 +1,5 @@
-//! Calls the bare LIBXSMM kernel on `bmk,bkn->bmn` once per index b. Its speed is an upper bound for a batched kernel.
+//! Calls the bare LIBXSMM kernel on `bmk,bkn->bmn` once per index b. The speed of these calls is an upper bound for a
+//! batched kernel on one thread.
 
 // The library's private wrapper around LIBXSMM. It is included by path, because it is not part of the public interface.
 #[allow(dead_code, reason = "its tests, which run elsewhere")]

@@ -1,4 +1,4 @@
-//! Computes digests of distributed results. A digest is a few numbers, which are compared between runs of one
+//! Computes digests of distributed results. A digest is a few numbers, which are compared between runs of the same
 //! contraction with different algorithms, ranks and processes.
 
 use einsum_dist::distribution::Distribution;
@@ -25,7 +25,7 @@ pub fn digest(world: &World, tensor: &DistTensor<f32>) -> Vec<f64> {
 
 /// Whether two digests are equal up to rounding errors.
 pub fn nearly_equal(one: &[f64], other: &[f64]) -> bool {
-    // `<=` is false for NaN, so a NaN counts as a difference.
+    // `<=` is false for NaN, so digests that contain NaN are never equal.
     let near = |(a, b): (&f64, &f64)| (a - b).abs() <= TOLERANCE * one[0];
     !one.is_empty() && one.len() == other.len() && one.iter().zip(other).all(near)
 }

@@ -1,5 +1,5 @@
-//! Installs an allocator that aligns allocations to cache lines. Large allocations from the C library start 16 bytes
-//! after the start of a cache line.
+//! Installs an allocator that aligns allocations to cache lines. Without this allocator, large allocations from the C
+//! library would start 16 bytes after the start of a cache line.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 

@@ -1,5 +1,5 @@
-//! Lists the distributions of a matrix by rows, by columns and in tiles. Each distributes the matrix over all ranks, or
-//! a replica of it over each of several groups of ranks.
+//! Lists the distributions of a matrix by rows, by columns and in tiles, with and without replicas. With r replicas,
+//! the ranks form r groups, and the ranks of each group store the parts of one replica.
 
 /// Returns all distributions of a matrix with these dimensions, in the text form that
 /// [`einsum_dist::plan::FixedDistributions`] parses. Consecutive ranks store the parts of one replica.

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 RESULTS = Path(__file__).parent.parent / "results"
 COLOURS = {"out": "#2980b9", "left": "#27ae60", "right": "#c0392b"}
 LISTED = 5
-# A choice counts as good if it takes at most this number of times as long as the best choice.
+# A choice is nearly the fastest if its time is at most this multiple of the time of the fastest choice.
 NEAR = 1.05
 
 INTRODUCTION = """# MLP-1 and MLP-2 from and to all distributions
@@ -63,7 +63,8 @@ def listed(rows):
 
 
 def choice_quality(rows):
-    """Reports how often the planner's choice of the stationary matrix was (nearly) the fastest, and how much slower it was."""
+    """Reports how often the planner's choice of the stationary matrix was (nearly) the fastest, and how much slower the
+    planner's choice was than the fastest choice."""
     triples = {}
     for row in rows:
         times = triples.setdefault((row["left"], row["right"], row["out"]), {})
@@ -76,7 +77,7 @@ def choice_quality(rows):
     mean = math.exp(sum(map(math.log, over)) / len(over))
     return ("Some triples were measured with each of the three matrices as the stationary matrix. "
             f"In {near} of these {len(over)} triples, the planner's choice takes at most {NEAR} times as long as the fastest choice. "
-            f"The geometric mean of the ratio between the two times is {mean:.3f}, and the worst ratio is {max(over):.2f}.")
+            f"The geometric mean of the ratio of these two times is {mean:.3f}, and the worst ratio is {max(over):.2f}.")
 
 
 def section(mlp, ranks, rows):

@@ -14,10 +14,10 @@
 //! MLP-2   batch  h      4 h
 //! ```
 //!
-//! Every round compiles and runs each triple, once untimed and once timed. Compiled programs are not kept, because
-//! together they would exceed the memory. The medians over the rounds are printed as CSV (`set` is `all`). The fastest
-//! triples and a sample of the other triples then run with each of the three matrices as the stationary one, in
-//! alternation (`set` is `stationary`).
+//! Every round compiles and runs each triple, once untimed and once timed. Each compiled program is dropped after its
+//! turn, because the programs of all triples would exceed the memory. The medians over the rounds are printed as CSV
+//! (`set` is `all`). The fastest triples and a sample of the other triples then run with each of the three matrices as
+//! the stationary matrix, in alternation (`set` is `stationary`).
 //!
 //! Ranks are threads of this process with one worker each. If there are more ranks than cores, the planner assumes that
 //! each rank has a fraction of a core. All results are compared with the result on one rank.
@@ -82,7 +82,7 @@ fn main() {
 fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine>, size: &Size) {
     let world = World::in_process(ranks);
     // Rates in a file apply to a rank with its own cores, so a rank that shares a core has a fraction of these rates.
-    // Measured rates need no correction, because all ranks run while they are measured.
+    // Measured rates need no correction, because all ranks run while the rates are measured.
     let share = (host::cpus().len() as f64 / ranks as f64).min(1.0);
     let of_file = |rates: &Machine| Machine {
         ranks,

@@ -47,7 +47,7 @@ impl Trial {
         Trial { distributions, plan, predicted, simulated, planned, measured: Vec::new(), seconds: Vec::new() }
     }
 
-    /// Returns the same triple with another stationary matrix.
+    /// Returns the same triple with the given stationary matrix.
     pub fn with(&self, stationary: Stationary) -> Trial {
         let mut plan = self.plan.clone();
         let predicted = self.predicted.filter(|_| stationary == self.stationary());

@@ -4,8 +4,8 @@
 #     benches/network/hosts.sh 2 1gbit target/mpich/release/einsum-dist --algorithm ring-mn --size 4096 "mk,kn->mn"
 #
 # A host is a network namespace with the address 10.77.0.N and its own host name, so MPI can use only TCP between hosts.
-# A bridge in another namespace serves as the switch. RATE is the rate of every link in each direction, in the notation
-# of tc.
+# A bridge in a separate namespace is the switch. RATE is the rate of every link in each direction, in the notation of
+# tc.
 #
 #     host 1  eth0 ---- port1
 #                            \
@@ -14,8 +14,8 @@
 #     host 2  eth0 ---- port2
 #
 # EINSUM_DIST_MPIRUN names the launcher of the program's MPI (default mpirun.mpich). The script passes the addresses of
-# all hosts to the program in NETWORK_HOSTS, separated by commas. It removes its namespaces at the end; at the start, it
-# removes those that a killed run left.
+# all hosts to the program in NETWORK_HOSTS, separated by commas. The script removes its namespaces at the end. At the
+# start, it removes the namespaces that a killed run left behind.
 set -euo pipefail
 
 readonly prefix=einsum-dist
@@ -33,15 +33,15 @@ namespaces() { ip netns list | awk '{ print $1 }' | grep "^$prefix-" || true; }
 remove() {
     local namespace
     for namespace in $(namespaces); do
-        # A namespace exists as long as a process runs in it.
+        # A namespace exists as long as a process runs in it, so its processes are killed first.
         ip netns pids "$namespace" | xargs --no-run-if-empty kill -KILL 2> /dev/null || true
         ip netns delete "$namespace"
     done
 }
 
-# Limits the rate at which INTERFACE in NAMESPACE sends, which is one end of a link, to RATE. The bucket must be large
-# enough for a few GSO packets, because tbf would segment larger ones. The queue must be long enough that TCP blocks
-# before packets are dropped.
+# `shape NAMESPACE INTERFACE` limits the sending rate of an interface to RATE. The interface is one end of a link. The
+# bucket must be large enough for a few GSO packets, because tbf segments packets that are larger than the bucket. The
+# queue must be long enough that TCP blocks before packets are dropped.
 shape() { ip netns exec "$1" tc qdisc replace dev "$2" root tbf rate "$rate" burst 256kb latency 100ms; }
 
 plug() {

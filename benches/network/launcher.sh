@@ -8,7 +8,7 @@ number=${1##*.}
 shift
 
 # Each host has its own share of this machine's cores. Otherwise a thread that waits for messages could wake up on a
-# core of another host. If there are fewer cores than hosts, several hosts share a core.
+# core that belongs to a different host. If there are fewer cores than hosts, several hosts share a core.
 IFS=, read -ra hosts <<< "$NETWORK_HOSTS"
 cores=$(nproc --all)
 if [ "$cores" -ge ${#hosts[@]} ]; then

@@ -44,7 +44,7 @@ impl Streams {
 
     /// Returns the bytes per second that the slowest host transfers in each direction. Collective.
     pub fn rate(&mut self, world: &World, bytes: usize) -> f64 {
-        // The first transfer opens the TCP window of the stream.
+        // The first transfer opens the TCP window of the stream, and is not timed.
         self.beside(CHUNK, || {});
         let start = Instant::now();
         self.beside(bytes, || {});

@@ -8,8 +8,8 @@
 //!
 //! Each algorithm multiplies matrices of f64 whose sizes make computing alone and transfers alone take about equally
 //! long. "Alone" means the same schedule with only its work tasks or only its transfers ([`einsum_dist::exec::Only`]).
-//! Every round measures computing, transfers, both, both without overlap, and computing with concurrent plain TCP
-//! streams. The medians over all rounds are printed as CSV.
+//! Every round measures computing, transfers, both with overlap, both without overlap, and computing with concurrent
+//! plain TCP streams. The medians over all rounds are printed as CSV.
 //!
 //! ```text
 //! plain           computing while plain streams transfer the bytes of the product in each direction: the speed that TCP

@@ -1,4 +1,4 @@
-//! Compiles a matrix product or another plan, and measures its time with and without overlap.
+//! Compiles a plan, usually for a matrix product, and measures its time with and without overlap.
 
 use std::time::Instant;
 
@@ -28,8 +28,8 @@ pub struct Seconds {
 }
 
 impl Seconds {
-    /// Runs one plan in four worlds, which run only computing, only transfers, both, and both without overlap.
-    /// Collective.
+    /// Runs one plan in four worlds, which run only computing, only transfers, both with overlap, and both without
+    /// overlap. Collective.
     pub fn of<T: Element>(worlds: [&World; 4], plan: &Plan, rounds: usize) -> Seconds {
         Seconds::between::<T>(worlds, plan, rounds, |_| {})
     }

@@ -10,7 +10,7 @@ pub struct Case {
 
 pub enum Sizes {
     /// Outer and inner extents. Dimensions whose names end in 0 have the outer extent, and other dimensions have the
-    /// inner one. c0 has extent 2.
+    /// inner extent. c0 has extent 2.
     Growing(&'static [[usize; 2]]),
     /// Extents of m, n and k.
     Products(&'static [[usize; 3]]),
@@ -28,8 +28,8 @@ impl Sizes {
 /// The two contractions from the thesis, and the plain matrix product in several sizes and shapes. The two contractions
 /// use the inner extent from the thesis, except in their smallest size. The plain product has no c dimension.
 ///
-/// For the first contraction, the thesis compares `c` with `master-worker` only up to the size at which its message
-/// counts overflow.
+/// For the first contraction, the thesis compares `c` with `master-worker` only up to the size at which the message
+/// counts of its program overflow.
 pub const CASES: [Case; 4] = [
     Case {
         name: "figure 5",

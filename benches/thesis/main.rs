@@ -3,17 +3,17 @@
 //! Command: `cargo bench --bench thesis -- [quick] [MACHINE.toml]`.
 //!
 //! Two ranks, each with half of the cores, run one algorithm after another. One rank with all cores is the reference.
-//! Operands and result have the distributions of the algorithm, without replicas. For `local` and `master-worker`, they
-//! are on rank 0. As in the command line program, each rank stays on its half of the cores. For `auto`, the planner
-//! chooses the algorithm and the distributions. Times cover [`einsum_dist::Program::run_dist`], without planning,
-//! compiling or gathering.
+//! Operands and result have the distributions of the algorithm, without replicas. For `local` and `master-worker`,
+//! operands and result are on rank 0. As in the command line program, each rank stays on its half of the cores. For
+//! `auto`, the planner chooses the algorithm and the distributions. Times cover [`einsum_dist::Program::run_dist`],
+//! without planning, compiling or gathering.
 //!
 //! The ranks are threads of this process. If `EINSUM_DIST_MPIRUN` is set (and the feature `mpi` is enabled), the
 //! variants also run on ranks that are processes ([`ranks`]). In every round, each variant has one turn, in random
 //! order. The medians over all rounds are printed as CSV, with empty fields for algorithms that do not apply. Variants
-//! with equal schedules, such as `auto` and the algorithm that it chose, share the mean of their times in each round.
-//! `auto over best` is also a median over the rounds. Before timing starts, the results of all variants are compared
-//! for each size.
+//! with equal schedules, such as `auto` and the algorithm that it chose, are assigned the mean of their times in each
+//! round. The column `auto over best` is the median over the rounds of the ratio of the time of `auto` to the time of
+//! the best forced algorithm. Before timing starts, the results of all variants are compared for each size.
 //!
 //! | file | content |
 //! |---|---|
@@ -43,7 +43,7 @@ use part::Part;
 use ranks::Ranks;
 use variant::{Variant, VariantSummary, asked};
 
-/// Number of ranks. It is the number of sockets in the thesis's servers.
+/// Number of ranks. It is the number of sockets of each server in the thesis.
 const RANKS: usize = 2;
 
 /// Maximum ratio of the time for `auto` to the best time in the same row.
@@ -82,7 +82,8 @@ impl Settings {
         Machine { ranks: world.ranks(), workers: self.workers, ..machine }
     }
 
-    /// The minimum and maximum number of rounds, and the total seconds from which the number is computed.
+    /// The minimum and maximum number of rounds, and the total time in seconds from which the number of rounds is
+    /// computed.
     fn rounds(&self) -> (f64, f64, f64) {
         if self.quick { (3.0, 11.0, 0.2) } else { (5.0, 101.0, 8.0) }
     }
@@ -106,7 +107,8 @@ fn main() {
     // A rank in a single-process world uses the thread pool of its caller.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(RANKS * workers).build_global();
     pool.expect("nobody has used it yet");
-    // An MPI rank may be bound to fewer cores than this process, so it must be passed their number.
+    // An MPI rank may be bound to fewer cores than this process, so the number of cores of this process is passed to
+    // each rank.
     let rank_arguments: Vec<String> = arguments.iter().cloned().chain([format!("cores={}", RANKS * workers)]).collect();
     let mut mpi = Ranks::start(&rank_arguments);
     println!(
@@ -190,8 +192,8 @@ fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<R
         .collect()
 }
 
-/// Seconds of each variant in every round. Variants with equal schedules share their mean, because differences between
-/// them are noise.
+/// Seconds of each variant in every round. Variants with equal schedules are assigned the mean of their times, because
+/// differences between these times are noise.
 fn mean_over_equal_schedules(
     summaries: &[Option<VariantSummary>],
     times: &[Option<&Vec<f64>>],
@@ -231,7 +233,7 @@ fn print_row(
 }
 
 /// A pseudo-random permutation. In a fixed order, a variant would always follow the same predecessor, and would profit
-/// from its warm caches or suffer from its spinning threads.
+/// from the predecessor's warm caches or suffer from its spinning threads.
 fn shuffled(count: usize, random: &mut u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     for at in (1..count).rev() {

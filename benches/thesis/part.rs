@@ -1,4 +1,5 @@
-//! Runs one rank with the number of workers that each of several ranks has. Its time is the reference for a speed-up.
+//! Runs one rank with the number of workers that each of several ranks has. The time of this rank is the reference for
+//! the speed-up of the several ranks.
 //!
 //! A rank in a single-process world uses the thread pool of its caller. The program's global pool has all cores, so
 //! this rank has its own pool, in which it waits for its turns.

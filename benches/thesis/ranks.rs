@@ -1,7 +1,7 @@
-//! Runs the same variants on MPI ranks, whose processes do not use a core while they wait for their turn.
+//! Runs all variants on MPI ranks. The processes of these ranks do not use a core while they wait for their turn.
 //!
-//! The program starts itself once under mpirun. Every rank connects to the port that its arguments name, sends its
-//! rank, and answers lines until the connection closes:
+//! The program starts itself once under mpirun. Every rank connects to the port that its arguments name, sends its rank
+//! number, and answers lines until the connection closes:
 //!
 //! | line | answer |
 //! |---|---|
@@ -84,7 +84,8 @@ impl Ranks {
 }
 
 impl Drop for Ranks {
-    /// Ends the ranks. If this process panics, they wait for each other, and nothing else ends them.
+    /// Kills the launcher, which ends the ranks. If this process panics, the ranks wait for each other, and nothing
+    /// else would end them.
     fn drop(&mut self) {
         let _ = self.launcher.kill();
         let _ = self.launcher.wait();

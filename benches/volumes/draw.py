@@ -1,6 +1,6 @@
 """Plots benches/results/volumes.csv. The plots show the ratio of the words that the busiest rank receives to the lower
-bound, for each number of ranks. Also writes the mean volumes to volumes.md, with those from Table 4 of the COSMA paper
-(Kwasniewski and others, 2019) for comparison."""
+bound, for each number of ranks. Also writes the mean volumes to volumes.md, with the volumes from Table 4 of the COSMA
+paper (Kwasniewski and others, 2019) for comparison."""
 
 import csv
 import sys

@@ -1,10 +1,10 @@
 //! Computes the grids of pm x pn x pk ranks that other decompositions choose, and the words that the busiest rank
 //! receives.
 //!
-//! Every decomposition uses the best integer grid that its rule allows, with the same allowance for idle ranks as ours.
-//! The best grid has the fewest words, on the assumption that a rank receives the fraction 1 - 1/s of a tile that s
-//! ranks share. The words for the chosen grids are then counted exactly, with tiles divided into the same parts as
-//! ours.
+//! Every decomposition uses the best integer grid that its rule allows, with the same allowance for idle ranks as our
+//! grid. The best grid has the fewest words, on the assumption that a rank receives the fraction 1 - 1/s of a tile that
+//! s ranks share. The words for the chosen grids are then counted exactly, with tiles divided into the same parts as in
+//! our grid.
 
 /// Extents of a matrix product.
 #[derive(Clone, Copy)]
@@ -34,7 +34,8 @@ impl Case {
         [m * k, k * n, m * n]
     }
 
-    /// Number of words received. `None` if the parts of the tensors and a summand of `out` exceed the memory.
+    /// Number of words that the busiest rank receives. `None` if the parts of the tensors and a summand of `out` exceed
+    /// the memory.
     pub fn words(&self, grid: Grid) -> Option<f64> {
         let ([left, right, out], [pm, pn, pk]) = (self.tiles(grid), grid.map(|parts| parts as f64));
         let held = left / pn + right / pm + out / pk + if pk > 1.0 { out } else { 0.0 };

@@ -230,7 +230,8 @@ impl Args {
     /// Parses the arguments of this process.
     ///
     /// # Errors
-    /// If a flag is unknown or incomplete. Also for `--help` and `--version`, which clap reports as errors.
+    /// If a flag is unknown or incomplete. Also returns an error for `--help` and `--version`, because clap reports
+    /// their texts as errors.
     pub fn parse_process() -> Result<Args, clap::Error> {
         Args::try_parse_from(readable(std::env::args_os())).map(as_typed)
     }

@@ -1,6 +1,6 @@
 //! Defines the validated description of a run, which is made from its flags.
 //!
-//! Invariant: every rank of the world has the same [`RunConfig`], or none has one. The checks are in `validate`.
+//! Invariant: every rank of the world has the same [`RunConfig`], or no rank has one. The checks are in `validate`.
 
 use std::path::PathBuf;
 
@@ -49,8 +49,8 @@ impl RunConfig {
         kernel_name(self.resolved_kernel, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))
     }
 
-    /// Simulates the plan with or without overlap, in the same way as it runs. Returns `None` if there are too many
-    /// ranks to simulate.
+    /// Simulates the plan, with overlap if the run itself overlaps transfers with computation. Returns `None` if there
+    /// are too many ranks to simulate.
     pub fn simulated_timeline(&self) -> Option<Timeline> {
         if self.overlap { self.plan.simulate() } else { self.plan.simulate_in_turns() }
     }

@@ -61,15 +61,15 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     Ok((Some(text), trace_error))
 }
 
-/// Returns one line for the host and one for each of its ranks. If there are many ranks, lists only the first ones.
+/// Returns one line for the host and one for each of its ranks. If there are many ranks, lists only the first ranks.
 pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
     let heads = std::iter::once("placement ").chain(std::iter::repeat("          "));
     let ranks = heads.zip(listed(places)).map(|(head, line)| format!("{head}{line}\n"));
     format!("topology  {host}\n{}", ranks.collect::<String>())
 }
 
-/// Formats the predicted speed-up over a single rank. The single rank has one more worker if the plan leaves a core
-/// free for communication, which a single rank does not need.
+/// Formats the predicted speed-up over a single rank. The single rank has one more worker if the plan leaves a core of
+/// each rank free for communication, because a single rank does not communicate.
 fn speed_up(plan: &Plan, one: &Plan) -> String {
     let times = one.seconds() / plan.seconds().max(f64::MIN_POSITIVE);
     let workers = counted(one.machine.workers, "worker");

@@ -43,7 +43,7 @@ impl<E: Into<Error>> From<E> for Failure {
     }
 }
 
-/// Adds this rank to an allocation error.
+/// Adds the number and the host of this rank to an allocation error.
 ///
 /// # Errors
 /// If `had` is an error.

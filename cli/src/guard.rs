@@ -1,10 +1,11 @@
 //! Starts a guard process, which outlives rank 0 and removes rank 0's temporary files. A guard is needed if the
 //! launcher may kill rank 0 by SIGKILL.
 //!
-//! MPICH's launcher kills its ranks by SIGKILL, without warning, when it loses a rank or is itself ended by SIGHUP, as
-//! happens at the end of a login session. So rank 0 starts this program again as a guard, in a separate process group,
-//! which the launcher does not kill. The guard reads its standard input to the end, which it reaches when rank 0 has
-//! ended for any reason. Then it removes the remaining temporary files. It removes no file that a process has locked.
+//! MPICH's launcher kills its ranks by SIGKILL, without warning, when it loses a rank or is itself killed by SIGHUP at
+//! the end of a login session. So rank 0 starts this program again as a guard, in a separate process group, which the
+//! launcher does not kill. The guard reads its standard input, a pipe from rank 0, to the end. The pipe ends when rank
+//! 0 has exited for any reason. Then the guard removes the remaining temporary files, except those that a process has
+//! locked.
 //!
 //! There is no guard for launchers that give ranks time after a first signal, because `signals` then removes the files.
 //! A guard would not help against schedulers that kill all processes of a job. After such a kill, the next run removes

@@ -7,9 +7,9 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `args`, `values`, `sizes`, `units` | flags as typed, their values, and the small languages inside them |
+//! | `args`, `values`, `sizes`, `units` | the flags as typed, and the parsers for their values, extents and units |
 //! | `start` | creates the world, which is a single rank, ranks in this process, or the processes of mpirun |
-//! | `config`, `validate`, `inputs` | a validated run, the checks of all flags together, and the headers of files |
+//! | `config`, `validate`, `inputs` | a validated run, the checks of flags against each other, and file headers |
 //! | `paths` | checks that outputs can be written and overwrite no file that is read |
 //! | `run`, `outcome` | the run, and the values that are printed at its end |
 //! | `result_sink`, `check` | consume the result, and compare it with a reference in double precision |
@@ -21,8 +21,8 @@
 //! | `signals`, `guard` | clean-up of temporary files when a signal ends the program |
 //!
 //! This crate uses only the public API of the library. After the world has started, all ranks agree on the outcome of
-//! every step that can fail on one rank. So all ranks exit with the same code, and no rank waits for one that failed.
-//! Only results are written to standard output.
+//! every step that can fail on one rank. So all ranks exit with the same code, and no rank waits for a rank that
+//! failed. Only results are written to standard output.
 
 pub mod args;
 mod check;
@@ -65,8 +65,8 @@ use say::say;
 
 type Result<T> = std::result::Result<T, Failure>;
 
-/// How long ranks other than 0 wait before they exit with an error. It is longer than rank 0 needs to start and print
-/// its message.
+/// How long ranks other than 0 wait before they exit with an error. The delay is longer than rank 0 needs to start and
+/// print its message.
 const SPEAKER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Runs the program.
@@ -76,8 +76,8 @@ pub fn main() -> ExitCode {
     }
     panics::install();
     let json = args::wants_json();
-    // This call must precede the start of any thread, because every thread reserves address space. The first thread is
-    // the one that waits for signals.
+    // This call must precede the start of any thread, because every thread reserves address space. The first thread to
+    // start is the thread that waits for signals.
     panics::report_missing_memory(json);
     signals::install();
     let arguments = Args::parse_process();
@@ -97,7 +97,8 @@ pub fn main() -> ExitCode {
             if start::prints_errors() {
                 failure.print(json);
             } else {
-                // A launcher ends all ranks when one exits with an error, so wait until rank 0 has printed its message.
+                // A launcher kills all ranks when one of them exits with an error, so wait until rank 0 has printed its
+                // message.
                 std::thread::sleep(SPEAKER_TIMEOUT);
             }
             ExitCode::from(failure.code())

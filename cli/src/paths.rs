@@ -2,8 +2,8 @@
 //! command.
 //!
 //! The checks precede the run, so that a mistake costs no computing time. They refuse a file that the command writes
-//! under one flag and reads or writes under another, even if the paths are spelt differently. The only exception is
-//! `--accumulate FILE --output FILE`, which reads all of the file before replacing it. The checks also refuse a file
+//! under one flag and reads or writes under a second flag, even if the paths are spelt differently. The only exception
+//! is `--accumulate FILE --output FILE`, which reads all of the file before replacing it. The checks also refuse a file
 //! whose name is that of a temporary file, because temporary files are removed.
 
 use std::path::{Path, PathBuf};
@@ -26,7 +26,8 @@ struct Named<'a> {
 /// Checks the paths on this rank.
 ///
 /// # Errors
-/// If a path cannot be a file, an output cannot be written, or an output is also another file of the command.
+/// If a path cannot be a file, an output cannot be written, or an output is the same file as another path of the
+/// command.
 pub fn check(world: &World, args: &Args) -> Result<()> {
     let named = named(args);
     for Named { flag, path, .. } in &named {

@@ -17,7 +17,8 @@ use super::say::say;
 use super::units::{bytes, counted, digits, seconds};
 use super::{Result, write_out};
 
-/// Maximum number of steps in the summary. For a larger plan, it lists the steps with the most operations.
+/// Maximum number of steps in the summary. For a plan with more steps, the summary lists the steps with the most
+/// operations.
 const MAX_STEPS: usize = 24;
 
 /// Maximum number of characters of a text in the summary, such as the expression or its extents.
@@ -234,7 +235,8 @@ fn predicted(config: &RunConfig, predicted: f64) -> String {
     if config.overlap { format!(", {} predicted", seconds(predicted)) } else { String::new() }
 }
 
-/// Formats three idle times of workers: the average over all ranks, the maximum of any rank, and the simulated one.
+/// Formats three idle times of workers: the average over all ranks, the maximum over all ranks, and the simulated
+/// average.
 fn idle(plan: &Plan, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
     let all: Vec<f64> = outcome.measured.iter().map(|rank| rank.idle_seconds).collect();
     let longest = (0..all.len()).max_by(|&one, &other| all[one].total_cmp(&all[other])).unwrap_or(0);
@@ -254,8 +256,8 @@ fn hidden_share(measured: &[Measured]) -> Option<f64> {
     (receiving > 0.0).then_some(hidden / receiving)
 }
 
-/// Formats the number of bytes that the busiest rank received, its lower bound, and the fraction of the transfer time
-/// that was hidden.
+/// Formats the number of bytes that the busiest rank received, the lower bound on this number, and the fraction of the
+/// transfer time that was hidden.
 fn received(report: &Report, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
     // If there are very many ranks, the report lists only some of them.
     let listed = report.per_rank.len();

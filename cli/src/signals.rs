@@ -1,12 +1,12 @@
-//! Handles signals that end the program. Removes its temporary files, then ends the program by the same signal, so that
-//! its parent sees the expected status.
+//! Handles signals that end the program. Removes the program's temporary files, then ends the program by the same
+//! signal, so that the parent process sees the expected status.
 //!
-//! A thread waits for the signals by which users and batch systems end a program. It starts before the first file is
-//! created, so that no temporary file is left behind.
+//! A thread waits for the signals by which users and batch systems end a program. The thread starts before the first
+//! file is created, so that no temporary file is left behind.
 //!
 //! A signal that the parent made this program ignore, as `nohup` does, stays ignored. After the temporary files have
-//! been removed, no other thread creates or renames a file. Exceeding the limit on file sizes makes the write call fail
-//! and raises no signal.
+//! been removed, no other thread creates or renames a file. If a file exceeds the size limit, the write call fails, but
+//! SIGXFSZ does not end the program.
 //!
 //! SIGKILL cannot be caught; the next run that writes the same file removes the leftovers. SIGPIPE and the signals that
 //! report faults in the program, such as SIGSEGV, are not handled.

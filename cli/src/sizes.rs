@@ -53,7 +53,8 @@ impl Sizes {
         Ok(sizes)
     }
 
-    /// Assigns a bare list to the names of an einsum_ir tree, in ascending order.
+    /// Assigns a list of extents without names to the dimensions of an einsum_ir tree, in ascending order of the
+    /// dimensions' names.
     fn list(&mut self, list: &[usize], expression: &Expression) -> Result<()> {
         let names = ascending(expression.names());
         if expression.form() != Form::EinsumIr {

@@ -58,7 +58,7 @@ pub fn world(arguments: Arguments) -> Result<(World, Arguments)> {
 
 #[cfg(feature = "mpi")]
 fn under_mpirun(transport: &str) -> Result<World> {
-    // An invalid transport is refused later with the other flags, by all ranks together.
+    // An invalid transport is refused later with the other flags, by all ranks.
     Ok(World::mpi_by(transport.parse().unwrap_or(Transport::Message))?)
 }
 
@@ -106,7 +106,7 @@ fn in_process(args: &Args) -> Result<World> {
 /// that contradict mpirun.
 ///
 /// # Errors
-/// If there is such a flag. The error names the first one.
+/// If there is such a flag. The error names the first such flag.
 pub fn check_flags(args: &Args) -> Result<()> {
     if let Some(workers) = args.workers {
         let (most, what) = if args.explain || args.simulate {
@@ -166,7 +166,8 @@ pub fn transport(text: &str) -> Result<Link> {
     }
 }
 
-/// Makes all ranks agree on whether any rank has failed, for failures outside the library. Collective.
+/// Makes all ranks return an error if any rank has failed. Covers failures of this crate, whereas `World::agree` covers
+/// only errors of the library. Collective.
 ///
 /// # Errors
 /// If any rank has failed. Returns this rank's own failure, or else the first failure of another rank.

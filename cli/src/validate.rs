@@ -183,8 +183,8 @@ fn with_flag_name(error: Error) -> Failure {
     })
 }
 
-/// Whether the plan is for this world, so that its machine can be measured. False if there are more workers than a rank
-/// may run.
+/// Whether the plan is for the ranks of this world, so that their machine can be measured. False if there are more
+/// workers than a rank may run.
 fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
     args.machine.is_none()
         && workers <= MAX_WORKERS
@@ -198,8 +198,8 @@ fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
     Machine::from_toml_with(&text, ranks).map_err(invalid)
 }
 
-/// Makes a plan for a single rank on the cores of one planned rank, including the core that the planned rank leaves
-/// free for communication.
+/// Makes a plan for a single rank, for comparison. This rank has the cores of one planned rank, including the core that
+/// the planned rank leaves free for communication.
 fn one_rank_plan(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Option<Plan> {
     let (_, placement) = machine.placement()?;
     let spare = usize::from(placement.places.first()?.spare);

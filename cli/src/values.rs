@@ -19,7 +19,7 @@ use clap_complete::Shell;
 /// be a mistake.
 const MAX_RUNS: u32 = 1_000_000_000;
 
-/// Number of characters at each end of a long value that messages show.
+/// Number of characters that messages show at each end of a long value.
 const END_CHARACTERS: usize = 40;
 
 /// A parser for one kind of value.
@@ -136,7 +136,8 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
         Ok(_) if text.starts_with('+') => Err(format!("expected a whole number from {least} to {most}")),
         Ok(number) if range.contains(&number) => Ok(number),
         Ok(number) if number < *least => Err(format!("number too small, it may be {least} to {most}")),
-        // Digits that do not fit 64 bits are a number that is too large, so the message must not call them malformed.
+        // A string of digits that does not fit 64 bits is a number that is too large, so the message must not call it
+        // malformed.
         Err(_) if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) => {
             Err(format!("expected a whole number from {least} to {most}"))
         }

@@ -9,10 +9,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// Number of bytes that any input may allocate, whatever its length.
+/// Number of bytes that may be in use for an input of any length.
 pub const FREE_BYTES: usize = 64 << 10;
 
-/// Number of additional bytes that may be allocated for each byte of the input.
+/// Number of additional bytes that may be in use for each byte of the input.
 pub const PER_BYTE: usize = 1000;
 
 /// The system's allocator, with a count of the bytes that this thread has in use. Ends the process if the count exceeds
@@ -71,13 +71,13 @@ unsafe impl GlobalAlloc for Limited {
     }
 }
 
-/// Calls `body`. It may have [`FREE_BYTES`] bytes in use, plus [`PER_BYTE`] bytes for each byte of the input.
+/// Calls `body`, which may have [`FREE_BYTES`] bytes in use, plus [`PER_BYTE`] bytes for each byte of the input.
 pub fn check(input: &[u8], body: impl FnOnce()) {
     check_beyond(input, 0, body);
 }
 
-/// Calls `body` as [`check`] does, and allows it `more` additional bytes. They are for values whose size is a number in
-/// the input, up to a limit.
+/// Calls `body` as [`check`] does, and allows it `more` additional bytes. The additional bytes are for values whose
+/// size is given by a number in the input, up to a limit.
 pub fn check_beyond(input: &[u8], more: usize, body: impl FnOnce()) {
     let allowed = signed(FREE_BYTES.saturating_add(PER_BYTE.saturating_mul(input.len())).saturating_add(more));
     LIMIT.set(BYTES_IN_USE.get().saturating_add(allowed));

@@ -17,14 +17,14 @@ use einsum_dist_cli::start::check_flags;
 use einsum_dist_fuzz::{check_beyond, text};
 use libfuzzer_sys::fuzz_target;
 
-/// Number of bytes that a plan and its proof may have in use.
+/// Number of additional bytes that may be in use for a plan and its proof.
 const MAX_PLAN_BYTES: usize = 64 << 20;
 
 /// Maximum number of ranks of a plan.
 const MAX_RANKS: usize = 6;
 
-/// Maximum number of operands, and maximum number of bytes of an expression. They are small because the time budget of
-/// a path search is long compared with one execution.
+/// Maximum number of operands, and maximum number of bytes of an expression. Both limits are small because the time
+/// budget of a path search is long compared with one execution of the target.
 const MAX_OPERANDS: usize = 4;
 const EXPRESSION: usize = 100;
 

@@ -1,5 +1,5 @@
-//! Fuzzes the files of `--machine`. Asserts that an accepted machine can be written to a file that reads as the same
-//! machine.
+//! Fuzzes the files of `--machine`. Asserts that an accepted machine is unchanged after it is written to a file and
+//! read again.
 #![no_main]
 
 use einsum_dist::Machine;

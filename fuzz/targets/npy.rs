@@ -1,5 +1,5 @@
-//! Fuzzes the headers of `.npy` files. Reads each input as the header of a file that ends with the input, and of files
-//! that are longer.
+//! Fuzzes the headers of `.npy` files. Reads each input as the beginning of three files. The first file ends with the
+//! input, and the other two files are longer.
 #![no_main]
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Fuzzes the value of `--path`, which is a name or a list of positions. Asserts that printed positions read as the
-//! same path, and applies them to a chain of products.
+//! Fuzzes the value of `--path`, which is a name or a list of positions. Asserts that a list of positions is unchanged
+//! after it is printed and parsed again, and applies it to a chain of matrix products.
 #![no_main]
 
 use std::sync::OnceLock;

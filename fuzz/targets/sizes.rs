@@ -2,7 +2,7 @@
 //! flag.
 //!
 //! Asserts that accepted flags assign one extent to every label that they name. If all labels have an extent, also
-//! asserts that a flag that lists all labels with these extents gives the same result.
+//! writes all labels with their extents as one flag, and asserts that this flag gives the same extents.
 #![no_main]
 
 use std::sync::OnceLock;

@@ -1,5 +1,5 @@
-//! Fuzzes the text form of topologies. Asserts that an accepted topology prints as text that reads as the same
-//! topology. Creates hosts from small topologies.
+//! Fuzzes the text form of topologies. Asserts that an accepted topology is unchanged after it is printed and parsed
+//! again. Creates hosts from small topologies.
 #![no_main]
 
 use einsum_dist::machine::Synthetic;

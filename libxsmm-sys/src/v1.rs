@@ -77,7 +77,8 @@ real!(
 );
 
 unsafe extern "C" {
-    /// Initialises the library. Calling it is optional, because the first dispatch does the same.
+    /// Initialises the library. Calling this function is optional, because the first dispatch also initialises the
+    /// library.
     pub fn libxsmm_init();
 
     /// Returns the name of the instruction set for which code is generated.

@@ -16,7 +16,7 @@ pub const LIBXSMM_DATATYPE_F64: libxsmm_datatype = 0;
 pub const LIBXSMM_DATATYPE_F32: libxsmm_datatype = 1;
 
 pub const LIBXSMM_GEMM_FLAG_NONE: libxsmm_bitfield = 0;
-/// The generated code transposes `a` into its own memory at every call.
+/// At every call, the generated code copies the transpose of `a` to memory of its own.
 pub const LIBXSMM_GEMM_FLAG_TRANS_A: libxsmm_bitfield = 1;
 pub const LIBXSMM_GEMM_FLAG_TRANS_B: libxsmm_bitfield = 2;
 /// The product overwrites `c` without reading it. Without this flag, the product is added to `c`.
@@ -87,7 +87,8 @@ pub struct libxsmm_gemm_batch_reduce_config {
 pub type libxsmm_gemmfunction = unsafe extern "C" fn(parameters: *const libxsmm_gemm_param);
 
 unsafe extern "C" {
-    /// Initialises the library. Calling it is optional, because the first dispatch does the same.
+    /// Initialises the library. Calling this function is optional, because the first dispatch also initialises the
+    /// library.
     pub fn libxsmm_init();
 
     /// Returns the name of the instruction set for which code is generated.

@@ -24,7 +24,7 @@ impl<'a> Builder<'a> {
         let name = &self.text[span.start..span.end];
         let label = *self.labels.entry(name).or_insert_with(|| {
             self.names.push(name.to_owned());
-            // The number fits, because there are fewer names than bytes in the longest accepted text.
+            // The number fits `u32`, because there are fewer names than bytes in the longest accepted text.
             Label((self.names.len() - 1) as u32)
         });
         Index { span, kind: IndexKind::Label(label) }
@@ -47,7 +47,7 @@ impl<'a> Builder<'a> {
 
     fn node(&mut self, span: Span, kind: NodeKind) -> NodeId {
         self.nodes.push(Node { span, kind });
-        // The number fits, because there are fewer nodes than bytes in the longest accepted text, plus three.
+        // The number fits `u32`, because there are fewer nodes than bytes in the longest accepted text, plus three.
         NodeId((self.nodes.len() - 1) as u32)
     }
 }

@@ -1,8 +1,8 @@
 //! Checks each output as far as this is possible without extents. Every output label must be in an input, and must
 //! occur only once in the output.
 //!
-//! This module does not check that an ellipsis of the inputs is also in the output. A missing ellipsis is a mistake
-//! only if it stands for at least one dimension, which depends on the shapes.
+//! This module does not check that an ellipsis of the inputs is also in the output. An ellipsis that is missing in the
+//! output is a mistake only if it stands for at least one dimension, which depends on the shapes.
 
 use crate::message::{labels_list, quoted};
 use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, ParseError, Span, Term};
@@ -12,8 +12,9 @@ const MAX_SPLIT_NAME: usize = 12;
 
 /// Checks the output of every einsum. Cost: O(length of the expression).
 pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
-    // For each label, `in_inputs` stores the last einsum that has the label in an input, as its position plus one.
-    // `in_output` stores the last einsum that has the label in its output, and the place of the label there.
+    // For each label, `in_inputs` stores the position plus one of the last visited einsum that has the label in an
+    // input. `in_output` stores the position plus one of the last visited einsum that has the label in its output, and
+    // the span of the label there.
     let mut in_inputs = vec![0; expression.names().len()];
     let mut in_output = vec![(0, Span::default()); expression.names().len()];
     for (position, node) in expression.nodes().iter().enumerate() {
@@ -45,7 +46,7 @@ pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
 }
 
 /// Returns the error for an output label that no input of `node` has. The label is either summed away in a bracket
-/// inside the node, or does not occur inside it.
+/// inside the node, or does not occur inside the node at all.
 fn unknown(expression: &Expression, node: &Node, label: Label, place: Span) -> ParseError {
     let name = expression.name(label);
     let below = expression.nodes().iter().filter(|inner| *inner != node && node.span.contains(inner.span));

@@ -22,7 +22,8 @@ pub struct NodeId(pub u32);
 pub enum Form {
     /// One einsum without brackets, where every label is one character, such as `mk,kn->mn`.
     Einsum,
-    /// A tree where every bracket contains an arrow and is contracted first, such as `[ij,jk->ik],kl->il`.
+    /// A tree where every bracket contains an arrow and is contracted before the einsum around it, such as
+    /// `[ij,jk->ik],kl->il`.
     Tree,
     /// A tree where brackets without an arrow are lists of names, such as `[m0,k0],[k0,n0]->[m0,n0]`.
     EinsumIr,
@@ -118,7 +119,7 @@ impl Expression {
     ///
     /// # Panics
     ///
-    /// If `label` belongs to another expression that has more labels than this one.
+    /// If `label` belongs to a different expression that has more labels than this one.
     #[must_use]
     pub fn name(&self, label: Label) -> &str {
         &self.names[label.0 as usize]
@@ -127,7 +128,7 @@ impl Expression {
     /// Returns the root, which is the last node.
     #[must_use]
     pub fn root(&self) -> NodeId {
-        // The number fits, because there are fewer nodes than bytes in the longest accepted text, plus three.
+        // The number fits `u32`, because there are fewer nodes than bytes in the longest accepted text, plus three.
         NodeId((self.nodes.len() - 1) as u32)
     }
 
@@ -141,7 +142,7 @@ impl Expression {
     ///
     /// # Panics
     ///
-    /// If `id` belongs to another expression that has more nodes than this one.
+    /// If `id` belongs to a different expression that has more nodes than this one.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]

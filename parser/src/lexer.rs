@@ -1,7 +1,7 @@
 //! Splits a text into tokens, in the same way for all three forms.
 //!
-//! A [`TokenKind::Word`] is a run of label characters without white space. It is one name in an einsum_ir tree, and one
-//! label per character in the other forms. `stray` explains a character that cannot start a token.
+//! A [`TokenKind::Word`] is a run of label characters without white space. A word is one name in an einsum_ir tree, and
+//! one label per character in the other two forms. The module `stray` explains a character that cannot start a token.
 //!
 //! The rules for the order of tokens are in `brackets`, `parse_terms` and `parse_ir`.
 

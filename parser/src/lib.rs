@@ -42,7 +42,7 @@ pub use render::render_carets;
 pub use span::Span;
 
 /// Maximum number of bytes of a text. Each node, label and operand needs at least one byte of the text, apart from at
-/// most three at the ends of the text. So all of their numbers fit `u32`.
+/// most three at the ends of the text. So `u32` can number all nodes, labels and operands.
 const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 
 /// Parses an expression in any of the three forms, and performs all checks that need no extents.

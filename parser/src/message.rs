@@ -1,14 +1,14 @@
-//! Provides the texts for every mistake, which are a message, a label next to the caret and help.
+//! Provides three texts for every kind of mistake, which are a message, a label next to the caret, and help.
 //!
 //! Each text is one line in plain words. No two kinds of mistakes share a message. Invisible characters are written as
 //! escapes, and long names are shortened.
 //!
-//! Help that depends on the rest of the expression is provided by the code that finds the mistake.
+//! Help that depends on the expression is provided by the code that finds the mistake.
 
 use crate::ErrorKind as K;
 use crate::ParseError;
 
-/// Maximum number of characters of a name. Longer names are shortened.
+/// Maximum number of characters of a name in a message. Longer names are shortened.
 const MAX_NAME: usize = 32;
 
 /// Returns the name in backquotes, shortened and escaped for printing.

@@ -9,7 +9,7 @@ use crate::builder::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, NodeId, ParseError, Span, Term, lexer, stray};
 
-/// The part of an einsum that has been read so far. The einsum is that of one bracket or of the whole text.
+/// The part of an einsum that has been read so far. The einsum is the content of a bracket or the whole text.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
@@ -191,7 +191,8 @@ impl Parser<'_> {
         self.because(kind, place)
     }
 
-    /// Returns the error for a mistake. Replaces the usual help if its example is in another notation.
+    /// Returns the error for a mistake. Replaces the usual help for `kind` if its example is in a notation other than
+    /// einsum_ir.
     fn mistake(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = ParseError::new(self.text, kind, place);
         let advice = match kind {
@@ -209,7 +210,7 @@ impl Parser<'_> {
     }
 
     /// Returns the error for a mistake that exists only in einsum_ir trees. The error also marks the bracket that makes
-    /// the text such a tree.
+    /// the text an einsum_ir tree.
     fn because(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = self.mistake(kind, place);
         if self.witness.contains(place) {

@@ -9,7 +9,7 @@ use crate::builder::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, IndexKind, NodeId, ParseError, Span, Term, lexer, stray};
 
-/// The part of an einsum that has been read so far. The einsum is that of one bracket or of the whole text.
+/// The part of an einsum that has been read so far. The einsum is the content of a bracket or the whole text.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,

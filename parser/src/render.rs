@@ -1,10 +1,12 @@
 //! Renders a text for a terminal, with carets under marked places.
 //!
 //! The text is shown on one line, where line breaks are replaced by spaces. If places are far apart in a long text,
-//! each place has a separate line, which is clipped around it. The first place is marked by `^`, the others by `-`.
+//! each place is shown on a separate line, which is clipped around the place. The first place is marked by `^`, the
+//! others by `-`.
 //!
 //! Guarantee: rendering does not panic, whatever the order of the spans, and even if spans are outside the text.
-//! Columns are counted in characters; combining characters count as none and wide East Asian characters as two.
+//! Columns are counted in characters; combining characters have no column, and wide East Asian characters have two
+//! columns.
 //!
 //! The output has no colour and does not depend on the terminal's width.
 
@@ -37,7 +39,7 @@ struct Mark<'a> {
 }
 
 /// Returns the message, the text with carets and an explanation under each place, and the help. The first place is the
-/// main one.
+/// main place, which is marked by `^`.
 ///
 /// ```
 /// use einsum_parser::{Span, render_carets};

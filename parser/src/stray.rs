@@ -1,7 +1,7 @@
 //! Explains a character that cannot start a token.
 //!
-//! Each such character usually has a specific cause, such as a shell, a flag or another notation. So each has its own
-//! kind of mistake.
+//! Each such character usually has a specific cause, such as a shell, a flag or a different notation. So each character
+//! has its own kind of mistake.
 //!
 //! Suspicious characters that are legal labels are not explained, with one exception. If an arrow is missing, the
 //! parsers search for an arrow from another notation.

@@ -1,8 +1,8 @@
-//! Computes elements of the result from the operands in double precision, either as one sum or from intermediates along
-//! the tree.
+//! Computes elements of the result from the operands in double precision. Each element is computed either as a single
+//! sum or from intermediates along the tree.
 //!
-//! `cost` counts all memory that is in use here at the same time. In the layout of every tensor, the labels that the
-//! tensor's consumer sums over come last, so that the innermost loop runs over adjacent elements.
+//! `cost` estimates the peak memory of this module. In the layout of every tensor, the last labels are those over which
+//! the tensor's consumer sums, so that the innermost loop runs over adjacent elements.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{Step, Tree};
@@ -23,7 +23,8 @@ pub struct Evaluator<'a> {
     layouts: Vec<Vec<Label>>,
     evaluation: Evaluation,
     complex: bool,
-    /// The rounding errors that a run makes in each step. A direct evaluation attributes all of them to the last step.
+    /// The rounding errors that the checked run may make in each step. A direct evaluation attributes the errors of all
+    /// steps to the last step.
     roundings: Vec<Rounding>,
     /// Operand `i` is divided by 2^`exponents[i]`, so that products stay in the range of double precision.
     exponents: Vec<i32>,
@@ -51,13 +52,14 @@ impl<'a> Evaluator<'a> {
         Evaluator { tree, layouts, evaluation, complex: limits.complex, roundings, exponents }
     }
 
-    /// Returns the exponent of the power of two by which results are divided.
+    /// Returns the sum of the exponents of all operands. Computed elements are divided by 2 to this power.
     pub fn exponent(&self) -> i32 {
         self.exponents.iter().fold(0, |sum, exponent| sum.saturating_add(*exponent))
     }
 
-    /// Returns the elements of a selection of the result, in row-major order. If `single_threaded`, uses only this
-    /// thread, because the other threads compute other pieces. `sources` has one entry per operand.
+    /// Returns the elements of a selection of the result, in row-major order. If `single_threaded`, uses only the
+    /// calling thread, because each of the other threads computes a different piece of the result. `sources` has one
+    /// entry per operand.
     ///
     /// # Errors
     /// If there is too little memory, or a file cannot be read.
@@ -91,8 +93,8 @@ impl<'a> Evaluator<'a> {
         Ok(terms.pop().flatten().unwrap_or_default().values)
     }
 
-    /// Returns an input of a step. An operand is fetched when it is needed. An intermediate is moved out of `terms`,
-    /// because it has only one consumer.
+    /// Returns node `id` as an input of a step. An operand is fetched from its source. An intermediate is moved out of
+    /// `terms`, because every intermediate has only one consumer.
     fn term(
         &self,
         id: usize,

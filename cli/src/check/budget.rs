@@ -1,4 +1,5 @@
-//! Chooses the memory budget for a check. The check and the run share the memory limit and the memory of this process.
+//! Chooses the memory budget for a check. The check and the run share the memory limit and the memory that is available
+//! to this process.
 //!
 //! ```text
 //! --memory-limit   [ operands, part, intermediates, packing | reserve ]    the run is planned without the reserve
@@ -18,8 +19,8 @@ use super::strategy::Choice;
 /// Maximum number of bytes that a check may use, with or without a memory limit.
 const MAX_BYTES: u64 = 1 << 29;
 
-/// The memory limit divided by one of these numbers is the share of a check. The first divisor is used for any check.
-/// The others are tried in order for a slow check until it is quick.
+/// The memory limit divided by one of these numbers is the number of bytes reserved for the check. `LIMIT_DIVISOR` is
+/// tried first. If the check would be slow, `SLOW_LIMIT_DIVISORS` are tried in order until it is quick.
 const LIMIT_DIVISOR: u64 = 16;
 const SLOW_LIMIT_DIVISORS: [u64; 3] = [8, 4, 2];
 
@@ -29,7 +30,8 @@ const MAX_QUICK_OPERATIONS: f64 = 1e10;
 /// Number of bytes beyond which more memory does not speed up a check.
 const SUFFICIENT_BYTES: u64 = 1 << 26;
 
-/// Returns the minimum number of bytes that a check needs. With this memory, it computes one product at a time.
+/// Returns the minimum number of bytes that a check needs. With this much memory, the check computes one product at a
+/// time.
 pub fn least(tree: &Tree) -> u64 {
     let one: Vec<usize> = tree.extents.iter().map(|&extent| extent.min(1)).collect();
     let bytes = |evaluation| Cost::of(tree, evaluation, &one).bytes;
@@ -37,7 +39,7 @@ pub fn least(tree: &Tree) -> u64 {
 }
 
 /// Returns the plan for the run and the number of bytes available to its check. If there is a limit, the run and the
-/// check together stay within it. `plan` makes a plan for a given limit.
+/// check together stay within it. `plan` plans the run for a given memory limit.
 ///
 /// # Errors
 /// If there is no plan within the limit, or none that leaves enough memory for a check.
@@ -73,7 +75,8 @@ pub fn plan_beside(
     // A slow check is given more memory if the run can be planned with less.
     let is_slow = |plan: &Plan| {
         let limits = Limits::new(plan, tree);
-        // All ranks must make the same plan, so the number of threads is always 1 here.
+        // The number of threads may differ between ranks, but all ranks must make the same plan. So the cost is
+        // estimated for one thread.
         let strategy = Choice::new(plan, tree, &limits, left(plan).min(MAX_BYTES), 1, 0).strategy();
         strategy.is_none_or(|strategy| strategy.operations > MAX_QUICK_OPERATIONS)
     };

@@ -1,6 +1,7 @@
-//! Compares all elements of blocks, or a sample of them, with their references.
+//! Compares the elements of blocks, or a sample of these elements, with reference values.
 //!
-//! Apart from the block that it compares, a comparison stores only the pieces that its [`Strategy`] allows.
+//! Apart from the compared block, the comparison stores only pieces of the reference. The [`Strategy`] limits the
+//! number of pieces that are in memory at the same time.
 
 use einsum_dist::dims::Label;
 use einsum_dist::distribution::{Bounds, Intervals};
@@ -51,13 +52,13 @@ pub struct Pass<'a> {
     strategy: Strategy,
 }
 
-/// A job that computes some of the summands of a piece of the result.
+/// A job that computes some of the summands of every element in a piece of the result.
 struct Job {
     /// The indices of the piece, and the indices of summed labels that this job covers.
     selection: Selection,
-    /// Number of jobs into which the sums of these elements are split.
+    /// Number of jobs into which the sums of the piece are split.
     summands: usize,
-    /// Whether this job completes the sums.
+    /// Whether this is the last job of its piece, so that the sums are complete after it.
     last: bool,
 }
 
@@ -121,10 +122,10 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Prepares a second pass over the same elements, for cases in which the range of double precision, or underflow,
-    /// may explain the findings of the first pass. The second pass computes the elements along the tree. If all
-    /// operands are finite, it scales them so that their largest absolute values are about 1. Returns `None` if the
-    /// pass would cost too much time or memory, or would repeat the first pass.
+    /// Prepares a second pass over the same elements, for cases in which underflow, or the range of double precision,
+    /// may explain the errors that the first pass found. The second pass computes the elements along the tree. If all
+    /// operands are finite, the second pass scales them so that their largest absolute values are about 1. Returns
+    /// `None` if the pass would cost too much time or memory, or would compute the same values as the first pass.
     pub fn second_pass(&self, first: &Pass<'_>, largest: &[f64], operand_limits: &OperandLimits) -> Option<Pass<'a>> {
         if !operand_limits.finite && first.strategy.evaluation == Evaluation::AlongTree {
             return None;
@@ -240,7 +241,7 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Judges the elements of a piece by their references.
+    /// Compares the elements of a piece with `reference`, which has one value per element.
     fn judged(
         &self,
         pass: &Pass<'_>,

@@ -1,7 +1,8 @@
 //! Estimates the operations and memory of a comparison in advance, and finds the sizes of pieces that fit into memory.
 //!
-//! The estimated memory includes all elements that are in memory at the same time, in double precision with their
-//! magnitudes and errors, and the read buffers. Lists whose length does not depend on extents are not counted.
+//! The estimated memory covers the read buffers and all elements that are in memory at the same time. Each element is
+//! stored in double precision, together with its magnitude and its error. Lists whose length does not depend on extents
+//! are not counted.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{NodeId, Step, Tree};
@@ -19,14 +20,15 @@ const OPERATIONS_PER_OPERAND: f64 = 2_000.0;
 /// Size in bytes of the largest element type in a file.
 const MAX_ELEMENT_BYTES: f64 = 16.0;
 
-/// Number of vectors of result elements that are in memory in addition to the inputs. A sum counts as two vectors
-/// because its elements are larger. A summand and the array to which the result was added count as one each.
+/// Maximum number of vectors of result elements that are in memory in addition to the inputs of a step. These are a sum
+/// (counted twice because its elements are larger), a summand, and the array to which the result was added.
 const RESULT_VECTORS: f64 = 4.0;
 
 /// How elements of the result are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evaluation {
-    /// Each element is one sum over all labels, which uses nothing of the plan except labels and extents.
+    /// Each element is a single sum over all labels. The sum uses nothing of the plan except labels and extents, so
+    /// that it is independent of mistakes in the plan.
     Directly,
     /// Elements are computed from intermediates, along the tree.
     AlongTree,
@@ -47,7 +49,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Estimates the cost of one part of a selection, which has `sizes[l]` indices of label number `l`.
+    /// Estimates the cost of one piece of a selection. The piece has `sizes[l]` indices of label number `l`.
     pub fn of(tree: &Tree, evaluation: Evaluation, sizes: &[usize]) -> Cost {
         let volume = |labels: &[Label]| labels.iter().map(|label| sizes[label.0 as usize] as f64).product::<f64>();
         let element = size_of::<Tracked>() as f64;
@@ -58,7 +60,7 @@ impl Cost {
         if evaluation == Evaluation::Directly {
             let leaves = tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
             cost.fetched = leaves.map(|node| volume(&node.labels)).sum();
-            // Each product has all operands as factors.
+            // Each product has all operands as factors, and a multiply-add has two factors.
             let factors = (tree.operands as f64 / 2.0).max(1.0);
             cost.products = sizes.iter().map(|&size| size as f64).product::<f64>() * factors;
             cost.bytes = cost.fetched * element + cost.fetched.min(CHUNK_ELEMENTS as f64) * MAX_ELEMENT_BYTES;
@@ -129,8 +131,8 @@ pub fn distinct(labels: &[Label]) -> Vec<Label> {
 }
 
 /// Cuts the selection `whole` into pieces that need at most `most` bytes each. Returns the sizes of a piece and the
-/// cost of all pieces. Returns `None` if a single product needs more memory, or if all pieces together need more than
-/// `operations` operations.
+/// cost of all pieces. Returns `None` if a single product needs more than `most` bytes, or if the pieces need more than
+/// `operations` operations in total.
 pub fn fit(
     tree: &Tree,
     evaluation: Evaluation,
@@ -168,8 +170,8 @@ pub fn fit(
             .min_by(|(_, one), (_, other)| time_and_memory(one).total_cmp(&time_and_memory(other)))
         {
             Some(smaller) => smaller,
-            // No label of this step can be halved further, so other live tensors occupy the memory. Halve the largest
-            // label of the tree instead.
+            // No label of this step can be halved further, so most of the memory is occupied by tensors of other steps.
+            // Halve the largest label of the tree instead.
             None => {
                 let largest = (0..sizes.len()).max_by_key(|&label| sizes[label]).filter(|&label| sizes[label] > 1)?;
                 sizes[largest] = sizes[largest].div_ceil(2);

@@ -3,45 +3,47 @@
 //! # Rounding
 //!
 //! Let u be the unit roundoff (2^-24 in single, 2^-53 in double precision) and gamma_n = n u / (1 - n u). Consider a
-//! sum of products of p factors in which no term passes through more than c additions. It has an error of at most
-//! gamma_(c+p) times the sum of the absolute products (N. J. Higham, Accuracy and Stability of Numerical Algorithms,
-//! 2nd edition, 2002, section 3.1 and lemma 3.1). This program sums k terms in blocks of at most b terms, then adds the
-//! blocks pairwise. So c is b + log2(k / b) instead of k (section 4.2). [`einsum_dist::local_plan::longest_chain`]
-//! bounds c for every kind of sum. [`einsum_dist::Plan::roundings`] also counts the additions over threads, ranks and
-//! slices. It sums these counts over the tree, because the relative errors of consecutive steps add up. The real part
-//! of a complex sum is a sum of real products, with one more addition per step, and so is the imaginary part. The bound
-//! applies to each part because |a b| + |c d| <= |a + c i| |b + d i|. So sqrt(2) times the bound applies to the complex
-//! number.
+//! sum of products of p factors in which no term passes through more than c additions. Such a sum has an error of at
+//! most gamma_(c+p) times the sum of the absolute products (N. J. Higham, Accuracy and Stability of Numerical
+//! Algorithms, 2nd edition, 2002, section 3.1 and lemma 3.1). This program sums k terms in blocks of at most b terms,
+//! then adds the blocks pairwise. So c is b + log2(k / b) instead of k (section 4.2).
+//! [`einsum_dist::local_plan::longest_chain`] bounds c for every kind of sum. [`einsum_dist::Plan::roundings`] also
+//! counts the additions over threads, ranks and slices. It sums these counts over the tree, because the relative errors
+//! of consecutive steps add up. The real part of a complex sum is a sum of real products, with one more addition per
+//! step, and so is the imaginary part. The bound applies to each part because |a b| + |c d| <= |a + c i| |b + d i|. So
+//! sqrt(2) times the bound applies to the complex number.
 //!
 //! In single precision, c is below 300 for sums with a scalar result, below 700 for matrix products over one dimension
-//! and below 1,100 for all others. So the bound is below 2e-5, 5e-5 and 7e-5 for every k up to 10^9. A zero in place of
-//! a sum of k products with random signs has a relative error of about 1.3 / sqrt(k), which is 3e-3 for k = 200,000 and
-//! 1.3e-4 for k = 10^8. The largest of several elements has a larger error. So the check detects a result of zeros.
+//! and below 1,100 for all others. So the bounds, relative to the sum of the absolute products, are below 2e-5, 5e-5
+//! and 7e-5 for every k up to 10^9. If a sum of k products with random signs is replaced by zero, its relative error is
+//! about 1.3 / sqrt(k), which is 3e-3 for k = 200,000 and 1.3e-4 for k = 10^8. For the largest of several elements,
+//! this error is even larger. So the check detects a result in which all elements are zero.
 //!
 //! # Trees
 //!
 //! Along a tree of many steps, absolute products grow faster than the elements. In a chain of ten matrix products with
-//! extents of 64, an element is about 1e-8 of the sum of its absolute products. The bound above is then so large that
-//! zeros would pass. So the allowed error is the smaller of that bound and an estimate. The estimate is
-//! [`CONFIDENCE_FACTOR`] times the combined effect of errors that have random signs and are as large as possible in
+//! extents of 64, an element is about 1e-8 of the sum of its absolute products. The bound for rounding is then so large
+//! that the check would accept zeros. So the allowed error is the smaller of that bound and an estimate. The estimate
+//! is [`CONFIDENCE_FACTOR`] times the combined effect of errors that have random signs and are as large as possible in
 //! each step (see [`super::sum`]). The error of a step is at most gamma of the whole tree times the absolute products
-//! of the step's two operands, as if all errors so far had the same sign. By the Cauchy-Schwarz inequality, this is at
-//! most gamma sqrt(n) times the square root of the sum of the squares of the step's n products.
+//! of the step's two operands, as if the errors of this and all earlier steps had the same sign. By the Cauchy-Schwarz
+//! inequality, this is at most gamma sqrt(n) times the square root of the sum of the squares of the step's n products.
 //!
 //! # Underflow
 //!
 //! Let s be the smallest subnormal number. A real product that is too small to be a normal number has an error of at
 //! most s / 2 (section 2.1, equation 2.8), and a complex product has an error of at most 2 s. Sums of such numbers are
-//! exact. The bound allows 2 s and 8 s, because the reference in double precision may lose as much as the run. The
-//! operands of later steps multiply the loss of a step. So the loss due to a step is at most this amount, times the
-//! number of products in an element, times the largest absolute values of the operands that are not part of the step.
-//! The allowed error of an element is the sum over all steps.
+//! exact. The bound allows 2 s for a real product and 8 s for a complex product, because the reference in double
+//! precision may lose as much as the run. The operands of later steps multiply the loss of a step. So the loss due to a
+//! step is at most this amount, times the number of products in an element, times the largest absolute values of the
+//! operands that are not part of the step. The allowed error of an element is the sum over all steps.
 //!
 //! # Overflow
 //!
 //! If the reference is beyond the largest number of the type, the element must be infinite, with the same sign. If the
-//! reference is finite and the element is not, there are two cases. The element counts as an overflow if the sum of its
-//! absolute products, or that of an earlier step, may exceed the range of the type. Otherwise the element is wrong.
+//! reference is finite and the element is not, there are two cases. The element is reported as an overflow if the sum
+//! of its absolute products, or such a sum in an earlier step, may exceed the range of the type. Otherwise the element
+//! is wrong.
 //!
 //! Invariant: limits depend only on the plan, the operands and the element, and are the same on every rank.
 
@@ -64,8 +66,8 @@ const MAX_LOSS: f64 = 1e140;
 pub struct Limits {
     /// The allowed error relative to the sum of absolute products.
     pub relative: f64,
-    /// The allowed error due to underflow. It covers only the last step until the operands are known, and then all
-    /// steps.
+    /// The allowed error due to underflow. It covers all steps if the operands have been examined, and otherwise only
+    /// the last step.
     pub absolute: f64,
     pub largest: f64,
     /// The allowed loss of a product due to underflow.

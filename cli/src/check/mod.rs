@@ -5,7 +5,8 @@
 //! and extents, so that it is independent of mistakes in the plan. If such sums would cost much more than evaluating
 //! the contraction tree, the reference is computed from intermediates along the tree. If computing each sampled element
 //! separately would take too long, samples are computed in batches that share intermediates. Every rank checks its own
-//! blocks, one part of the result at a time. It reads or generates the slices of the operands that it needs.
+//! blocks, one part of the result at a time. For each block, the rank reads or generates only the slices of the
+//! operands on which the checked elements depend.
 //!
 //! | file | content |
 //! |---|---|
@@ -13,7 +14,7 @@
 //! | `select`, `fetch` | the selected indices, and the elements of operands at these indices |
 //! | `along_tree`, `nest`, `sum` | elements of the result in double precision |
 //! | `compare` | compares these elements with the elements of the run |
-//! | `limits`, `verdict`, `overflow` | the allowed error, the verdict, the message about numbers beyond the type |
+//! | `limits`, `verdict`, `overflow` | the allowed error, the verdict, the message about values that overflow |
 
 mod along_tree;
 pub mod budget;
@@ -51,7 +52,7 @@ pub struct Check<'a> {
     first: Pass<'a>,
     /// Limits that depend on the operands, and the second pass if there is one; `None` until first needed.
     operands: Option<(OperandLimits, Option<Pass<'a>>)>,
-    /// The findings of all ranks in all parts so far.
+    /// The combined findings of all ranks in all parts compared so far.
     tally: Tally,
 }
 
@@ -118,7 +119,7 @@ impl<'a> Check<'a> {
         Ok((operand_limits, second))
     }
 
-    /// Returns a report of the findings in all parts so far.
+    /// Returns a report of the findings in all parts compared so far.
     pub fn report(&self) -> CheckReport {
         let Tally { checked, error, bound, .. } = self.tally;
         // These two fields count infinite or NaN elements that differ from their reference, so the error is not finite.

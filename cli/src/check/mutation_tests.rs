@@ -1,7 +1,7 @@
 //! Tests that the check refuses wrong results of many kinds and accepts correct ones.
 //!
-//! Elements are drawn at random from the distribution of a sum of the given number of products, whose operands are
-//! between -1 and 1 or between 0 and 1. So the tests cover long sums without computing them.
+//! Elements are random numbers with the probability distribution of a sum of `terms` products. The factors of these
+//! products are between -1 and 1, or between 0 and 1. So the tests cover long sums without computing them.
 
 use clap::Parser;
 use einsum_dist::World;
@@ -178,7 +178,7 @@ fn overflow_is_no_mistake() {
     assert!(!judged(f64::NEG_INFINITY, 1e40, 1e41).is_right(), "the other sign");
     assert!(!judged(1e38, 1e40, 1e41).is_right(), "a number");
     assert!(!judged(f64::INFINITY, 1e30, 1e31).is_right(), "no overflow");
-    // In the first case, the sums of the element itself overflow. In the second, the sums of an earlier step may
+    // In the first case, the sums of the element itself overflow. In the second case, the sums of an earlier step may
     // overflow.
     assert_eq!(judged(f64::NAN, 1e30, 1e39).overflowed_sums, 1);
     let config = config(&["[mk,kl->ml],ln->mn", "-s4"]);

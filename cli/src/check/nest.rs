@@ -1,5 +1,5 @@
-//! Computes sums of products in double precision by a loop nest over strided factors. It shares no code with the
-//! kernels that it checks.
+//! Computes sums of products in double precision by a loop nest over strided factors. This module shares no code with
+//! the kernels whose results it checks.
 //!
 //! ```text
 //! for each element of out:  for the outer summed labels:  fixed factors * sum over the inner label of the varying ones
@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::sum::{Rounding, Summand, Term, Total, Tracked};
 
-/// Number of products in a block, which are summed plainly before they are added to the total.
+/// Number of products in a block. They are summed in plain double precision before their sum is added to the [`Total`].
 const BLOCK_LEN: usize = 32;
 
 /// Minimum number of products for which more than one thread is used.
@@ -30,9 +30,9 @@ struct Loop {
 /// The product of terms, summed over all labels except those of the output.
 pub struct Nest<'a> {
     values: Vec<&'a [Tracked]>,
-    /// The labels of the output, slowest first.
+    /// The labels of the output, slowest varying first.
     out: Vec<Loop>,
-    /// The outer summed labels, fastest first.
+    /// The outer summed labels, fastest varying first.
     outer: Vec<Loop>,
     inner: Loop,
     /// The factors that vary along the inner loop, and the factors that do not.
@@ -65,7 +65,7 @@ impl<'a> Nest<'a> {
         let mut outer: Vec<Loop> = Vec::with_capacity(loops.len());
         for summed in loops {
             match outer.last_mut() {
-                // Merge adjacent loops if every factor is traversed with a single stride.
+                // Merge two adjacent loops into one if every factor can be traversed with a single stride.
                 Some(last) if last.steps.iter().zip(&summed.steps).all(|(a, b)| a * last.extent == *b) => {
                     last.extent *= summed.extent;
                 }
@@ -87,8 +87,8 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Returns all elements in row-major order. If `single_threaded`, uses only this thread, because the other threads
-    /// compute other pieces.
+    /// Returns all elements in row-major order. If `single_threaded`, uses only the calling thread, because each of the
+    /// other threads computes a different piece of the result.
     ///
     /// # Errors
     /// If there is too little memory for the elements.

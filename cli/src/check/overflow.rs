@@ -1,4 +1,4 @@
-//! Composes the message about an overflow, which gives an element, its size and the remedy.
+//! Composes the message about an overflow. The message names an element that overflowed, its size and a remedy.
 
 use einsum_dist::Dtype;
 
@@ -12,7 +12,7 @@ use super::verdict::Tally;
 pub struct Overflow {
     /// The message that describes the overflow and its remedy. It has no full stop at the end.
     pub message: String,
-    /// Whether the result is infinite exactly where its value exceeds the range of the type. Otherwise intermediate
+    /// Whether the result is infinite exactly where the reference exceeds the range of the type. Otherwise intermediate
     /// sums overflowed, and the result is meaningless.
     pub is_right: bool,
 }

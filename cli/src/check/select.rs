@@ -36,7 +36,7 @@ impl Indices {
         self.runs.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// Returns the runs, each with the place of its first index.
+    /// Returns the runs, each with the position of its first index in the set.
     pub fn runs(&self) -> impl Iterator<Item = (usize, Range<usize>)> + Clone {
         self.runs.iter().scan(0, |place, run| {
             let first = *place;
@@ -51,7 +51,7 @@ impl Indices {
         Indices { runs: inside.filter(|run| !run.is_empty()).collect() }
     }
 
-    /// Returns the indices at these places.
+    /// Returns the indices at these positions in the set.
     fn part(&self, places: &Range<usize>) -> Indices {
         let part = self.runs().map(|(first, run)| {
             let [start, end] =

@@ -36,7 +36,8 @@ const MIN_SHARED_PRODUCTS: f64 = 1e9;
 /// Maximum cost of a second pass, as a multiple of [`MIN_SHARED_PRODUCTS`].
 const MAX_SECOND_LOOK_FACTOR: f64 = 10.0;
 
-/// Maximum cost of a direct sum, which is independent of the plan, as a multiple of the cost along the tree.
+/// Maximum cost of a direct sum, as a multiple of the cost along the tree. Up to this cost, a direct sum is preferred
+/// because it is independent of the plan.
 const INDEPENDENCE_FACTOR: f64 = 2.0;
 
 /// Up to this number of operations, a direct sum is preferred, whatever the cost along the tree.
@@ -64,7 +65,7 @@ pub enum ComparedElements {
     Batches(Vec<Vec<Indices>>),
 }
 
-/// How elements are compared.
+/// The elements to compare, and how their references are computed.
 #[derive(Debug, Clone)]
 pub struct Strategy {
     pub elements: ComparedElements,
@@ -221,7 +222,8 @@ impl<'a> Choice<'a> {
         is_quick.then(|| self.chosen(candidate, strategy.elements.clone()))
     }
 
-    /// Returns the candidate with the better of the two evaluations, for `batches` batches of the size of `grid`.
+    /// Returns the candidate with the preferred evaluation (directly or along the tree), for `batches` batches of the
+    /// size of `grid`.
     fn cheapest(&self, grid: &[usize], batches: usize) -> Option<Candidate> {
         let along_tree = self.evaluated(Evaluation::AlongTree, grid, batches, f64::INFINITY);
         let most = match &along_tree {
@@ -246,7 +248,8 @@ impl<'a> Choice<'a> {
         }
         let mut concurrent_pieces = 1;
         let most_each = (self.most / self.threads as f64).min(CACHED_PIECE_BYTES.max(cost.bytes));
-        // If there are several pieces or batches, each thread computes one at a time, within its share of the memory.
+        // If there are several pieces or batches, each thread computes one piece at a time. The memory is divided
+        // equally between the threads.
         if self.threads > 1
             && (batches > 1 || sizes != whole)
             && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, most_each, each)

@@ -1,14 +1,14 @@
-//! Defines numbers that carry the sum of their absolute products and the error that a run may make. Also defines sums
-//! of such numbers, and factors that consist of them.
+//! Defines numbers that are stored together with the sum of the absolute products that contribute to them, and with
+//! samples of the error that a run may make. Also defines sums and tensors of such numbers.
 //!
 //! # Errors of a run
 //!
-//! Each step adds an error of random sign to its numbers. The error is at least the worst effect that all roundings so
-//! far could have on the step. That effect is gamma of the whole tree (see `limits`) times the sum of the absolute
-//! products of the step's two operands. Later steps propagate this error like an actual error, so errors cancel where
-//! the numbers cancel. This is Monte Carlo arithmetic (D. S. Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997), to
-//! first order. Each number has two error samples, which are stored as the real and the imaginary part of one complex
-//! number.
+//! Each step adds an error of random sign to its numbers. The error is at least the worst effect on the step of all
+//! roundings in this and earlier steps. That effect is gamma of the whole tree (see `limits`) times the sum of the
+//! absolute products of the step's two operands. Later steps propagate this error like an actual error, so errors
+//! cancel where the numbers cancel. This is Monte Carlo arithmetic (D. S. Parker, Monte Carlo Arithmetic, UCLA
+//! CSD-970002, 1997), to first order. Each number has two error samples, which are stored as the real and the imaginary
+//! part of one complex number.
 //!
 //! Whatever the signs, the error of a result element is at least the error of the last step alone.
 
@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::super::compensated::ComplexSum;
 
-/// Added to every squared error except that of the number 0, because smaller squares may underflow.
+/// Added to every squared error except that of the number 0, because squared errors smaller than this may underflow.
 const MIN_SQUARE: f64 = 1e-290;
 
 /// A number, the sum of the absolute values of the operand products that contribute to it, and two samples of the error
@@ -62,7 +62,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Adds the prior value of the element, which a run rounds with this relative error.
+    /// Adds the prior value of the element, which a run rounds with the relative error `relative`.
     pub fn with_prior(self, prior: Complex<f64>, relative: f64) -> Reference {
         let size = prior.norm();
         Reference {
@@ -75,7 +75,7 @@ impl Reference {
 
 /// Returns `number` times 2^`exponent`. The power itself may be out of range.
 pub fn scaled(mut number: f64, exponent: i32) -> f64 {
-    // No two doubles differ by a larger factor, so larger exponents have the same effect.
+    // No two doubles differ by a factor of more than 2^2200, so larger exponents have the same effect as 2200.
     let mut left = exponent.clamp(-2200, 2200);
     while left != 0 {
         let step = left.clamp(-1000, 1000);
@@ -163,7 +163,7 @@ impl Total {
     }
 
     /// Returns the sum, after adding the rounding error of a step. `place` is the position of the element and
-    /// determines the signs.
+    /// determines the signs of the error.
     pub fn rounded(&self, rounding: Rounding, place: usize) -> Tracked {
         let mut number = self.number();
         if self.magnitude != 0.0 {
@@ -181,7 +181,7 @@ impl Total {
         Tracked { value: self.value.total(), magnitude: self.magnitude, error: self.error }
     }
 
-    /// Returns the sum without the rounding error of a step, as a summand of another sum.
+    /// Returns the sum without the rounding error of a step, as a summand of a longer sum.
     pub fn summand(&self) -> Summand {
         let &Total { magnitude, squares, error, .. } = self;
         Summand { value: self.value.total(), magnitude, squares, error }

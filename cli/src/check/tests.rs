@@ -66,7 +66,7 @@ fn long_chains_are_followed_along_the_tree() {
     assert!(sample.ok && sample.checked as usize == SAMPLE_ELEMENTS, "{sample:?}");
 }
 
-/// Each of the eight tensors has 3 to 5 of the 14 labels. The direct sum has 2 * 10^13 products, and an evaluation
+/// Each of the eight tensors has 3 or 4 of the 14 labels. The direct sum has 2 * 10^13 products, and an evaluation
 /// along the tree has 2 * 10^7.
 #[test]
 fn a_network_of_many_labels_takes_no_time() {

@@ -3,9 +3,9 @@
 //! A finite element is accepted only if its error is within the limits. NaN is accepted only where the reference is
 //! NaN, and infinity only where the reference is the same infinity or a number beyond the range of the type. The real
 //! and imaginary parts of complex numbers are judged separately, with one exception. If [`Limits::unordered`] is true
-//! and the reference has an infinite or NaN part, any element with an infinite or NaN part is accepted and counts as
-//! unclear, so that it is compared again along the tree if possible. A possible overflow in an earlier step is counted
-//! separately until the operands have been examined.
+//! and the reference has an infinite or NaN part, any element with an infinite or NaN part is accepted for now. It is
+//! counted as unclear, so that it is compared again along the tree if possible. A possible overflow in an earlier step
+//! is counted separately until the operands have been examined.
 
 use num_complex::Complex;
 
@@ -19,7 +19,7 @@ const MIN_MAGNITUDE: f64 = 1e-290;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tally {
     pub checked: u64,
-    /// The largest ratio of an error to its bound. `error` and `bound` are those of the same element.
+    /// The largest ratio of an error to its bound. `error` and `bound` belong to the element with this ratio.
     pub worst: f64,
     pub error: f64,
     pub bound: f64,
@@ -30,8 +30,8 @@ pub struct Tally {
     /// Number of elements that are infinite or NaN although the reference is finite, and whose own sums of products may
     /// exceed the range of the type.
     pub overflowed_sums: u64,
-    /// Number of elements that are infinite or NaN unlike the reference, for which only an overflow in an earlier step
-    /// can be the reason.
+    /// Number of elements that are infinite or NaN but differ from their reference. Only an overflow in an earlier step
+    /// can explain them.
     pub unexplained: u64,
     /// Number of elements that are infinite where the reference is a finite number beyond the range of the type.
     pub overflowed: u64,
@@ -189,7 +189,8 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Reference, place: &[usize
             (false, true) => {
                 let beyond = want.abs() + tolerance >= limits.largest;
                 if !bounded {
-                    // Other parts or products are infinite or NaN, which only the operands can explain.
+                    // The other part of the reference, or some of its products, are infinite or NaN, which only the
+                    // operands can explain.
                     tally.unexplained = 1;
                 } else if got.is_infinite() && beyond && (got > 0.0) == (want > 0.0) {
                     tally.overflowed = 1;
@@ -208,7 +209,7 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Reference, place: &[usize
     if tally.overflowed + tally.overflowed_sums + tally.unexplained > 0 {
         tally.largest = if tally.overflowed > 0 { want.value.norm() } else { want.magnitude };
         tally.place = place.to_vec();
-        // Each element counts once, as the worst of its parts.
+        // Count each element only once, in the worse category of its real and imaginary part.
         (tally.overflowed, tally.overflowed_sums, tally.unexplained) = match (tally.unexplained, tally.overflowed_sums)
         {
             (1, _) => (0, 0, 1),

@@ -25,7 +25,7 @@ fn the_default_keeps_every_tensor_small() -> Result<()> {
     assert_eq!(shapes("a,b,c->abc", "")?, [[128], [128], [128]]);
     // Here the largest tensor is an intermediate.
     assert_eq!(shapes("[ab,cd->abcd],bd->ac", "")?, [[32, 32], [32, 32], [32, 32]]);
-    // A better order avoids such a large intermediate.
+    // Without brackets, a better contraction order avoids this large intermediate.
     assert_eq!(shapes("ab,cd,bd->ac", "")?, [[1024, 1024], [1024, 1024], [1024, 1024]]);
     assert_eq!(shapes("mk,kn->mn", "m=4000000")?, [[4_000_000, 1], [1, 1]]);
     Ok(())

@@ -4,10 +4,10 @@ use einsum_dist::{Machine, PlanOptions, Problem};
 
 use super::*;
 
-/// Returns the number of operations for checking a chain of eight matrices. The memory limit is `percent` percent
-/// of the memory that an unlimited run needs. The first number is for the memory that a plan without a check leaves
-/// free, the second for the memory that `plan_beside` leaves free. A number is `None` if the check needs more
-/// memory.
+/// Returns the number of operations for checking a chain of eight matrices. The memory limit is `percent` percent of
+/// the memory that an unlimited run needs. The first number is for the memory that a plan without a check leaves free,
+/// the second for the memory that `plan_beside` leaves free. A number is `None` if even the smallest check needs more
+/// memory than is left free.
 fn operations(percent: u64) -> [Option<f64>; 2] {
     let text = "[[[[[[ab,bc->ac],cd->ad],de->ae],ef->af],fg->ag],gh->ah],hi->ai";
     let shaped = Problem::parse(text).unwrap().shapes(&vec![vec![256, 256]; 8]).unwrap();

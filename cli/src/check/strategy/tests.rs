@@ -15,7 +15,7 @@ fn strategy(text: &str, shapes: &[Vec<usize>], most: f64) -> Option<Strategy> {
     Some(strategy)
 }
 
-/// Returns the index at a place in `indices`.
+/// Returns the index at position `place` in `indices`.
 fn at(indices: &Indices, place: usize) -> usize {
     indices.runs().find_map(|(first, run)| run.clone().nth(place.checked_sub(first)?)).unwrap()
 }
