@@ -14,9 +14,9 @@
 //!   3  contract left, [k, n1] -> out1  work     1
 //! ```
 //!
-//! Invariants: `after` contains earlier tasks only. Every rank orders its tasks in the same way (node by node, step by
-//! step), so that the transfers of all ranks are projections of one total order. A schedule contains no data, pointers,
-//! Rust element types or MPI, so a planner can build it anywhere.
+//! Invariants: the `after` list of a task contains only tasks that precede the task. Every rank orders its tasks in the
+//! same way (node by node, step by step), so that the transfers of all ranks are projections of one total order. A
+//! schedule contains no data, pointers, Rust element types or MPI, so a planner can build it anywhere.
 
 pub mod arena;
 mod buffer;
@@ -55,7 +55,7 @@ pub struct Schedule {
     pub offsets: Vec<usize>,
     /// Size of the arena in bytes.
     pub arena_bytes: usize,
-    /// Groups of tasks that run side by side, in order. All other tasks run one after another.
+    /// Groups of work tasks that run side by side, in order. All other work tasks run one after another.
     pub sections: Vec<Section>,
     /// How long the tensor of each node stays valid. Nodes that are not listed stay valid for one slice.
     pub lasting: Vec<ReuseScope>,
