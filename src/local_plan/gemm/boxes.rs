@@ -155,8 +155,8 @@ impl<'a> Blocking<'a> {
         rows
     }
 
-    /// Chooses the columns of a box such that they fit into their part of the last-level cache or, in a buffered box,
-    /// such that the copy of `out` fits into its part of the second-level cache.
+    /// Chooses the columns of a box such that they fit into their part of the last-level cache. In a buffered box,
+    /// chooses the columns such that the copy of `out` fits into its part of the second-level cache.
     fn cut_cols(&self, kc: usize, mc: usize) -> Vec<AxisDim> {
         let (columns, buffered) = (self.columns, self.out == OutAccess::Buffered);
         let most = if buffered {
@@ -209,8 +209,9 @@ impl<'a> Blocking<'a> {
     }
 }
 
-/// Marks the dimensions that do not continue the first one, by setting their tile to 0. These dimensions later get a
-/// tile of 1, because a tensor that is read in place must have a single stride in a box.
+/// Marks the dimensions that do not continue the evenly spaced indices of the first dimension in tensor `t`, by setting
+/// their tile to 0. These dimensions later get a tile of 1, because a tensor that is read in place must have a single
+/// stride in a box.
 fn fix_after_first(dims: &mut [AxisDim], t: usize) {
     let goes_on = |pair: &[AxisDim]| pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize;
     let run = dims.windows(2).take_while(|pair| goes_on(pair)).count();

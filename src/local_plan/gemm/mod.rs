@@ -171,7 +171,7 @@ impl GemmPlan {
         self.streams = self.far(dtype.size()) && self.whole_lines(CACHE_LINE / dtype.size());
     }
 
-    /// Whether `out` is written once and in place, and is too large to be in a cache when it is read.
+    /// Whether `out` is written once and in place, and is too large to still be in a cache when it is read later.
     fn far(&self, element_bytes: usize) -> bool {
         let all = |axis: &Axis| axis.dims().iter().map(|d| d.extent).product::<usize>();
         let batches = self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent;
