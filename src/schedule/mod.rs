@@ -4,7 +4,7 @@
 //! runs it, and the cost model prices it. Tasks run on three lanes per rank (work, send and receive); parts of the work
 //! lane may split into branches ([`Section`]). **Each lane starts its tasks in order and completes them in order**. A
 //! task starts when all tasks in its `after` list are complete. Several transfers on one lane may be in flight at the
-//! same time, so a transfer waits for another one to complete only if there is an edge between them.
+//! same time, so a transfer waits for another transfer to complete only if there is an edge between the two.
 //!
 //! ```text
 //! rank 0 of ring-mn on 2 ranks         lane     after
@@ -49,7 +49,7 @@ pub struct Schedule {
     pub element: usize,
     /// The blocks of memory that tasks read and write, indexed by [`BufferId`].
     pub buffers: Vec<Buffer>,
-    /// The tasks. Each task comes after all tasks that it waits for.
+    /// The tasks. Each task follows all tasks that it waits for.
     pub tasks: Vec<Task>,
     /// The start of each buffer in the arena, in bytes; 0 for the user's buffers.
     pub offsets: Vec<usize>,

@@ -29,8 +29,8 @@ use serde_json::{Value, json};
 use super::{Activity, Span, Timeline};
 use crate::schedule::Lane;
 
-/// Maximum number of spans on all worker tracks. If there are more, tasks that all workers share are on the first track
-/// only.
+/// Maximum number of spans on all worker tracks. If there would be more, tasks that all workers share are shown on the
+/// first worker's track only.
 const MAX_WORKER_SPANS: usize = 1 << 20;
 
 /// The tracks for transfers on one lane. The number of tracks is the maximum number of transfers in flight at the same

@@ -173,7 +173,7 @@ impl Communicator {
         }
     }
 
-    /// Like [`Communicator::agree`], for results that concern shared memory.
+    /// Like [`Communicator::agree`], but reports failures as [`CommError::NoSharedMemory`].
     ///
     /// # Errors
     /// If any rank passes an error; the result is [`CommError::NoSharedMemory`], the same on all ranks. If MPI fails.

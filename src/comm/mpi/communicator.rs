@@ -185,9 +185,9 @@ impl Communicator {
     /// Prints the reason on standard error, then terminates every rank of the run with exit code `code`. Only the
     /// thread that owns MPI may call this function.
     ///
-    /// Aborts the world communicator, and therefore all ranks. The MPI standard does not require that aborting a
-    /// smaller communicator terminates all ranks, although MPI implementations do so. On communicators other than the
-    /// world, MPICH's `MPI_Abort` waits until the other ranks call MPI.
+    /// Aborts the world communicator, and therefore all ranks. The MPI standard does not require that aborting any
+    /// other communicator terminates all ranks, although MPI implementations do so. On any other communicator, MPICH's
+    /// `MPI_Abort` waits until the other ranks call MPI.
     pub fn abort(&self, code: i32, message: &str) -> ! {
         if let Some(BeforeAbort(act)) = self.0.end.before_abort.get() {
             act();

@@ -13,7 +13,7 @@
 //! that thread.
 //!
 //! Invariants: every return code is checked. If blocks are sent as messages, there are no other point-to-point
-//! messages, so the number of messages is that of the blocks.
+//! messages, so counting messages counts blocks.
 
 mod box_descriptions;
 mod channel;

@@ -40,12 +40,12 @@ use crate::memory::{
 const SLOTS_PER_TURN: usize = 2;
 /// Maximum number of bytes that are copied at a time from the sender's boxes.
 const COPY_BYTES: usize = 512 << 10;
-/// Transfers with fewer bytes are copied through slots, because describing where their boxes are costs as much as the
-/// copy.
+/// Transfers with fewer bytes than this are copied through slots, because describing where their boxes are costs as
+/// much as the copy.
 const MIN_LENT_BYTES: usize = 16 << 10;
 /// Size in bytes of the sample that ranks try to read from each other.
 const SAMPLE_BYTES: usize = 64 << 10;
-/// If a transfer has more bytes, its first bytes have left the cache before its last byte arrives.
+/// If a transfer has more bytes than this, its first bytes have left the cache before its last byte arrives.
 const MAX_CACHED_BYTES: usize = 8 << 20;
 /// Maximum number of turns for each peer in one poll.
 const TURNS_PER_POLL: usize = 4;

@@ -4,7 +4,7 @@
 //! A tensor with many dimensions can be read as a matrix if tables contain the offsets of its rows and columns
 //! (Matthews, High-Performance Tensor Contraction without Transposition, 2018, section 4). The dimensions of an axis
 //! belong to two tensors. A box is a range of every dimension, so it can contain contiguous runs of both tensors,
-//! whereas a range of the one long index cannot.
+//! whereas a range of the combined index contains contiguous runs of one tensor only.
 //!
 //! A panel of a box consists of consecutive indices that a micro-kernel computes together. A panel at the end of a run
 //! may have fewer indices than the other panels.

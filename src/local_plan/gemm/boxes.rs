@@ -149,7 +149,7 @@ impl<'a> Blocking<'a> {
         let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
         let mut rows = self.rows.to_vec();
         let need = self.needs(&rows, [true, buffered], most);
-        // If panels may cross the ends of runs, only the last panel of a box is shorter.
+        // If panels may cross the ends of runs, only the last panel of a box can be shorter than the others.
         let in_run = if self.runs[0] == [false; 2] { 1 } else { run_dims(&rows, self.runs[0]) };
         grow(&mut rows, &need, most, (mr, in_run));
         rows
@@ -185,7 +185,8 @@ impl<'a> Blocking<'a> {
             let lines = |d: &AxisDim| if d.extent < whole { d.extent } else { line.min(d.extent) };
             dims.iter().map(|d| if contiguous(d) { lines(d) } else { 1 }).collect()
         };
-        // Dimensions shorter than two cache lines are not cut, provided that all of these minimum tiles fit into a box.
+        // Dimensions shorter than two cache lines are not cut, provided that the resulting minimum tiles of all
+        // dimensions fit into one box.
         let need_whole = need(2 * line);
         if need_whole.iter().product::<usize>() <= most { need_whole } else { need(0) }
     }

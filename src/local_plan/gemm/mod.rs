@@ -64,7 +64,8 @@ pub enum OutAccess {
     Buffered,
 }
 
-/// A batch dimension (kind c). `size` of its indices are packed and unpacked together.
+/// A batch dimension (kind c) with stride 1 in some tensor; of extent 1 if there is no such dimension. `size` of its
+/// indices, which share a cache line, are packed and unpacked together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slab {
     pub dim: Dim<3>,

@@ -1,5 +1,5 @@
-//! Determines the cone of influence of some ranks' blocks. Only tasks in the cone are followed, and schedules are built
-//! only for ranks in the cone.
+//! Determines the cone of influence of some ranks' blocks, which consists of the tasks that contribute to these blocks.
+//! Only tasks in the cone are followed, and schedules are built only for ranks in the cone.
 //!
 //! ```text
 //! out of rank 0 after a product on a grid       from
