@@ -5,9 +5,9 @@
 //! streaming   core 0 stores a line ---> memory ----> prefetched by core 1                 the same in both cases
 //! ```
 //!
-//! These rates were measured on a Zen 4 processor, with pieces of 256 KiB. Between cores that share no cache, cached
-//! copies reach 2.5 GB/s and streaming copies 15 to 22 GB/s. Between cores that share a cache, cached copies reach 16
-//! GB/s and streaming copies 13 GB/s.
+//! The following rates were measured on a Zen 4 processor, with pieces of 256 KiB. Between cores that share no cache,
+//! cached copies reach 2.5 GB/s and streaming copies 15 to 22 GB/s. Between cores that share a cache, cached copies
+//! reach 16 GB/s and streaming copies 13 GB/s.
 //!
 //! Guarantee: when a copy returns, its streaming stores are ordered before every later store of the thread, so a later
 //! store of a flag with release ordering publishes the copied bytes. On architectures other than x86-64 there are no

@@ -65,7 +65,7 @@ pub enum OutAccess {
 }
 
 /// A batch dimension (kind c) with stride 1 in some tensor; of extent 1 if there is no such dimension. `size` of its
-/// indices, which share a cache line, are packed and unpacked together.
+/// indices are packed and unpacked together; their elements fill at most one cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slab {
     pub dim: Dim<3>,
