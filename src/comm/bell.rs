@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Invariant: after the sleeper has announced its sleep and before it sleeps, it checks every event that it waits for.
-//! Each side executes a full fence between its own store and its load of the other side's store, so at least one of the
-//! two loads returns the other side's store.
+//! Each side stores, executes a full fence, and then loads the word that the other side stores. At least one of the two
+//! loads therefore returns the value that the other side has just stored.
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -38,15 +38,15 @@ impl Bell {
     pub(super) const BYTES: usize = 128;
 
     /// # Safety
-    /// `start` points at [`Bell::BYTES`] bytes, aligned to 4 or more, that are not in use yet.
+    /// `start` points at [`Bell::BYTES`] bytes, aligned to 4 bytes or more, that are not in use yet.
     pub(super) unsafe fn begin(start: NonNull<u8>) {
         // SAFETY: the caller's contract.
         unsafe { start.cast().write(Word::default()) };
     }
 
     /// # Safety
-    /// `start` points at [`Bell::BYTES`] bytes, aligned to 4 or more, that are used for this bell only and live until
-    /// its last use. [`Bell::begin`] was called on them before.
+    /// `start` points at [`Bell::BYTES`] bytes, aligned to 4 bytes or more, that are used for this bell only and live
+    /// until its last use. [`Bell::begin`] was called on them before.
     pub(super) unsafe fn new(start: NonNull<u8>) -> Bell {
         Bell(start.cast())
     }

@@ -8,7 +8,8 @@ pub enum CommError {
     /// The two ends disagree about the number of bytes in a transfer, which is a bug in the schedule.
     #[error("a transfer from rank {from} to rank {to} has {sent} bytes at its source and {expected} at its target")]
     Size { from: usize, to: usize, sent: u64, expected: u64 },
-    /// Like [`CommError::Size`], but the source has more bytes and the target cannot determine how many.
+    /// Like [`CommError::Size`], but the source has more bytes than the target expects, and the target cannot determine
+    /// how many.
     #[error("a transfer from rank {from} to rank {to} has more than the {expected} bytes that its target expects")]
     Longer { from: usize, to: usize, expected: u64 },
     /// MPI cannot be started, or cannot be used as requested.
@@ -17,7 +18,7 @@ pub enum CommError {
     /// An MPI function returned an error.
     #[error("{call} failed: {message}")]
     Mpi { call: &'static str, message: String },
-    /// Another rank ended the run.
+    /// Another rank failed and stopped the run.
     #[error("rank {rank} failed: {message}")]
     Peer { rank: usize, message: String },
     /// The ranks of a node cannot share memory.

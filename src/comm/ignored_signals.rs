@@ -2,8 +2,9 @@
 //!
 //! UCX, which is loaded together with MPICH, installs a handler for SIGHUP before `main` and so hides the parent's
 //! choice. A program that needs this choice invokes [`remember_ignored_signals!`](crate::remember_ignored_signals)
-//! outside any function. The loader then queries the kernel before it initialises any library. Without the macro,
-//! [`is_ignored`] reads `/proc` on its first call; on systems without `/proc`, no signal counts as ignored.
+//! outside any function. The loader then calls a function that queries the kernel, before it initialises any library.
+//! Without the macro, [`is_ignored`] reads `/proc` on its first call. On systems without `/proc`, it then returns false
+//! for every signal.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -55,7 +56,7 @@ pub extern "C" fn remember() {
     IGNORED.store(ignored, Ordering::Relaxed);
 }
 
-/// Larger than the number of words in the kernel's `sigaction` struct on any architecture.
+/// Number of words reserved for the kernel's `sigaction` struct, which is smaller on every architecture.
 #[cfg(target_os = "linux")]
 const ACTION_WORDS: usize = 16;
 

@@ -1,12 +1,12 @@
 //! Moves bytes between ranks of one process. The receiver copies directly from the sender's buffer.
 //!
-//! The sender puts its read leases into a mailbox; each pair of ranks has one. The receiver drops the leases after it
-//! has copied the bytes. A send therefore completes exactly when its bytes have been read (a rendezvous without
-//! buffering).
+//! The sender puts its read leases into a mailbox; each ordered pair of ranks has its own mailbox. The receiver drops
+//! the leases after it has copied the bytes. A send therefore completes exactly when its bytes have been read (a
+//! rendezvous without buffering).
 //!
 //! A *throttled* fabric delays the completion of every copy until a link of the given bandwidth would have delivered
-//! it. The link of a pair carries one transfer at a time. Waiting for a link uses no processor time. Throttling exists
-//! for tests and benchmarks of overlap.
+//! the bytes. The link of a pair carries one transfer at a time. Waiting for a link uses no processor time. Throttling
+//! exists for tests and benchmarks of how transfers overlap with computation.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Fabric {
         Endpoint { fabric: self.clone(), rank, sends: Vec::new(), recvs: Vec::new(), links: vec![None; self.ranks] }
     }
 
-    /// Ends the run for every rank: the next poll by each rank returns [`CommError::Peer`]. Only the first failure is
+    /// Stops the run on every rank: the next poll by each rank returns [`CommError::Peer`]. Only the first failure is
     /// kept.
     pub fn fail(&self, rank: usize, message: &str) {
         lock(&self.failure).get_or_insert_with(|| (rank, message.to_owned()));
@@ -133,8 +133,8 @@ impl Endpoint {
         });
         let mut at = 0;
         while at < self.recvs.len() {
-            // Transfers of a pair match in order, so a receive waits until all earlier receives from the same peer have
-            // their offers.
+            // Transfers of a pair match in posting order. A receive therefore waits until every receive that was posted
+            // before it for the same peer has its offer.
             let peer = self.recvs[at].peer;
             let first = self.recvs[..at].iter().all(|earlier| earlier.peer != peer || earlier.arriving.is_some());
             if first && self.recvs[at].arriving.is_none() {

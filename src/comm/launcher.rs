@@ -1,9 +1,10 @@
 //! Detects the MPI launcher that started this process, from its environment variables.
 //!
-//! This module is also compiled without MPI, so that a build without MPI can report that a launcher started it as
-//! several ranks, which it does not support. Only environment variables are read; no process is contacted and nothing
-//! is initialised. A process may inherit the variables of an outer launcher in addition to those of its own launcher.
-//! [`launchers`] returns both launchers, and a caller that knows the size of the world can select the right one.
+//! Builds without MPI also contain this module. They do not support several ranks, and use the module to report that a
+//! launcher started them as several ranks. Only environment variables are read; no process is contacted and nothing is
+//! initialised. A process may inherit the variables of an outer launcher in addition to those of its own launcher.
+//! [`launchers`] then returns both launchers, and a caller that knows the size of the world can select the launcher
+//! whose size matches.
 
 use std::fmt;
 
@@ -34,7 +35,8 @@ pub struct Launcher {
     pub kind: LauncherKind,
     /// The rank that the launcher assigned. If MPI cannot start, rank 0 reports the error for all ranks.
     pub rank: usize,
-    /// The number of processes started. `None` if only PMIx variables are set, because they do not contain it.
+    /// The number of processes started. `None` if only PMIx variables are set, because PMIx variables do not contain
+    /// this number.
     pub size: Option<usize>,
 }
 

@@ -60,8 +60,8 @@ macro_rules! each {
 }
 
 impl Endpoint {
-    /// Frees the memory that ranks share, which dropping an endpoint does not free. If ranks are processes, this call
-    /// is collective and waits for all ranks.
+    /// Frees the memory that the ranks share. Dropping an endpoint does not free this memory. If ranks are processes,
+    /// this call is collective and waits for all ranks.
     ///
     /// # Errors
     /// If MPI fails.
@@ -103,7 +103,8 @@ impl Endpoint {
         each!(self, end => end.idle(in_flight, computing, longest))
     }
 
-    /// Sets whether the calling thread has a core of its own. If so, it does not sleep while transfers need polling.
+    /// Sets whether the calling thread has a core of its own. If so, the thread does not sleep while transfers need
+    /// polling.
     pub fn spin(&mut self, spin: bool) {
         match self {
             // Every event wakes the thread, so it can always sleep.
@@ -115,7 +116,7 @@ impl Endpoint {
         let _ = spin;
     }
 
-    /// Returns the waker with which other threads of this rank wake the thread from [`Endpoint::idle`].
+    /// Returns the waker with which other threads of this rank wake the thread that sleeps in [`Endpoint::idle`].
     pub fn waker(&self) -> Waker {
         each!(self, end => end.waker())
     }

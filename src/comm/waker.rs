@@ -14,7 +14,8 @@ pub struct Waker(Arc<(Mutex<State>, Condvar)>);
 #[derive(Debug, Default)]
 struct State {
     raised: bool,
-    /// If set, the thread sleeps on this bell instead, because other processes must also be able to wake it.
+    /// If set, the thread sleeps on this bell instead of on the condition variable, because other processes must also
+    /// be able to wake the thread.
     #[cfg(feature = "mpi")]
     bell: Option<Bell>,
 }
@@ -38,7 +39,8 @@ impl Waker {
     }
 
     /// Sleeps on `bell` until it rings or `longest` has passed, and lowers the flag afterwards. Raising the flag also
-    /// rings this bell. Announces the sleep first; then does not sleep if the flag is raised or `ready` returns true.
+    /// rings this bell. Does not sleep if the flag is raised or `ready` returns true; both are checked after the sleep
+    /// has been announced.
     #[cfg(feature = "mpi")]
     pub(super) fn sleep_on(&self, bell: Bell, longest: Duration, ready: impl FnOnce() -> bool) {
         bell.sleep(longest, || self.take() || ready());

@@ -2,9 +2,9 @@
 //!
 //! The n terms of a sum are added in blocks of at most b terms, and the sums of the blocks are added pairwise, in a
 //! binary tree. Each term then passes through a chain of at most b + log2(n / b) additions, and is rounded at most once
-//! in each of them (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, sections 4.2 and
+//! in each addition (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, sections 4.2 and
 //! 4.3). Every kernel of this crate sums in this way. Kernels differ in the length of a block. If a kernel keeps sums
-//! in vectors, the length is counted in vectors:
+//! in vectors, the length of a block is counted in vectors instead of terms:
 //!
 //! | sum | block | maximum number of additions in a chain |
 //! |---|---|---|
@@ -19,11 +19,11 @@
 
 /// The longest chain within a block, for sums of one tensor and for contractions whose result is one number.
 const NUMBER: u64 = 224;
-/// The longest chain within a block, for contractions without rows or without columns. These are never computed as
-/// matrix products.
+/// The longest chain within a block, for contractions without rows or without columns. Such contractions are never
+/// computed as matrix products.
 const LOOPS: u64 = 384;
-/// The longest chain within a block for all other contractions, with sums over one dimension and over several
-/// dimensions.
+/// The longest chain within a block for all other contractions, with sums over one dimension (`PRODUCTS`) and over
+/// several dimensions (`CROSSED`).
 const PRODUCTS: u64 = 640;
 const CROSSED: u64 = 1024;
 
@@ -64,8 +64,8 @@ pub fn longest_chain(terms: u64, of: SumKind) -> u64 {
         SumKind::Products => PRODUCTS,
         SumKind::Crossed => CROSSED,
     };
-    // Two levels are added, because a block may have only a quarter of the maximum number of terms, or halves may be
-    // uneven.
+    // Two extra levels are counted, because a block may have only a quarter of the maximum number of terms, or halves
+    // may be uneven.
     let levels = |terms: u64| u64::from(terms.div_ceil(block).next_power_of_two().trailing_zeros()) + 2;
     if terms <= block { terms } else { block + levels(terms) }
 }

@@ -93,7 +93,7 @@ fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     let mut dims: [Vec<Dim<3>>; 4] = Default::default();
     for (label, kind) in kinds.iter() {
         let dim = Dim { extent: agreed_extent(label, tensors), strides: tensors.map(|t| t.stride(label)) };
-        // If one operand is broadcast along a batch dimension (stride 0), the dimension counts as a row or column
+        // If one operand is broadcast along a batch dimension (stride 0), the dimension is treated as a row or column
         // dimension of the other operand.
         let kind = match (kind, dim.strides) {
             (Kind::C, [l, 0, _]) if l != 0 => Kind::M,
@@ -105,7 +105,7 @@ fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     dims
 }
 
-/// Returns the body if there is nothing to multiply; otherwise `None`.
+/// Returns `Body::Nothing` or `Body::Scale` if there is nothing to multiply; otherwise `None`.
 fn trivial_body(dims: &[Vec<Dim<3>>; 4]) -> Option<Body> {
     let empty = |kinds: &[Kind]| kinds.iter().any(|&kind| dims[kind as usize].iter().any(|d| d.extent == 0));
     if empty(&[Kind::C, Kind::M, Kind::N]) {
@@ -124,13 +124,13 @@ fn agreed_extent(label: Label, tensors: [&Layout; 3]) -> usize {
 }
 
 impl LocalContract {
-    /// Returns the computation. It is read-only, because kernels rely on its offsets to stay inside the tensors for
-    /// which it was planned.
+    /// Returns the computation. It is read-only, because its offsets must stay inside the tensors for which it was
+    /// planned, and kernels rely on this.
     pub fn body(&self) -> &Body {
         &self.body
     }
 
-    /// Returns the element type and the target of the plan. The target's family is the one that the plan uses,
+    /// Returns the element type and the target of the plan. The target's family is the family that the plan uses,
     /// [`KernelFamily::Own`] or [`KernelFamily::Xsmm`].
     pub fn kernel(&self) -> (Dtype, Target) {
         (self.dtype, self.target)

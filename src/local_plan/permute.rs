@@ -1,6 +1,6 @@
 //! Plans copies between two strided tensors with the same shape.
 //!
-//! Elements are copied block by block. If the dimension of stride 1 in the source has another stride in the
+//! Elements are copied block by block. If the dimension of stride 1 in the source has a different stride in the
 //! destination, a block is a matrix whose column index runs over a contiguous stretch of the source, and whose row
 //! index runs over a contiguous stretch of the destination. Each stretch spans as many dimensions as needed to fill
 //! several cache lines. If the destination is large, blocks pass through a buffer, so that complete cache lines of the
@@ -22,7 +22,7 @@ const DIRECT_STRETCH_BYTES: [usize; 2] = [256, 256];
 /// Size in bytes of a block's buffer. It includes one cache line of padding per column, so that columns map to
 /// different cache sets.
 pub const BUFFER_BYTES: usize = BUFFERED_STRETCH_BYTES[FROM] * (BUFFERED_STRETCH_BYTES[TO] + CACHE_LINE) / 4;
-/// Maximum number of rows or columns in a block. It is reached with elements of 4 bytes.
+/// Maximum number of rows or columns in a block. This maximum is reached with elements of 4 bytes.
 pub const MAX_BLOCK_SIDE: usize = BUFFERED_STRETCH_BYTES[TO] / 4;
 /// Minimum number of bytes in a destination that is written with stores that bypass the caches. A second-level cache
 /// would evict the first bytes of such a destination before the last bytes are written.

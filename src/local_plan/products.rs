@@ -12,7 +12,7 @@ use std::ops::Range;
 use super::Dim;
 use super::target::MIN_PARALLEL_MULTIPLY_ADDS;
 
-/// Maximum extent of a product. LIBXSMM is designed for products with extents up to this one.
+/// Maximum extent of a product. LIBXSMM is designed for products with extents up to this value.
 const MAX_EXTENT: usize = 64;
 /// Minimum number of multiply-adds in a product. Below it, a call costs more than the product.
 const MIN_MULTIPLY_ADDS: usize = 256;
@@ -40,7 +40,7 @@ pub struct SmallBatchPlan {
 }
 
 impl SmallBatchPlan {
-    /// Returns a plan if these dimensions of kinds c, m, n and k form such a batch; otherwise `None`.
+    /// Returns a plan if these dimensions of kinds c, m, n and k form a batch of small products; otherwise `None`.
     pub(super) fn new(dims: &[Vec<Dim<3>>; 4], threads: usize) -> Option<SmallBatchPlan> {
         let [batch, m, n, k] = dims;
         let (&[m], &[n], &[k]) = (m.as_slice(), n.as_slice(), k.as_slice()) else { return None };

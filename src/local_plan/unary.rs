@@ -57,8 +57,8 @@ pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: u
 }
 
 impl UnaryPlan {
-    /// Returns the operation. It is read-only, because kernels rely on its offsets to stay inside the tensors for which
-    /// it was planned.
+    /// Returns the operation. It is read-only, because its offsets must stay inside the tensors for which it was
+    /// planned, and kernels rely on this.
     pub fn body(&self) -> &UnaryBody {
         &self.body
     }

@@ -1,8 +1,8 @@
 //! Allocates owned memory that is zeroed and aligned to cache lines.
 //!
 //! The system maps zeroed pages lazily, so the first write to a page decides its NUMA domain (first touch). A failed
-//! allocation returns an error that contains its size, and never aborts. If several ranks are processes on one host,
-//! large buffers are allocated such that the other processes can read them ([`Segment`]).
+//! allocation returns an error that contains the requested size, and never aborts. If several ranks are processes on
+//! one host, large buffers are allocated such that the other processes can read them ([`Segment`]).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Counts the bytes in a rank's buffers, and their peak.
+//! Counts the bytes in a rank's buffers, and records the maximum of this number.
 //!
 //! Every buffer that a program or an endpoint owns (arena, exchange, packing) is counted here, so the measured peak is
 //! exact. Blocks of the user's tensors are added when a run binds them.

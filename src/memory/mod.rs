@@ -3,12 +3,12 @@
 //! The buffers of a rank are in a [`Store`]. Some buffers own their memory ([`Aligned`]); others borrow the user's
 //! operand or output for one run. A task leases the boxes that it reads and writes. While another process reads a box
 //! in place (`remote_view`), the owner of the box holds a lease on it. The ledger of the store refuses a lease that
-//! conflicts with a live one, so a wrong schedule causes an error, never a data race, even if it has passed
-//! verification.
+//! conflicts with a live lease. A wrong schedule therefore causes an error, never a data race, even if the schedule has
+//! passed verification.
 //!
 //! Invariants: a lease keeps its store alive. A store that borrows memory is closed before the borrow ends
-//! ([`Store::close`]). If buffers share memory, a lease on one buffer conflicts with leases on the others, unless all
-//! of them only read.
+//! ([`Store::close`]). If buffers share memory, a lease on one of these buffers conflicts with leases on the others,
+//! unless all of these leases only read.
 
 mod aligned;
 mod array;

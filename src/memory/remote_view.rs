@@ -5,8 +5,8 @@
 //! peer      ExportedView  ->  Remote, in its own mapping of segment 7        checked to be inside the segment
 //! ```
 //!
-//! Invariant: all elements of a box are in one segment. The transports send views to a peer and report the end of a
-//! read; see `comm`.
+//! Invariant: all elements of a box are in one segment. The transports (`comm`) send views to a peer, and notify the
+//! owner when the peer has read the boxes.
 
 use std::rc::Rc;
 

@@ -6,15 +6,15 @@
 //! peer     Mapping::of(4711, ..)                                    the same bytes, read only, if it is the same file
 //! ```
 //!
-//! Invariants: [`Segment::find`] finds every live segment of the process by any address inside it. When its owner drops
-//! a segment, its memory returns to the system, even if other processes still map it. A process has at most
-//! [`MAX_SEGMENTS`] segments at a time, because each is an open file.
+//! Invariants: [`Segment::find`] finds every live segment of the process by any address inside it. When the owner drops
+//! a segment, the segment's memory returns to the system, even if other processes still map it. A process has at most
+//! [`MAX_SEGMENTS`] segments at a time, because each segment is an open file.
 //!
-//! Memory is not allocated as a segment if this could end the program. If ordinary memory runs out, the allocation
-//! fails; but if the memory of a file runs out, the first access raises a signal. Therefore there are no segments under
-//! strict overcommit, and no segment is larger than the machine's memory. There are no segments if the address space is
-//! limited (`ulimit -v`), because peers keep dropped segments mapped for a while, and these mappings would count
-//! towards the limit.
+//! Memory is not allocated as a segment if running out of memory could then kill the program. If ordinary memory runs
+//! out, the allocation fails; but if the memory of a file runs out, the first access raises a signal. Therefore there
+//! are no segments under strict overcommit, and no segment is larger than the machine's memory. There are no segments
+//! if the address space is limited (`ulimit -v`), because peers keep dropped segments mapped for a while, and these
+//! mappings would count towards the limit.
 //!
 //! Segments exist on Linux only, and other processes never write to them. After a fork, ordinary memory is copied on
 //! write, but segments stay shared: parent and child see each other's writes. The child must not access a segment that
@@ -52,8 +52,8 @@ pub struct SegmentHandle {
     pub identity: [u64; 2],
 }
 
-/// A request for segments. While at least one such value is alive, new large buffers in this process are allocated as
-/// segments if possible.
+/// A request for segments. While at least one value of this type is alive, new large buffers in this process are
+/// allocated as segments if possible.
 #[derive(Debug)]
 pub struct WantedSegments(());
 
@@ -169,7 +169,7 @@ impl Mapping {
     /// signal.
     ///
     /// # Errors
-    /// If the system refuses, or if the file descriptor now refers to another file.
+    /// If the system refuses, or if the file descriptor now refers to a different file.
     pub(crate) fn of(process: u32, segment: SegmentHandle) -> Result<Mapping> {
         let SegmentHandle { file, bytes, identity, .. } = segment;
         let file = system::open(process, file)?;

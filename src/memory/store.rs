@@ -36,8 +36,8 @@ unsafe impl Send for Slot {}
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    /// Creates a dense row-major buffer that starts `offset` bytes after the start of owned memory, and must fit into
-    /// it.
+    /// Creates a dense row-major buffer that starts `offset` bytes after the start of `memory`, and must fit into
+    /// `memory`.
     pub fn owned(memory: Arc<Aligned>, offset: usize, dtype: Dtype, extents: &[usize]) -> Slot {
         let strided = Strided::row_major(extents);
         let bytes = strided.elements() * dtype.size();
@@ -67,8 +67,8 @@ impl Slot {
         }
     }
 
-    /// Borrows boxes of one of the user's outputs, each as a separate slot. Returns `None` for a box that overlaps an
-    /// earlier box. The stores that own the slots must be closed before the view's borrow ends.
+    /// Borrows boxes of one of the user's outputs, each as a separate slot. Returns `None` for a box that overlaps a
+    /// box before it in `parts`. The stores that own the slots must be closed before the view's borrow ends.
     pub fn borrowed_parts<T: Element>(view: &mut ArrayViewMutD<'_, T>, parts: &[Bounds]) -> Vec<Option<Slot>> {
         let whole = Slot::borrowed_mut(view);
         let mut taken: Vec<&Bounds> = Vec::with_capacity(parts.len());

@@ -7,7 +7,7 @@
 //! next(3)            3 8 9         a step may end inside a run
 //! ```
 //!
-//! Guarantee: steps are consecutive, and all steps together move the same bytes as one call of [`ReadLease::pack`] or
+//! Guarantee: steps are consecutive. In total, the steps move the same bytes as one call of [`ReadLease::pack`] or
 //! [`WriteLease::unpack`] for each box. Cost: the copy itself, plus a few operations per dense run.
 
 use super::copy::StoreKind;
@@ -84,7 +84,7 @@ impl Runs {
 #[derive(Debug)]
 struct Steps<L> {
     boxes: std::vec::IntoIter<L>,
-    /// The runs of the first box; `None` until its first step.
+    /// The runs of the first box in `boxes`; `None` until a step reaches this box.
     runs: Option<Runs>,
     left: usize,
 }

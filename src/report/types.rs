@@ -111,8 +111,8 @@ pub struct Seconds {
     pub runs: usize,
 }
 
-/// A comparison of output elements with their values in double precision. The error of an element is relative to the
-/// sum of the absolute values of its products.
+/// A comparison of output elements with reference values that are computed in double precision. The error of an element
+/// is relative to the sum of the absolute values of its products.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CheckReport {
     /// Number of elements that were compared.
@@ -159,7 +159,7 @@ pub struct Report {
     pub slices: usize,
     /// [`Plan::path`](crate::Plan::path).
     pub path: Vec<[usize; 2]>,
-    /// Extents over all slices, keyed by the names of dimensions.
+    /// Full extents, not those of a single slice, keyed by the names of dimensions.
     pub dims: BTreeMap<String, usize>,
     /// The steps, in the order in which they run.
     pub nodes: Vec<NodeReport>,
@@ -169,7 +169,8 @@ pub struct Report {
     pub plan_seconds: Option<f64>,
     /// Seconds spent on compiling the plan.
     pub compile_seconds: Option<f64>,
-    /// Seconds per run on the slowest rank. A run starts when all operands are in place, and ends when the output is.
+    /// Seconds per run on the slowest rank. A run starts when all operands are in place, and ends when the output is
+    /// complete.
     pub seconds: Option<Seconds>,
     /// Number of operations divided by the median time, in units of 10^9 per second.
     pub gflops: Option<f64>,
@@ -192,7 +193,7 @@ pub struct Measured {
     pub numa: Option<usize>,
     /// Number of bytes received for each value of the plan.
     pub received: Vec<u64>,
-    /// The same number of bytes, by link class.
+    /// The total number of bytes received, by link class.
     pub by_link: ByLink,
     /// Seconds for each value of the plan, summed over slices. A value's time starts at the start of its first work
     /// task or at the end of its first transfer, whichever is earlier, and ends at the end of its last task.

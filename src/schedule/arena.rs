@@ -1,6 +1,6 @@
 //! Places a rank's own buffers in one block of memory, the arena. Two buffers may share bytes if the last node that
 //! uses one buffer precedes the first node that uses the other. In a pipeline, a node has one turn for each batch, and
-//! each turn counts as a separate node.
+//! each turn is treated as a separate node.
 //!
 //! ```text
 //! three nodes: t = ab, u = t c, v = u d        bytes 0 .. 100 .. 150
@@ -9,9 +9,9 @@
 //!   v  (80 bytes)  nodes 2 to 3                [ v     ]
 //! ```
 //!
-//! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]. Buffers share bytes if their contents are never
-//! needed at the same time. The first task to use a part of a buffer therefore waits for all tasks that used the bytes
-//! earlier as part of another buffer. Transfers of the same node may have to be in flight at the same
+//! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]. Buffers share bytes only if their contents are never
+//! needed at the same time. The first task to use a part of a buffer waits for all tasks that used the buffer's bytes
+//! while those bytes belonged to a different buffer. Transfers of the same node may have to be in flight at the same
 //! time on all ranks, but transfers of different nodes never have to be, so edges between nodes cannot cause a
 //! deadlock. Buffers that later runs read again share memory with no other buffer. On several ranks, buffers share
 //! memory only if their contents stay valid equally long. The arena does not contain the user's memory, and the
@@ -24,8 +24,8 @@ use super::{BufferId, Home, Lane, ReuseScope, Schedule, Task, TaskId};
 /// Size in bytes of a cache line and of the widest vector register.
 pub const ALIGNMENT: usize = 64;
 
-/// Maximum number of buffers that are also placed in order of size. If there are more buffers, they are placed in order
-/// of first use only.
+/// Maximum number of buffers for which two arrangements are compared, one in order of size and one in order of first
+/// use. With more buffers, only the arrangement in order of first use is computed.
 const MAX_BUFFERS_BY_SIZE: usize = 2_000;
 
 /// The offsets of all buffers, and the size of the arena that contains them.
@@ -93,8 +93,8 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     if schedule.sections.is_empty() {
         return grouped(allocations, &schedule.sharing());
     }
-    // The buffers that only one branch of a section uses are placed separately, and then placed as one block among the
-    // other buffers.
+    // The buffers that only one branch of a section uses are first placed relative to each other. All of these buffers
+    // are then placed as one block among the other buffers.
     let mut nested: Vec<(usize, Arrangement, Vec<BufferId>)> = Vec::new();
     let mut outer: Vec<Allocation> = Vec::new();
     let mut inner: BTreeMap<(usize, usize), Vec<Allocation>> = BTreeMap::new();
@@ -150,8 +150,8 @@ fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     whole
 }
 
-/// Returns the smaller of two arrangements. If there are very many buffers, computes only the arrangement that is
-/// faster to find.
+/// Returns the smaller of two arrangements, one in order of first use and one in order of size. If there are more than
+/// `MAX_BUFFERS_BY_SIZE` buffers, computes only the arrangement in order of first use, which is faster to find.
 fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     let in_order = in_order(&allocations, buffers);
     if allocations.len() > MAX_BUFFERS_BY_SIZE {
@@ -187,7 +187,7 @@ fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
 }
 
 /// Finds overlapping lifetimes. Lifetimes are grouped by the binary logarithm of their length and sorted by start, so
-/// that a query does not visit lifetimes that ended long before.
+/// that a query does not visit lifetimes that ended long before the queried lifetime starts.
 #[derive(Default)]
 struct Lifetimes(Vec<BTreeMap<usize, Vec<Lifetime>>>);
 
@@ -274,7 +274,7 @@ impl Gaps {
         Some(start)
     }
 
-    /// Removes the gap that ends at `end`, for a buffer that extends beyond it. Returns the start of the gap.
+    /// Removes the gap that ends at `end`, for a buffer that extends beyond `end`. Returns the start of the gap.
     fn take_last(&mut self, end: usize) -> Option<usize> {
         let (&start, _) = self.starts.last_key_value().filter(|&(start, bytes)| start + bytes == end)?;
         self.remove(start);
@@ -330,8 +330,8 @@ impl Occupants {
     }
 }
 
-/// Makes the first user of each part of a buffer wait for the last earlier users of the buffer's bytes. `fresh` lists,
-/// in order, the tasks that are the first to use some part of a buffer.
+/// Makes the first task that uses a part of a buffer wait for the last tasks that used the buffer's bytes as part of
+/// other buffers. `fresh` lists, in order, the tasks that are the first to use some part of a buffer.
 pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskId, BufferId)]) {
     let lifetimes = lifetimes(schedule);
     let mut last: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
@@ -339,8 +339,8 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
         used(task).for_each(|buffer| last[buffer][task.action.lane() as usize] = Some(id));
     }
     let mut occupants = Occupants::default();
-    // For each buffer and lane, the last earlier user of the buffer's bytes. One task per lane is enough, because lanes
-    // complete in order.
+    // For each buffer and lane, the last task that used the buffer's bytes as part of a previous buffer. One task per
+    // lane is enough, because lanes complete in order.
     let mut waits: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
     for &(task, buffer) in fresh {
         if !matches!(schedule.buffers[buffer].home, Home::Arena | Home::Exchange) {

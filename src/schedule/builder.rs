@@ -1,8 +1,8 @@
 //! Builds the schedule for one rank, and derives its edges.
 //!
 //! An algorithm declares buffers and appends tasks in program order. From the boxes that each task reads and writes,
-//! the builder derives the earlier tasks that it must wait for, so an algorithm cannot forget an edge. The verifier
-//! does not rely on the builder.
+//! the builder derives the tasks that the task must wait for, so an algorithm cannot forget an edge. The verifier does
+//! not rely on the builder.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub struct Builder {
     /// Tasks that are the first to use some part of a buffer.
     fresh: Vec<(TaskId, BufferId)>,
     node: usize,
-    /// The ranks that take part. Inside the group, they are numbered from 0.
+    /// The ranks that take part in the tasks being appended. Inside the group, ranks are numbered from 0.
     group: Range<usize>,
 }
 
@@ -77,7 +77,7 @@ impl Builder {
         self.schedule.tasks.len()
     }
 
-    /// Lets ranges of tasks run side by side, as branches of a section.
+    /// Declares that ranges of tasks may run side by side, as the branches of a section.
     pub fn side_by_side(&mut self, branches: Vec<Range<TaskId>>) {
         self.schedule.sections.push(Section { branches });
     }

@@ -4,7 +4,7 @@
 //! runs it, and the cost model prices it. Tasks run on three lanes per rank (work, send and receive); parts of the work
 //! lane may split into branches ([`Section`]). **Each lane starts its tasks in order and completes them in order**. A
 //! task starts when all tasks in its `after` list are complete. Several transfers on one lane may be in flight at the
-//! same time, so a transfer waits for another one to complete only if there is an edge between them.
+//! same time, so a transfer waits for another transfer to complete only if there is an edge between the two.
 //!
 //! ```text
 //! rank 0 of ring-mn on 2 ranks         lane     after
@@ -14,9 +14,9 @@
 //!   3  contract left, [k, n1] -> out1  work     1
 //! ```
 //!
-//! Invariants: `after` contains earlier tasks only. Every rank orders its tasks in the same way (node by node, step by
-//! step), so that the transfers of all ranks are projections of one total order. A schedule contains no data, pointers,
-//! Rust element types or MPI, so a planner can build it anywhere.
+//! Invariants: the `after` list of a task contains only tasks that precede the task. Every rank orders its tasks in the
+//! same way (node by node, step by step), so that the transfers of all ranks are projections of one total order. A
+//! schedule contains no data, pointers, Rust element types or MPI, so a planner can build it anywhere.
 
 pub mod arena;
 mod buffer;
@@ -49,13 +49,13 @@ pub struct Schedule {
     pub element: usize,
     /// The blocks of memory that tasks read and write, indexed by [`BufferId`].
     pub buffers: Vec<Buffer>,
-    /// The tasks. Each task comes after all tasks that it waits for.
+    /// The tasks. Each task follows all tasks that it waits for.
     pub tasks: Vec<Task>,
     /// The start of each buffer in the arena, in bytes; 0 for the user's buffers.
     pub offsets: Vec<usize>,
     /// Size of the arena in bytes.
     pub arena_bytes: usize,
-    /// Groups of tasks that run side by side, in order. All other tasks run one after another.
+    /// Groups of work tasks that run side by side, in order. All other work tasks run one after another.
     pub sections: Vec<Section>,
     /// How long the tensor of each node stays valid. Nodes that are not listed stay valid for one slice.
     pub lasting: Vec<ReuseScope>,

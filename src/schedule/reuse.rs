@@ -13,7 +13,7 @@
 //! implies would be lost. A *kept* buffer is read by tasks that run again although the tasks that wrote it are skipped;
 //! it shares its memory with no other buffer. Transfers are skipped at both ends, because both ends belong to one node.
 //!
-//! This module relies on the plan to mark an operand as constant only if it does not change.
+//! This module relies on the plan to mark an operand as constant only if the operand does not change.
 
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,7 @@ impl Schedule {
         kept
     }
 
-    /// Returns the first task that has a longer scope than the contents of some buffer that it uses.
+    /// Returns the first task that uses a buffer whose contents have a shorter scope than the task.
     pub fn outlasts(&self) -> Option<usize> {
         if self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return None;

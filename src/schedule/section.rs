@@ -1,5 +1,5 @@
 //! Defines the sections of a schedule. The branches of a section are independent subtrees that run side by side,
-//! because each is too small for all workers.
+//! because each subtree is too small to occupy all workers.
 //!
 //! ```text
 //! ((a b) (c d)) e       tasks                  2 workers

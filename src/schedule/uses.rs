@@ -58,14 +58,14 @@ impl Uses {
         view.bounds.get(self.dim).map_or(0, |range| range.start)
     }
 
-    /// Returns the range of starts that boxes overlapping `view` can have.
+    /// Returns the range in which the starts, along `dim`, of all boxes that overlap `view` must be.
     fn reach(&self, view: &View) -> std::ops::Range<usize> {
         let (start, end) = view.bounds.get(self.dim).map_or((0, 1), |range| (range.start, range.end));
         start.saturating_sub(self.longest)..end.max(start + 1)
     }
 
-    /// If the list contains a single use, switches to a dimension in which its box and `view` are disjoint, if there is
-    /// one.
+    /// If the list contains a single use, switches to a dimension in which the box of that use and `view` are disjoint,
+    /// if there is such a dimension.
     fn choose_dimension(&mut self, view: &View) {
         let mut all = self.entries.values().flatten();
         let (Some((first, _)), None) = (all.next(), all.next()) else { return };

@@ -1,14 +1,14 @@
 //! Lets a thread sleep on a word of memory that several processes may share.
 //!
 //! Guarantee: a thread falls asleep only if the word still has the expected value, and no wake-up can be missed between
-//! this check and the sleep. A sleep may also end for other reasons, so callers check their condition again after every
-//! sleep. Systems without futexes sleep briefly instead.
+//! this check and the sleep. A sleep may also end for reasons other than a wake-up, so callers check their condition
+//! again after every sleep. On systems without futexes, threads sleep briefly instead.
 
 use std::time::Duration;
 
 use super::atomic::AtomicU32;
 
-/// If the word has this value, sleeps until a wake-up or until `longest` has passed.
+/// If `word` contains `value`, sleeps until a wake-up or until `longest` has passed.
 #[cfg(all(target_os = "linux", not(all(test, shuttle))))]
 pub fn wait(word: &AtomicU32, value: u32, longest: Duration) {
     use rustix::thread::futex::{Flags, Timespec, wait};

@@ -1,8 +1,8 @@
-//! Implements threads and pools with Shuttle, for those parts of the interfaces of std and rayon that this crate uses.
-//! Also provides the function with which tests explore interleavings.
+//! Implements threads and pools with Shuttle. Only the parts of the interfaces of std and rayon that this crate uses
+//! are implemented. Also provides the function with which tests explore interleavings.
 //!
-//! Invariant: a pool has one worker, which lives as long as the scope, so two tasks of a rank never run at the same
-//! time, as in a real pool. Several workers inside one task are not explored, because rayon is responsible for them.
+//! Invariant: a pool has one worker, which lives as long as the scope. As in a real pool, two tasks of a rank therefore
+//! never run at the same time. Parallelism inside a task is not explored, because rayon is responsible for it.
 
 use std::convert::Infallible;
 

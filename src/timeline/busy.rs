@@ -18,7 +18,7 @@ impl Busy {
     /// Computes busy times from the (start, end) pairs of work tasks and transfers, in any order. Cost: O(n log n).
     pub fn of(work: Vec<(f64, f64)>, transfers: Vec<(f64, f64)>) -> Busy {
         let [work, transfers] = [work, transfers].map(merged);
-        // The `sum` of an empty iterator is -0.0, and its sign would be displayed.
+        // The sums start at 0.0, because the `sum` of an empty iterator is -0.0, and its sign would be displayed.
         let added = |sum: f64, more: f64| sum + more;
         let seconds = |spans: &[(f64, f64)]| spans.iter().map(|(start, end)| end - start).fold(0.0, added);
         let hidden = transfers.iter().map(|&(start, end)| {

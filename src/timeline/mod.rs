@@ -110,8 +110,8 @@ pub struct Timeline {
     pub hosts: Vec<String>,
     /// Number of slices in the timeline, which are the first slices of the plan.
     pub slices: usize,
-    /// Maximum error in seconds of times on one host relative to times on another host. The error is caused by their
-    /// different clocks.
+    /// Maximum error in seconds of times on one host relative to times on another host. The error is caused by the
+    /// different clocks of the hosts.
     pub clock_error: f64,
     /// The values of the plan as expressions, such as `mk,kn->mn`.
     pub steps: Vec<String>,

@@ -8,9 +8,9 @@
 //! rank 1   ...
 //! ```
 //!
-//! Rows shrink as the number of ranks grows. At most the first 64 ranks are drawn; the caption then states the total
-//! number of ranks. Invariant: the size of the file has a maximum that does not depend on the number of tasks, because
-//! bars less than a quarter of a pixel apart are merged.
+//! Rows shrink as the number of ranks grows. At most the first 64 ranks are drawn. If there are more, the caption
+//! states the total number of ranks. Invariant: the size of the file has a maximum that does not depend on the number
+//! of tasks, because bars less than a quarter of a pixel apart are merged.
 
 use std::fmt::Write;
 

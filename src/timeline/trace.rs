@@ -12,8 +12,9 @@
 //! ```
 //!
 //! In Perfetto, an arrow connects two slices (spans on tracks), and starts at the slice that begins first. A receive
-//! begins before the send for which it waits, so an arrow to the receive itself would start there. Therefore the last
-//! nanosecond of each receive is also a separate slice, "arrived", and the arrow ends there.
+//! begins before the send for which it waits, so an arrow between the send and the receive itself would start at the
+//! receive. Therefore the last nanosecond of each receive is also a separate slice, "arrived", and the arrow ends
+//! there.
 //!
 //! Invariants: each rank is a process in the trace. The numbers of tracks are unique across all ranks, and differ from
 //! the numbers of processes. Spans on one track do not overlap, except for "arrived" at the end of a receive. The n-th
@@ -28,8 +29,8 @@ use serde_json::{Value, json};
 use super::{Activity, Span, Timeline};
 use crate::schedule::Lane;
 
-/// Maximum number of spans on all worker tracks. If there are more, tasks that all workers share are on the first track
-/// only.
+/// Maximum number of spans on all worker tracks. If there would be more, tasks that all workers share are shown on the
+/// first worker's track only.
 const MAX_WORKER_SPANS: usize = 1 << 20;
 
 /// The tracks for transfers on one lane. The number of tracks is the maximum number of transfers in flight at the same
@@ -114,8 +115,8 @@ impl Timeline {
                 events.push((nanoseconds, event));
             }
         }
-        // Names come first, because their sort key is -infinity. The sort is stable, so at equal times "arrived"
-        // follows its receive, and arrows follow the slices that they connect.
+        // The names of processes and tracks are first, because their sort key is -infinity. The sort is stable, so at
+        // equal times "arrived" follows its receive, and arrows follow the slices that they connect.
         events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let mut text = String::from("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
         for (at, (_, event)) in events.iter().enumerate() {

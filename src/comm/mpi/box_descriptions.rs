@@ -6,9 +6,9 @@
 //!
 //! Invariant: for words that a rank of this run has written, [`Mapped::read`] returns boxes inside the mapped memory,
 //! or an error. Other ranks are trusted: forged words could cause an arithmetic overflow. The most recently used
-//! segments of all peers stay mapped for later transfers; limits on their number and their bytes bound the page tables.
-//! If a transfer has so many boxes or dimensions that its description does not fit into a slot, its boxes are copied
-//! through slots instead.
+//! segments of all peers stay mapped for later transfers; limits on the number and the total size of these segments
+//! bound the size of the page tables. If a transfer has so many boxes or dimensions that its description does not fit
+//! into a slot, its boxes are copied through slots instead.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Result};
@@ -19,10 +19,10 @@ use crate::memory::{ExportedView, Mapping, Remote, RemoteReader, SegmentHandle, 
 /// Maximum number of segments that stay mapped. It is enough for all segments of a few peers. Linux allows a process
 /// about 65,530 mappings.
 const MAX_MAPPED_SEGMENTS: usize = 1024;
-/// Limit on the number of bytes that all ranks of a node together keep mapped, as a multiple of the node's memory. The
+/// Limit on the number of bytes that the ranks of a node keep mapped in total, as a multiple of the node's memory. The
 /// page tables occupy 1/512 of these bytes.
 const MAX_MAPPED_MULTIPLE: usize = 4;
-/// Number of words per box, without its extents and strides.
+/// Number of words per box, in addition to its extents and strides.
 const FIXED_WORDS: usize = 8;
 
 /// Encodes the locations of boxes in this process's memory. `process` is the id of this process.

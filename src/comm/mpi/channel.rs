@@ -31,18 +31,18 @@ const COUNTS: usize = 3 * COUNT_STRIDE;
 /// Size in bytes of the header in front of the payload of a slot.
 const HEADER_BYTES: usize = 64;
 const SLOTS: usize = 8;
-/// Number of cache lines of the next slot to prefetch. They contain its header and the description of a box with up to
-/// three dimensions.
+/// Number of cache lines of the next slot to prefetch. These lines contain the slot's header and the description of a
+/// box with up to three dimensions.
 const PREFETCHED_LINES: usize = 3;
 const LINE: usize = 64;
 /// Maximum and minimum payload of a slot in bytes.
 const MAX_SLOT_BYTES: usize = 256 << 10;
 const MIN_SLOT_BYTES: usize = 4 << 10;
-/// Number of pieces into which a transfer is divided, unless they would be smaller than `MIN_PIECE_BYTES`. The receiver
-/// copies one piece while the sender copies the next.
+/// Number of pieces into which a transfer is divided, unless the pieces would be smaller than `MIN_PIECE_BYTES`. The
+/// receiver copies one piece while the sender copies the next.
 const PIECES: usize = 16;
 const MIN_PIECE_BYTES: usize = 32 << 10;
-/// Limit on the total number of bytes in all channels of a node, unless it would make slots smaller than the minimum.
+/// Limit on the total number of bytes in all channels of a node. Slots of minimum size may exceed this limit.
 const MAX_NODE_BYTES: usize = 64 << 20;
 
 /// The layout of the channels in the segments of a node's ranks.
@@ -217,8 +217,8 @@ pub(super) struct Consumer {
     channel: Channel,
     emptied: u64,
     copied: u64,
-    /// The last value of `filled` that was loaded. Loads are rare, because each one moves the count's cache line away
-    /// from the sender.
+    /// The last value of `filled` that was loaded. The receiver loads it rarely, because each load moves the count's
+    /// cache line away from the sender.
     seen: u64,
 }
 
@@ -249,8 +249,8 @@ impl Consumer {
             (0..PREFETCHED_LINES).for_each(|line| prefetch(next.wrapping_add(line * LINE)));
         }
         // SAFETY: the slot is inside the channel, and it is filled, as a load with acquire ordering has shown. The
-        // sender does not access it before `emptied` is advanced below. `put` wrote the header, so the slot contains
-        // that many bytes.
+        // sender does not access it before `emptied` is advanced below. `put` wrote the header, so the slot contains as
+        // many bytes as the header states.
         let filled = unsafe {
             let [bytes, total, is_description] = self.channel.header(self.emptied).read();
             let bytes = (bytes as usize).min(self.channel.slot);

@@ -64,9 +64,10 @@ impl Communicator {
         self.complete("MPI_Ibarrier", |request| unsafe { ffi::MPI_Ibarrier(self.raw(), request) })
     }
 
-    /// Waits until every rank has arrived and is awake. Used before measurements. A rank that waits for long sleeps
-    /// (`pause`) and leaves the barrier hundreds of microseconds after the last rank has arrived. The ranks then arrive
-    /// at a second barrier almost together, so they sleep only briefly there, and not at all in a third barrier.
+    /// Waits until every rank has arrived and is awake. Used before measurements. A rank that has waited for some time
+    /// sleeps between polls (`pause`), and may leave the barrier hundreds of microseconds after the last rank has
+    /// arrived. The ranks then arrive at a second barrier almost together, so they sleep only briefly there, and not at
+    /// all in a third barrier.
     ///
     /// # Errors
     /// If MPI fails.
@@ -116,7 +117,7 @@ impl Communicator {
         })
     }
 
-    /// Returns the bytes of all ranks on every rank, in rank order. Their lengths may differ.
+    /// Returns the bytes of all ranks on every rank, in rank order. Each rank may pass a different number of bytes.
     ///
     /// # Errors
     /// If MPI fails.
@@ -172,7 +173,7 @@ impl Communicator {
         }
     }
 
-    /// Like [`Communicator::agree`], for results that concern shared memory.
+    /// Like [`Communicator::agree`], but reports failures as [`CommError::NoSharedMemory`].
     ///
     /// # Errors
     /// If any rank passes an error; the result is [`CommError::NoSharedMemory`], the same on all ranks. If MPI fails.
@@ -186,7 +187,7 @@ impl Communicator {
     /// Starts a collective call and waits for it.
     ///
     /// The memory that the call uses only has to live until this function returns, even if the call fails, because MPI
-    /// counts a failed request as complete.
+    /// treats a failed request as complete.
     fn complete(
         &self,
         name: &'static str,
@@ -206,7 +207,7 @@ impl Communicator {
                 return Ok(());
             }
             if let Some(timeout) = self.timeout().filter(|timeout| started.elapsed() > *timeout) {
-                // The other ranks can only be informed of the timeout by ending the run.
+                // Stopping the run is the only way to inform the other ranks of the timeout.
                 self.abort(1, &format!("no answer from other ranks for {} s, in {name}", timeout.as_secs_f64()));
             }
             pause.pause(false, |time| {

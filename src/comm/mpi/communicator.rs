@@ -1,13 +1,13 @@
-//! Owns the communicators of this library. Each is a duplicate of a user's communicator, so that the user's messages
-//! cannot match ours, or the part of such a duplicate on one node.
+//! Owns the communicators of this library. Each is a duplicate of a user's communicator, or the part of such a
+//! duplicate on one node. The user's messages cannot match ours, because duplicates keep their messages separate.
 //!
 //! Invariants: MPI errors on a duplicate are returned, and the user's communicator keeps its error handler. A duplicate
-//! is freed when its last owner drops it, unless requests on it are still in flight or the thread is panicking (freeing
-//! is collective, and the other ranks may not take part). A communicator shares its timeout with all communicators
-//! derived from it. A communicator is bound to the thread of its session.
+//! is freed when its last owner drops it, unless requests on it are still in flight or the thread is panicking. Freeing
+//! is collective, and the other ranks might not take part after a panic. A communicator shares its timeout with all
+//! communicators derived from it. A communicator is bound to the thread of its session.
 //!
-//! MPI implementations support few communicators (MPICH about 2,048). A world has at most five, which are created when
-//! it starts.
+//! MPI implementations support few communicators (MPICH about 2,048). A world has at most five communicators, which are
+//! created when the world starts.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_int;
@@ -39,7 +39,7 @@ struct Duplicate {
     end: Rc<End>,
 }
 
-/// When and how a rank ends the run. A communicator shares this with all communicators derived from it.
+/// When and how a rank stops the run. A communicator shares these settings with all communicators derived from it.
 #[derive(Debug, Default)]
 struct End {
     /// The rank printed in the error message.
@@ -98,7 +98,7 @@ impl Communicator {
         Ok(ours)
     }
 
-    /// Returns another communicator with the same ranks, so that messages with different purposes cannot match.
+    /// Returns a new communicator with the same ranks, so that messages with different purposes cannot match.
     /// Collective.
     pub(super) fn another(&self) -> Result<Communicator, CommError> {
         // SAFETY: our own duplicate is live until dropped.
@@ -166,8 +166,8 @@ impl Communicator {
         self.0.kept.set(true);
     }
 
-    /// Sets how long a collective call waits for other ranks before it ends the run; `None` waits forever. This also
-    /// applies to all communicators that were or will be derived from this one.
+    /// Sets how long a collective call waits for other ranks before it stops the run; `None` waits forever. This
+    /// timeout also applies to all communicators that were or will be derived from this one.
     pub fn give_up_after(&self, timeout: Option<Duration>) {
         self.0.end.timeout.set(timeout);
     }
@@ -182,12 +182,12 @@ impl Communicator {
         let _ = self.0.end.before_abort.set(BeforeAbort(Box::new(act)));
     }
 
-    /// Prints the reason on standard error, then ends every rank of the run with exit code `code`. Only the thread that
-    /// owns MPI may call this function.
+    /// Prints the reason on standard error, then terminates every rank of the run with exit code `code`. Only the
+    /// thread that owns MPI may call this function.
     ///
-    /// Aborts the world communicator, and therefore all ranks. The standard does not require that aborting another
-    /// communicator ends all ranks, although MPI implementations do so. On another communicator, MPICH's `MPI_Abort`
-    /// waits until the other ranks call MPI.
+    /// Aborts the world communicator, and therefore all ranks. The MPI standard does not require that aborting any
+    /// other communicator terminates all ranks, although MPI implementations do so. On any other communicator, MPICH's
+    /// `MPI_Abort` waits until the other ranks call MPI.
     pub fn abort(&self, code: i32, message: &str) -> ! {
         if let Some(BeforeAbort(act)) = self.0.end.before_abort.get() {
             act();

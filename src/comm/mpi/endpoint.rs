@@ -7,7 +7,7 @@
 //! Invariants: both ends of a pair use the same route, so transfers of a pair keep their order. While MPI has no
 //! request in flight, the thread sleeps until a peer on its node or a worker wakes it, unless it has a core of its own.
 //! While MPI has requests in flight, the thread must poll, with short pauses (`pause`). Routes do not change after the
-//! first transfer, because the order of transfers would be lost.
+//! first transfer, because transfers on different routes could overtake each other.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ impl Endpoint {
         Self::with(communicator, routes, footprint, &EndpointOptions::default())
     }
 
-    /// Like [`Endpoint::new`], with options. These are the same on every rank, except for the color.
+    /// Like [`Endpoint::new`], with options. Every rank must pass the same options, except for the color.
     ///
     /// # Errors
     /// As for [`Endpoint::new`].
@@ -88,8 +88,8 @@ impl Endpoint {
         Ok(Endpoint { routes, node, messages, shared, rma, waker, pause })
     }
 
-    /// Frees the memory that ranks share, which dropping an endpoint does not free. Collective; waits for all ranks. If
-    /// any rank has transfers in flight, no rank frees anything.
+    /// Frees the memory that the ranks share. Dropping an endpoint does not free this memory. Collective; waits for all
+    /// ranks. If any rank has transfers in flight, no rank frees anything.
     ///
     /// # Errors
     /// If MPI fails.
@@ -131,7 +131,7 @@ impl Endpoint {
         self.node.neighbours()
     }
 
-    /// Sets whether the thread has a core of its own. If so, it does not sleep while any transfer is in flight.
+    /// Sets whether the thread has a core of its own. If so, the thread does not sleep while any transfer is in flight.
     pub fn spin(&mut self, spin: bool) {
         self.pause = Pause::new(spin);
     }
@@ -217,9 +217,10 @@ impl Drop for Endpoint {
 pub struct EndpointOptions {
     /// Maximum number of bytes in one message; at most 1 GiB.
     pub chunk: usize,
-    /// Whether the calling thread has a core of its own. If so, it does not sleep while any transfer is in flight.
+    /// Whether the calling thread has a core of its own. If so, the thread does not sleep while any transfer is in
+    /// flight.
     pub spin: bool,
-    /// The color of this rank. Ranks on one node with different colors count as ranks on different nodes.
+    /// The color of this rank. Ranks on one node with different colors are treated as ranks on different nodes.
     pub color: Option<usize>,
 }
 

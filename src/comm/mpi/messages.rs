@@ -45,7 +45,7 @@ pub(super) struct Messages {
     /// Transfers in flight, keyed by transfer number. Each piece stores the number of its transfer.
     transfers: HashMap<u64, Transfer>,
     posted: u64,
-    /// Number of transfers that have been posted to each rank; `received` counts those posted from each rank.
+    /// Number of sends that have been posted to each rank; `received` is the number of receives posted from each rank.
     sent: Vec<u64>,
     received: Vec<u64>,
     pool: Pool,
@@ -180,7 +180,7 @@ impl Messages {
         self.posted
     }
 
-    /// Records a completed piece. Completes the piece's transfer if it was the last one.
+    /// Records a completed piece. Completes the piece's transfer if no other piece of the transfer is open.
     fn finish(&mut self, end: &Finished, done: &mut Vec<Completion>) -> Result<(), CommError> {
         let Entry::Occupied(mut entry) = self.transfers.entry(end.piece.transfer) else { return Ok(()) };
         check(end, entry.get(), self.communicator.rank())?;
@@ -224,7 +224,7 @@ fn pieces(bytes: usize, chunk: usize) -> impl Iterator<Item = (usize, usize, boo
     (0..count).map(move |at| (at * chunk, chunk.min(bytes - at * chunk), at + 1 == count))
 }
 
-/// Increments the number of transfers posted for a pair, and returns the number of the new transfer.
+/// Returns the sequence number of a new transfer, and increments the count of posted transfers.
 fn next(posted: &mut u64) -> u64 {
     *posted += 1;
     *posted - 1

@@ -12,7 +12,7 @@
 //! All types here belong to the thread that called [`Mpi::init`]. None of them is `Send`, except the types that wake
 //! that thread.
 //!
-//! Invariants: every return code is checked. If blocks are sent as messages, these are the only point-to-point
+//! Invariants: every return code is checked. If blocks are sent as messages, there are no other point-to-point
 //! messages, so counting messages counts blocks.
 
 mod box_descriptions;

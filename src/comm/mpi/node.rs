@@ -25,8 +25,8 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Determines the nodes of all ranks. Collective. With a color, ranks with different colors count as ranks on
-    /// different nodes.
+    /// Determines the nodes of all ranks. Collective. If `color` is set, ranks with different colors are treated as
+    /// ranks on different nodes.
     ///
     /// # Errors
     /// If MPI fails.
@@ -37,7 +37,7 @@ impl Node {
             Some(color) => node.split(color)?,
             None => node,
         };
-        // The lowest rank of a node identifies it.
+        // The lowest rank of a node identifies the node.
         let first = communicator.all_reduce(Reduce::Max, &[(world.size() - world.rank()) as u64])?;
         let mut firsts = vec![0; world.size()];
         firsts[world.rank()] = first[0];

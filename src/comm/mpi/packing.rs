@@ -26,7 +26,8 @@ impl Pool {
         self.peak
     }
 
-    /// Returns the smallest idle buffer with at least `bytes` bytes, or a new one. Its content is arbitrary.
+    /// Returns the smallest idle buffer with at least `bytes` bytes, or a new buffer. The content of the buffer is
+    /// arbitrary.
     pub(super) fn take(&mut self, bytes: usize) -> Result<Aligned, OutOfMemory> {
         let by_size = |&at: &usize| self.idle[at].len();
         if let Some(at) = (0..self.idle.len()).filter(|&at| self.idle[at].len() >= bytes).min_by_key(by_size) {

@@ -1,9 +1,9 @@
 //! Decides how long to pause between two polls while messages are in flight.
 //!
-//! Neither Open MPI nor MPICH moves a large message between calls, and MPICH moves only a bounded part of it per call,
-//! so a waiting thread cannot simply sleep. While bytes move, it polls again immediately. Once no bytes move, it yields
-//! its core between polls, unless workers are computing. Finally it sleeps between polls, briefly at first. A thread
-//! with a core of its own never sleeps.
+//! Neither Open MPI nor MPICH moves a large message between calls, and MPICH moves only a bounded part of a large
+//! message per call, so a waiting thread cannot simply sleep. While bytes move, the thread polls again immediately.
+//! Once no bytes move, it yields its core between polls, unless workers are computing. If there are still no bytes
+//! after many polls, it sleeps between polls, briefly at first. A thread with a core of its own never sleeps.
 //!
 //! ```text
 //! polls   |||||||||| . . . . . . |   |     |       |  ...     no worker computes: 256 yields, then 20 to 200 us asleep

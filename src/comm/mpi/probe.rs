@@ -19,12 +19,13 @@ use crate::memory::{Aligned, Slot, Store};
 
 /// Block sizes in bytes, and the number of exchanges for each size.
 const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 6), (2 << 20, 4)];
-/// Routes in order of preference. A later route is selected only if it is clearly faster in two measurements.
+/// Routes in order of preference. A route is selected over the routes before it only if it is clearly faster in two
+/// measurements.
 const CANDIDATES: [Route; 3] = [Route::Shared, Route::Message, Route::Rma];
 /// Time limit for one block.
 const BLOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// A later candidate's time must be below this fraction of the best time so far, because other load may have slowed an
-/// earlier candidate.
+/// A candidate replaces the best candidate before it only if its time is below this fraction of the best time.
+/// Otherwise, other load on the machine could decide, because it may have slowed one of the two measurements.
 const MAX_TIME_RATIO: f64 = 0.8;
 
 impl Routes {
@@ -44,7 +45,7 @@ impl Routes {
         Ok(Routes { near: either(&usable, first.near, second.near), far: either(&usable, first.far, second.far) })
     }
 
-    /// Measures the usable routes, and removes from the list those that fail.
+    /// Measures the usable routes, and removes the routes that fail from the list.
     fn measured(communicator: &Communicator, usable: &mut Vec<Route>) -> Result<Routes, CommError> {
         let mut routes = Routes::of(Route::Message);
         let mut best = [f64::INFINITY; 2];
@@ -75,13 +76,13 @@ impl Routes {
     }
 }
 
-/// Returns the route that is earlier in the list, or the second route if the list contains neither.
+/// Returns whichever of the two routes occurs first in `usable`, or `second` if the list contains neither.
 fn either(usable: &[Route], first: Route, second: Route) -> Route {
     usable.iter().copied().find(|route| [first, second].contains(route)).unwrap_or(second)
 }
 
-/// Returns the number of seconds to exchange the blocks with a peer that does the same. Returns 0 without a peer, and
-/// infinity if any exchange fails.
+/// Returns the number of seconds to exchange one block of each size with `peer`, which makes the same call. Returns 0
+/// without a peer, and infinity if any exchange fails.
 ///
 /// # Errors
 /// If a barrier across all ranks fails.
@@ -108,7 +109,7 @@ fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Optio
     Ok(if peer.is_some() { all } else { 0.0 })
 }
 
-/// Sends the first buffer and receives the second. Returns `None` on failure.
+/// Sends buffer 0 of the store, and receives into buffer 1. Returns `None` on failure.
 fn swap(endpoint: &mut AnyEndpoint, peer: usize, store: &Arc<Store>, elements: usize) -> Option<()> {
     let (started, mut done) = (Instant::now(), Vec::new());
     let whole = [0..1, 0..elements];

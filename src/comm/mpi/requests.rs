@@ -1,4 +1,5 @@
-//! Keeps the requests in flight, for messages and gets. Requests are posted without waiting, and tested together.
+//! Keeps the requests in flight, for messages and one-sided gets. Requests are posted without waiting, and a single MPI
+//! call tests all of them.
 //!
 //! Invariants: `handles` and `pieces` have the same order, and every handle in the list is active. Memory is passed by
 //! address, so posting is `unsafe`, and the caller must keep the memory in place until the piece is finished, or
@@ -39,7 +40,7 @@ pub(super) struct Finished {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Arrived,
-    /// The message is longer than the piece that was expected. MPICH does not report its length.
+    /// The message is longer than the piece that was expected. MPICH does not report the message's length.
     Truncated,
     Failed(String),
 }

@@ -33,7 +33,7 @@ const MAX_SLOTS_PER_TRANSFER: usize = SLOTS / 4;
 /// Maximum and minimum size of a slot in bytes.
 const MAX_SLOT_BYTES: usize = 1 << 20;
 const MIN_SLOT_BYTES: usize = 64 << 10;
-/// Limit on the total number of bytes in all slots of a node, unless it would make slots smaller than the minimum.
+/// Limit on the total number of bytes in all slots of a node. Slots of minimum size may exceed this limit.
 const MAX_NODE_BYTES: usize = 128 << 20;
 
 /// Length of a note: its kind, the slot, the number of bytes in the slot, and the number of bytes in the whole
@@ -197,8 +197,8 @@ impl Rma {
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = self.progress(done)?;
         if any && self.is_idle() {
-            // The caller stops polling after the last transfer of a run. Its last message can usually be sent
-            // immediately, so progress is made again here.
+            // The caller stops polling after the last transfer of a run. The last message of that transfer can usually
+            // be sent immediately, so progress is made again here.
             any |= self.progress(done)?;
         }
         self.fill_slots()?;

@@ -4,12 +4,12 @@
 //! or the text of an error. `Session::call` checks the return code. In debug builds, it also checks that the caller is
 //! the thread that started the session (`MPI_THREAD_FUNNELED` allows no other). If the user's program initialised MPI,
 //! MPI is never finalised here, and the world communicator keeps its error handler. If MPI was initialised here, the
-//! world communicator returns its errors: MPICH reports failed requests on any communicator there, and would otherwise
-//! end the program.
+//! world communicator returns its errors instead of terminating the program, because MPICH reports failed requests on
+//! any communicator as errors of the world communicator.
 //!
 //! MPI is deliberately not finalised on drop. A rank that fails alone, by a panic or an early return, would wait in
 //! `MPI_Finalize` for ranks that are waiting for it. If the rank exits without finalising, the launcher detects this
-//! and ends the other ranks.
+//! and kills the other ranks.
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -35,10 +35,10 @@ pub(super) struct Session {
 }
 
 impl Mpi {
-    /// Initialises MPI for use from the calling thread, or joins MPI that the user's program has initialised.
+    /// Initialises MPI for use from the calling thread, or uses MPI as the user's program has initialised it.
     ///
     /// # Errors
-    /// If no launcher started this process, or a launcher of another MPI library did. If MPI supports less than
+    /// If no launcher started this process, or a launcher of a different MPI library did. If MPI supports less than
     /// `MPI_THREAD_FUNNELED`, or the calling thread is not MPI's main thread. If MPI has already been finalised.
     pub fn init() -> Result<Mpi, CommError> {
         if is_finalized() {
@@ -131,8 +131,8 @@ impl Session {
         })
     }
 
-    /// Refuses to run under the mpirun of another MPI library, because every process would be a separate run with one
-    /// rank.
+    /// Refuses to run under the mpirun of a different MPI library, because every process would be a separate run with
+    /// one rank.
     fn require_world(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let mut world = 0;
         // SAFETY: MPI is initialised, the world is a valid communicator, and `world` outlives the call.
@@ -145,7 +145,7 @@ impl Session {
     }
 
     /// Refuses to run Open MPI under MPICH's own launcher, before Open MPI is initialised. Each process would be a
-    /// separate run, and starting several of these at the same time sometimes fails inside Open MPI. Other launchers
+    /// separate run, and starting several such runs at the same time sometimes fails inside Open MPI. Other launchers
     /// that use the same protocol may support Open MPI.
     fn refuse_hydra(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let hydra = std::env::var_os("HYDI_CONTROL_FD").is_some();

@@ -5,18 +5,20 @@
 //! rank 1                                  \----copy----> boxes of any shape         while rank 0 fills the next slot
 //! ```
 //!
-//! The first slot of a transfer contains the transfer's size, so the receiver detects a disagreement about it. Each end
-//! maps its boxes independently, without other buffers. Two cores copy at the same time. Slots are filled with
-//! streaming stores, because the two cores may share no cache (`StoreKind`).
+//! The first slot of a transfer contains the transfer's size, so the receiver can detect that it expects a different
+//! size. Each end copies between its own boxes and the slots, whatever the shapes of the boxes at the other end. There
+//! are no other buffers. Two cores copy at the same time. Slots are filled with streaming stores, because the two cores
+//! may share no cache (`StoreKind`).
 //!
 //! If processes can read each other's segments, and all boxes of a transfer are in segments, the transfer uses a single
 //! slot, which describes where the boxes are. The receiver copies directly from these boxes, so there is only one copy.
-//! The slot counts as emptied after this copy; until then, a count reports progress.
+//! The receiver marks the slot as emptied after this copy. Until then, the count `copied` reports the receiver's
+//! progress to the sender.
 //!
-//! Invariants: transfers of a pair follow one another in their channel. The lease of a box ends when its bytes have
-//! been copied. The leases of boxes that a slot describes end when all of these boxes have been copied. An end that is
-//! dropped with transfers in flight, which happens only after a failure, leaks the leases of boxes that it has
-//! described to other ranks. A slot is not read while it is being filled.
+//! Invariants: transfers of a pair follow one another in their channel. The lease of a box that is copied through slots
+//! ends when its bytes have been copied. The leases of boxes that a slot describes all end together, when the last of
+//! these boxes has been copied. An end that is dropped with transfers in flight, which happens only after a failure,
+//! leaks the leases of boxes that it has described to other ranks. A slot is not read while it is being filled.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind};
@@ -38,11 +40,12 @@ use crate::memory::{
 const SLOTS_PER_TURN: usize = 2;
 /// Maximum number of bytes that are copied at a time from the sender's boxes.
 const COPY_BYTES: usize = 512 << 10;
-/// Smaller transfers are copied through slots, because a description of their location costs as much as the copy.
+/// Transfers with fewer bytes than this are copied through slots, because describing where their boxes are costs as
+/// much as the copy.
 const MIN_LENT_BYTES: usize = 16 << 10;
 /// Size in bytes of the sample that ranks try to read from each other.
 const SAMPLE_BYTES: usize = 64 << 10;
-/// If a transfer is larger, its first bytes have left the cache when the last byte arrives.
+/// If a transfer has more bytes than this, its first bytes have left the cache before its last byte arrives.
 const MAX_CACHED_BYTES: usize = 8 << 20;
 /// Maximum number of turns for each peer in one poll.
 const TURNS_PER_POLL: usize = 4;
@@ -51,7 +54,8 @@ const TURNS_PER_POLL: usize = 4;
 #[derive(Debug)]
 pub(super) struct Shared {
     rank: usize,
-    /// The id of this process. It is stored because the system call costs as much as the rest of a description.
+    /// The id of this process. It is stored because the system call that returns it costs as much as the rest of a
+    /// description.
     process: u32,
     peers: Vec<Peer>,
     /// The peers that have transfers in flight.
@@ -182,8 +186,8 @@ impl Shared {
         }
     }
 
-    /// Copies everything that can be copied, with up to `TURNS_PER_POLL` turns for each peer. Returns whether anything
-    /// has moved.
+    /// Copies everything that can be copied, with up to `TURNS_PER_POLL` turns for each peer. Returns whether any
+    /// transfer has progressed.
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = false;
         for _ in 0..TURNS_PER_POLL {
@@ -230,8 +234,8 @@ impl Peer {
             || self.lent_sends.front().is_some_and(|(slot, _)| self.producer.is_emptied(*slot))
     }
 
-    /// Copies up to `SLOTS_PER_TURN` slots in each direction, and completes lent transfers. Returns whether anything
-    /// has moved.
+    /// Copies up to `SLOTS_PER_TURN` slots in each direction, and completes lent transfers. Returns whether any
+    /// transfer has progressed.
     fn turn(&mut self, rank: usize, mapped: &mut Mapped, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut moved = false;
         for _ in 0..SLOTS_PER_TURN {

@@ -1,6 +1,7 @@
 //! Explores interleavings of a sleeper, its own workers and the other processes of its node with Shuttle.
 //!
-//! These tests do not use MPI. The shared memory is that of one process, and each process is a thread.
+//! These tests do not use MPI. Each process is simulated by a thread, and memory of the test's own process replaces the
+//! shared memory.
 
 use std::collections::VecDeque;
 use std::ptr::NonNull;

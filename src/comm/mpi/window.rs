@@ -24,7 +24,7 @@ pub(super) struct Window {
 }
 
 /// The directory in which Open MPI and MPICH place memory that the ranks of a node share. Both libraries may allocate
-/// more than is available there, in which case a signal ends the program when it touches the excess.
+/// more than is available there, in which case a signal kills the program when it touches the excess.
 #[cfg(target_os = "linux")]
 const SHM_DIRECTORY: &str = "/dev/shm";
 /// Number of bytes per rank that are left free in this directory for MPI itself.
@@ -32,8 +32,9 @@ const SHM_DIRECTORY: &str = "/dev/shm";
 const SPARE_BYTES: u64 = 1 << 20;
 
 /// Checks that this node has room for windows with `bytes` bytes for each of its ranks; otherwise returns the reason.
-/// If the free space cannot be determined, the check passes. Memory that another run has allocated but not touched yet
-/// counts as free, so this signal can still end two runs that start at the same time with little free space.
+/// If the free space cannot be determined, the check passes. The system reports memory that a different run has
+/// allocated but not touched yet as free, so two runs that start at the same time with little free space can still be
+/// killed by this signal.
 #[cfg(target_os = "linux")]
 pub(super) fn check_space(ranks: usize, bytes: usize) -> Result<(), String> {
     let Some(place) = rustix::fs::statvfs(SHM_DIRECTORY).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };
@@ -110,7 +111,8 @@ impl Window {
         self.own
     }
 
-    /// Returns the address in this process of the segment of a rank of the node. For a shared window only.
+    /// Returns the address, in this process, of the segment that belongs to a rank of the node. The window must be a
+    /// shared window.
     ///
     /// # Errors
     /// If MPI fails.

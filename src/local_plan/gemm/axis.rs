@@ -4,14 +4,14 @@
 //! A tensor with many dimensions can be read as a matrix if tables contain the offsets of its rows and columns
 //! (Matthews, High-Performance Tensor Contraction without Transposition, 2018, section 4). The dimensions of an axis
 //! belong to two tensors. A box is a range of every dimension, so it can contain contiguous runs of both tensors,
-//! whereas a range of the one long index cannot.
+//! whereas a range of the combined index contains contiguous runs of one tensor only.
 //!
 //! A panel of a box consists of consecutive indices that a micro-kernel computes together. A panel at the end of a run
-//! may be shorter.
+//! may have fewer indices than the other panels.
 //!
-//! Invariants: boxes are disjoint and cover every index once. Boxes of equal shape have the same table, so there is at
-//! most one table for each combination of dimensions that end in a shorter piece. The lists of a table never change, so
-//! tables can share equal lists.
+//! Invariants: boxes are disjoint and cover every index once. Boxes of equal shape have the same table. A dimension
+//! whose extent is not a multiple of its tile ends in a piece that is shorter than the others, so there is at most one
+//! table for each subset of these dimensions. The lists of a table never change, so tables can share equal lists.
 
 use std::sync::Arc;
 
@@ -55,10 +55,10 @@ pub struct Panel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
     dims: Vec<AxisDim>,
-    /// The dimensions that end in a shorter piece.
+    /// The dimensions whose last piece is shorter than the others.
     edges: Vec<usize>,
-    /// The tables, indexed by the set of dimensions in which a box has the shorter piece. Bit i of the index represents
-    /// dimension `edges[i]`.
+    /// The tables, indexed by the set of dimensions in which a box has the shorter last piece. Bit i of the index
+    /// represents dimension `edges[i]`.
     tables: Vec<Table>,
     boxes: usize,
 }
@@ -75,7 +75,7 @@ pub struct BoxAt<'a> {
 
 impl Axis {
     /// Divides dimensions into boxes. `runs` states, for each of the two tensors, whether panels must be evenly spaced
-    /// in it.
+    /// in that tensor.
     ///
     /// # Panics
     /// If a tile is 0 or larger than its extent.
@@ -223,8 +223,8 @@ impl Table {
 
 /// Returns the length of a run in a box. The indices of a run are evenly spaced in the chosen tensors; if no tensor is
 /// chosen, a run contains all indices. A run starts along the first dimension, even if the box has a single index of
-/// it, because indices that are evenly spaced along later dimensions do not form a vector. `len` returns the extent of
-/// the box in each dimension.
+/// that dimension, because indices that are evenly spaced along later dimensions do not form a vector. `len` returns
+/// the extent of the box in each dimension.
 pub(super) fn run_of_box(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors: [bool; 2]) -> usize {
     let goes_on = |&i: &usize| {
         let even = |t: usize| dims[i].strides[t] == dims[i - 1].strides[t] * len(i - 1) as isize;

@@ -149,14 +149,14 @@ impl<'a> Blocking<'a> {
         let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
         let mut rows = self.rows.to_vec();
         let need = self.needs(&rows, [true, buffered], most);
-        // If panels may cross the ends of runs, only the last panel of a box is shorter.
+        // If panels may cross the ends of runs, only the last panel of a box can be shorter than the others.
         let in_run = if self.runs[0] == [false; 2] { 1 } else { run_dims(&rows, self.runs[0]) };
         grow(&mut rows, &need, most, (mr, in_run));
         rows
     }
 
-    /// Chooses the columns of a box such that they fit into their part of the last-level cache or, in a buffered box,
-    /// such that the copy of `out` fits into its part of the second-level cache.
+    /// Chooses the columns of a box such that they fit into their part of the last-level cache. In a buffered box,
+    /// chooses the columns such that the copy of `out` fits into its part of the second-level cache.
     fn cut_cols(&self, kc: usize, mc: usize) -> Vec<AxisDim> {
         let (columns, buffered) = (self.columns, self.out == OutAccess::Buffered);
         let most = if buffered {
@@ -185,7 +185,8 @@ impl<'a> Blocking<'a> {
             let lines = |d: &AxisDim| if d.extent < whole { d.extent } else { line.min(d.extent) };
             dims.iter().map(|d| if contiguous(d) { lines(d) } else { 1 }).collect()
         };
-        // Dimensions shorter than two cache lines are not cut, provided that all of these minimum tiles fit into a box.
+        // Dimensions shorter than two cache lines are not cut, provided that the resulting minimum tiles of all
+        // dimensions fit into one box.
         let need_whole = need(2 * line);
         if need_whole.iter().product::<usize>() <= most { need_whole } else { need(0) }
     }
@@ -209,8 +210,9 @@ impl<'a> Blocking<'a> {
     }
 }
 
-/// Marks the dimensions that do not continue the first one, by setting their tile to 0. These dimensions later get a
-/// tile of 1, because a tensor that is read in place must have a single stride in a box.
+/// Marks the dimensions that do not continue the evenly spaced indices of the first dimension in tensor `t`, by setting
+/// their tile to 0. These dimensions later get a tile of 1, because a tensor that is read in place must have a single
+/// stride in a box.
 fn fix_after_first(dims: &mut [AxisDim], t: usize) {
     let goes_on = |pair: &[AxisDim]| pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize;
     let run = dims.windows(2).take_while(|pair| goes_on(pair)).count();

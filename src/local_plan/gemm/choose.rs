@@ -74,7 +74,7 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
     (price, plan)
 }
 
-/// Returns the number of elements in both operands together.
+/// Returns the total number of elements in the two operands.
 fn operand_elements(dims: &[Vec<Dim<3>>; 4]) -> usize {
     let elements = |t: usize| {
         let moving = dims.iter().flatten().filter(|dim| dim.strides[t] != 0);
@@ -96,8 +96,8 @@ impl View {
 
     /// Returns orders of the row dimensions. The first dimension, along which vectors are formed, has the smallest
     /// stride in the operand or in `out`. The other dimensions are sorted by their strides in the operand or in `out`.
-    /// Orders that combine both tensors come first, because among boxes of equal price, those that start with
-    /// contiguous elements of both tensors are packed and written fastest.
+    /// Orders that combine both tensors come first, because the first of several candidates with equal price is chosen,
+    /// and boxes that start with contiguous elements of both tensors are packed and written fastest.
     fn row_orders(&self) -> Vec<Vec<usize>> {
         let plain = orders(&self.rows, [1, 0]);
         if self.rows.len() < 3 || plain.len() < 2 {
@@ -118,8 +118,8 @@ impl View {
         lists
     }
 
-    /// Passes to `take` all candidates for one order of the dimensions. They are all combinations of ways to read the
-    /// operands and ways to write `out`.
+    /// Passes to `take` all candidates for one order of the dimensions. The candidates are all combinations of ways to
+    /// read the operands and ways to write `out`.
     fn candidate(&self, rows: &[usize], depth: &[usize], cols: &[usize], take: &mut dyn FnMut(Candidate)) {
         let rows: Vec<AxisDim> = rows.iter().map(|&i| self.rows[i]).collect();
         let cols: Vec<AxisDim> = cols.iter().map(|&i| self.cols[i]).collect();

@@ -30,15 +30,16 @@ const UNCACHED_TRANSPOSED: f64 = 0.5;
 const MAX_LINES_PER_SET: usize = 4;
 /// Time to write an element from a register tile in memory to its position in a run, in nanoseconds.
 const SCATTERED: f64 = 0.15;
-/// Time to write to a different page than before, in nanoseconds.
+/// Time to write to a page other than that of the previous write, in nanoseconds.
 const NEW_PAGE: f64 = 3.0;
-/// Time to read uncached data from a different page than before, in nanoseconds. The page has not been prefetched.
+/// Time to read uncached data from a page other than that of the previous read, in nanoseconds. The page has not been
+/// prefetched.
 const UNCACHED_PAGE: f64 = 30.0;
 /// Fraction of `UNCACHED_PAGE` that applies to a packed operand, because packing prefetches some of the data.
 const PACKED_AHEAD: f64 = 0.6;
 /// Time to write from a copy to a new, uncached stretch of `out`, in nanoseconds.
 const UNCACHED_WRITE: f64 = 10.0;
-/// Overhead of each run of a copy, in nanoseconds.
+/// Overhead of copying one contiguous run, in nanoseconds.
 const RUN: f64 = 1.2;
 
 /// The estimated cost of a candidate in nanoseconds, by activity.
@@ -60,7 +61,7 @@ pub(super) struct Cost {
 
 impl Cost {
     /// Returns the sum of all parts. The order of additions is fixed, because rounding may decide between candidates of
-    /// equal price.
+    /// equal price, and the choice must be reproducible.
     pub fn total(&self) -> f64 {
         let operands = self.pages.iter().zip(&self.packing);
         let read = operands.fold(self.computing, |sum, (pages, packing)| sum + pages + packing);
@@ -116,7 +117,7 @@ struct Estimate<'a> {
     boxes: [f64; 3],
     /// Extents of a box.
     tiles: [usize; 3],
-    /// Whether all tensors together fit into the second-level cache.
+    /// Whether all three tensors fit into the second-level cache at the same time.
     cached: bool,
 }
 
@@ -167,7 +168,7 @@ impl<'a> Estimate<'a> {
         let (whole, rest) = ((col_run / columns) as f64, col_run % columns);
         let wide = whole * tall(columns) + if rest > 0 { tall(rest) } else { 0.0 };
         let product = (nc / col_run) as f64 * wide;
-        // The number of boxes, where a smaller box at the end of an axis counts as a fraction.
+        // The number of boxes, where a smaller box at the end of an axis is counted as a fraction.
         let [rows, cols, depth] = self.extents;
         let fractions = rows / mc as f64 * (cols / nc as f64) * (depth / kc as f64);
         let [row_boxes, col_boxes, depth_boxes] = self.boxes;

@@ -1,5 +1,5 @@
 //! Computes the footprint of a box in one tensor: the cache lines and pages that the box covers, and the extent to
-//! which it shares them with other boxes.
+//! which the box shares these lines with other boxes.
 //!
 //! Invariant: dimensions of extent 1 are left out, because their strides are meaningless. The footprint does not model
 //! the order in which boxes that share a cache line are visited, or whether the line is still in a cache at the next

@@ -1,8 +1,8 @@
 //! Divides the boxes among threads with a grid over batches, row boxes, column boxes and depth boxes.
 //!
-//! Each share packs its own operands and never waits for another share. Invariants: shares are disjoint and cover all
-//! boxes. Shares with the same part of the depth write disjoint elements. Each part of the depth except the first
-//! writes to its own partial sum.
+//! A share is the work of one thread. Each share packs its own parts of the operands, and never waits for another
+//! share. Invariants: shares are disjoint and cover all boxes. Shares with the same part of the depth write disjoint
+//! elements. Each part of the depth except the first writes to its own partial sum.
 
 use std::ops::Range;
 

@@ -64,7 +64,8 @@ pub enum OutAccess {
     Buffered,
 }
 
-/// A batch dimension (kind c). `size` of its indices are packed and unpacked together.
+/// A batch dimension (kind c) with stride 1 in some tensor; of extent 1 if there is no such dimension. `size` of its
+/// indices are packed and unpacked together; their elements fill at most one cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slab {
     pub dim: Dim<3>,
@@ -171,7 +172,7 @@ impl GemmPlan {
         self.streams = self.far(dtype.size()) && self.whole_lines(CACHE_LINE / dtype.size());
     }
 
-    /// Whether `out` is written once and in place, and is too large to be in a cache when it is read.
+    /// Whether `out` is written once and in place, and is too large to still be in a cache when it is read later.
     fn far(&self, element_bytes: usize) -> bool {
         let all = |axis: &Axis| axis.dims().iter().map(|d| d.extent).product::<usize>();
         let batches = self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent;

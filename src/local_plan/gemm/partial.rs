@@ -1,8 +1,9 @@
 //! Determines the memory of partial sums, which have the layout of `out`. A partial sum belongs to a thread that shares
-//! the depth with others, or to one half of a deep sum. Finished partial sums are added to `out` or to each other.
+//! the depth with other threads, or to one half of a deep sum. Finished partial sums are added to `out` or to each
+//! other.
 //!
 //! Invariants: a partial sum contains every offset of `out`. Partial sums of threads occupy at most [`COLUMN_BYTES`]
-//! per thread, the limit for packed columns. Partial sums of halves occupy at most the larger of this memory and a
+//! per thread, the limit for packed columns. Partial sums of halves occupy at most the larger of this limit and a
 //! sixteenth of the operands' memory, unless chains of additions would then be longer than
 //! [`crate::local_plan::longest_chain`] allows. Layouts other than that of `out` are not used, because they would need
 //! their own tables.
@@ -62,7 +63,8 @@ impl Partial {
         (boxes.div_ceil(1 << levels), levels)
     }
 
-    /// Returns the maximum number of parts into which the depth may be divided. The first part needs no partial sum.
+    /// Returns the maximum number of parts into which the depth may be divided. The first part is added to `out`
+    /// directly and needs no partial sum.
     pub(super) fn most_parts(&self, element_bytes: usize, threads: usize) -> usize {
         1 + threads.saturating_mul(COLUMN_BYTES) / self.len.saturating_mul(element_bytes)
     }

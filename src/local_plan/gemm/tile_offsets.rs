@@ -1,5 +1,5 @@
-//! Computes the offsets of the register tiles in a box, with one tile for each panel of rows. One call to a
-//! micro-kernel computes many tiles.
+//! Computes the offsets of the register tiles in a box, with one tile for each panel of rows. Offsets are stored in a
+//! list, because one call to a micro-kernel computes many tiles.
 //!
 //! Invariant: the tiles of a group differ only in their offsets.
 

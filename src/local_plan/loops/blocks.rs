@@ -1,5 +1,5 @@
-//! Divides long sums into blocks. The nest of a share sums each block into a dense buffer, and the sums of the blocks
-//! are added pairwise, in a binary tree. Rounding errors therefore grow only with the length of a block plus the
+//! Divides long sums into blocks. The loop nest of a share sums each block into a dense buffer, and the sums of the
+//! blocks are added pairwise, in a binary tree. Rounding errors therefore grow only with the length of a block plus the
 //! logarithm of the number of blocks (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition,
 //! section 4.2).
 //!
@@ -31,7 +31,7 @@ pub struct SumBlocks {
     /// The loop that is cut into blocks, and the number of this loop's indices in a block.
     pub cut: Dim<3>,
     pub tile: usize,
-    /// The nest of a block at the end of the cut loop, if that block is shorter.
+    /// The nest of a block at the end of the cut loop, if that block is shorter than the others.
     pub last: Option<Nest>,
     /// The loops that add the first buffer to the destination of the share's sums.
     pub sums: Partials,

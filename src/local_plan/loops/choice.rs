@@ -15,10 +15,10 @@ pub(super) const TILE: usize = 4;
 /// Size in bytes of a block that shares a first-level cache with other blocks of this size.
 const L1_BLOCK_BYTES: usize = 16 << 10;
 /// Minimum number of bytes in a line that is written with stores that bypass the caches. In shorter lines, the
-/// incomplete cache lines at the ends are too large a fraction.
+/// incomplete cache lines at the ends are too large a fraction of the line.
 const MIN_STREAMED_LINE_BYTES: usize = 1 << 10;
 /// Extents of a block that is traversed against the layout of some tensor. Larger blocks would be evicted early if
-/// strides are powers of two, because these map to few cache sets.
+/// strides are powers of two, because elements at such strides map to few cache sets.
 const BLOCK: [usize; 3] = [16; 3];
 /// Maximum block length if the same loop has the smallest stride in every tensor.
 const MAX_ONLY_LOOP_BLOCK: usize = 256;
@@ -115,8 +115,8 @@ fn strided(loops: &[Loop]) -> StridedNest {
             picked.push(at);
         }
     }
-    // The innermost loop is the one with a stride of at most 1 in the largest number of tensors. Among equal loops, the
-    // one with stride 1 in `out` is chosen, because stores cost the most.
+    // The innermost loop is the one with a stride of at most 1 in the largest number of tensors. Among loops for which
+    // this number is equal, the loop with stride 1 in `out` is chosen, because stores cost the most.
     picked.sort_by_key(|&i| {
         let strides = loops[i].dim.strides;
         (strides.iter().filter(|s| s.abs() <= 1).count(), strides[OUT].abs() == 1)

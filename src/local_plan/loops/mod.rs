@@ -29,8 +29,8 @@ use choice::Loop;
 /// The index of `out` in every array of strides, after the two operands.
 const OUT: usize = 2;
 const NO_LOOP: Dim<3> = Dim { extent: 1, strides: [0; 3] };
-/// Partial results are rounded up to a multiple of this many elements, so that those of different threads share no
-/// cache line, for any element type.
+/// Partial results are rounded up to a multiple of this many elements, so that partial results of different threads
+/// share no cache line, for any element type.
 const ALIGN: usize = 16;
 
 /// A contraction as loops, divided among threads.
@@ -116,8 +116,8 @@ pub struct StridedNest {
     /// Loops of `out`. They surround the loops `sum`, which surround the blocks.
     pub outer: Vec<Dim<4>>,
     pub sum: Vec<Dim<4>>,
-    /// The loop with the smallest stride in each tensor, blocked by `sizes`. The last one is the innermost loop of the
-    /// nest.
+    /// For each tensor, the loop with the smallest stride in that tensor. These loops are blocked by `sizes`, and the
+    /// last of them is the innermost loop of the nest.
     pub blocked: [Dim<4>; 3],
     pub sizes: [usize; 3],
 }

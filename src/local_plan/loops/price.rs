@@ -90,8 +90,8 @@ pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
 }
 
 /// Returns the cost of moving the tensors. A tensor is moved once if the part that the inner loops access fits into the
-/// second-level cache. Otherwise it is moved once for every index of those outer loops that have stride 0 in the
-/// tensor.
+/// second-level cache. Otherwise the tensor is moved once for every index combination of the outer loops that have
+/// stride 0 in the tensor.
 fn memory(loops: &[Loop], outer: &[Dim<3>], element_bytes: usize) -> f64 {
     let bytes = |t: usize| -> f64 {
         let moving = loops.iter().filter(|l| l.dim.strides[t] != 0);

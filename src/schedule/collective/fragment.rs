@@ -37,8 +37,8 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Returns the views of one piece of a message. For the receiver, `own` is its own part; for the sender, `own` is
-    /// `None`.
+    /// Returns the views of one piece of a message. If the caller is the receiver, `own` is the receiver's own part; if
+    /// the caller is the sender, `own` is `None`.
     fn views(&self, message: &Message, piece: usize, pieces: usize, own: Option<usize>) -> Vec<View> {
         let views = message.parts.iter().flat_map(|part| {
             let place = if message.reduce && own != Some(part) { &self.summands } else { &self.at };
@@ -97,8 +97,8 @@ fn corner(buffer: BufferId, like: &View) -> View {
     View { buffer, bounds: like.bounds.iter().map(|range| 0..range.len()).collect() }
 }
 
-/// Declares two scratch slots, one if only one piece of a summand arrives, or none if none arrives. Each slot has one
-/// buffer for each box of the message with the most boxes.
+/// Declares two scratch slots for arriving summands; one slot if only one piece arrives, and no slot if no piece
+/// arrives. Each slot has one buffer for each box of the message with the most boxes.
 fn slots(
     builder: &mut Builder,
     pattern: &Pattern,

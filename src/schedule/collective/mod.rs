@@ -34,8 +34,8 @@
 //! between neighbours.
 //!
 //! If all members need all parts, the messages of the last round are the largest. In this case the group is cut into
-//! its even and its odd members, and each even member exchanges the data that its half has gathered with its odd
-//! neighbour. Both trees work for any number of members. If the number is odd, the last member has no partner and
+//! its even and its odd members, and each even member and its odd neighbour exchange the data that their halves have
+//! gathered. Both trees work for any number of members. If the number is odd, the last member has no partner and
 //! receives the data from the member before it.
 //!
 //! | file | topic |
@@ -48,12 +48,13 @@
 //! | `fragment` | the tasks of one rank |
 //!
 //! Invariant: in each round, a member sends at most one message and receives at most one. Transfers are ordered by
-//! round, then by piece, and the data of a message has arrived in earlier rounds. This is one total order for the
-//! transfers of all members, so a run terminates even with one transfer in flight per lane and no buffering.
+//! round, then by piece, and the data of a message has arrived in rounds before the message's own round. This is one
+//! total order for the transfers of all members, so a run terminates even with one transfer in flight per lane and no
+//! buffering.
 //!
-//! Callers choose the algorithm, with the help of [`price()`]. There is no reduction to one root, because it is a
-//! reduce-scatter in which all parts but one are empty. In a reduction, a member's summands and its result must be in
-//! different buffers.
+//! Callers choose the algorithm, with the help of [`price()`]. There is no reduction to one root, because such a
+//! reduction is a reduce-scatter in which all parts but one are empty. In a reduction, a member's summands and its
+//! result must be in different buffers.
 
 mod fragment;
 mod message;

@@ -49,8 +49,8 @@ impl Pattern {
     }
 }
 
-/// Returns one member's list of summands for the verifier. It contains the member's own summands, followed by other
-/// members' summands in the order in which this member adds them. `computed` returns a member's own summands, and
+/// Returns one member's list of summands for the verifier. The list contains the member's own summands, followed by
+/// other members' summands in the order in which this member adds them. `computed` returns a member's own summands, and
 /// `part` returns the elements of a part.
 pub fn listed(
     sums: &[Sum],

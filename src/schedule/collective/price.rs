@@ -78,7 +78,7 @@ struct Member {
     send: f64,
     receive: f64,
     work: f64,
-    /// The times at which the scratch buffers become free, starting with the next one to be used.
+    /// The times at which the scratch buffers become free, starting with the buffer that is used next.
     slots: [f64; 2],
     received: usize,
     /// The time at which each piece of each part arrived, at index `part * pieces + piece`.

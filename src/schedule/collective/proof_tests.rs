@@ -1,5 +1,5 @@
 //! Tests collectives by generating the schedules of all ranks and proving them with the verifier. A collective has one
-//! operand, and its result is the same tensor in another distribution.
+//! operand, and its result is the same tensor in a different distribution.
 
 use super::{Collective, CollectiveAlgorithm, Group, Parts, Pattern, append, listed};
 use crate::dims::Label;
@@ -237,8 +237,8 @@ fn larger_groups_verify() {
     }
 }
 
-/// Tests that the proofs cover the order of addition. The verifier must reject a schedule if it expects the order of
-/// another algorithm.
+/// Tests that the proofs cover the order of addition. The verifier must reject a schedule if the specification states
+/// the order of a different algorithm.
 #[test]
 fn another_order_is_refused() {
     for collective in [Collective::ReduceScatter, Collective::AllReduce] {

@@ -1,5 +1,5 @@
 //! Computes the two basic patterns: spreading data from a root, and exchanging data among all members. Every other
-//! pattern is one of these two, reversed or in sequence with another.
+//! pattern is the reverse of one of these two, or a sequence of two patterns.
 //!
 //! ```text
 //! spread as a tree, 5 members, root 3          exchange as a tree, 5 members
@@ -31,7 +31,7 @@ pub fn rounds(collective: Collective, algorithm: CollectiveAlgorithm, members: u
     }
 }
 
-/// Returns the step of `member` in a round with this message. It is empty unless `member` sends or receives the
+/// Returns the step of `member` in a round with this message. The step is empty unless `member` sends or receives the
 /// message.
 fn step(member: usize, from: usize, to: usize, parts: Numbers) -> Step {
     let message = Message { from, to, parts, reduce: false };

@@ -129,8 +129,9 @@ fn words_of_exchanges() {
             but(&|member| (member + 1) % members)
         );
     }
-    // In an odd group, the member before the last also receives the last member's summands for its half. The other
-    // members receive summands for larger halves.
+    // In an odd group, the last member has no partner, and sends its summands for the odd half to the member before it.
+    // The even half has one part more than the odd half, so members of the even half receive more words from their
+    // partners.
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 3]), [3, 2, 1]);
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 5]), [6, 3, 5, 5, 1]);
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 7]), [7, 6, 7, 5, 7, 7, 3]);

@@ -1,5 +1,5 @@
-//! Determines the cone of influence of some ranks' blocks. Only tasks in the cone are followed, and schedules are built
-//! only for ranks in the cone.
+//! Determines the cone of influence of some ranks' blocks, which consists of the tasks that contribute to these blocks.
+//! Only tasks in the cone are followed, and schedules are built only for ranks in the cone.
 //!
 //! ```text
 //! out of rank 0 after a product on a grid       from
@@ -8,10 +8,10 @@
 //!   rank 4   the sends of its summand of out    its contractions, and what these received
 //! ```
 //!
-//! On ranks that were not chosen, a task is followed only if a followed task reads data that it writes. The followed
-//! tasks keep the order that all tasks of their rank impose. Invariant: for two ranks in the cone, the number of sends
-//! from one to the other equals the number of receives, so transfers are matched by position. Ranks outside the cone
-//! are not proved to terminate; they run the same algorithm.
+//! On ranks that were not chosen, a task is followed only if it writes data that a followed task reads. The followed
+//! tasks of a rank keep the order that the rank's full schedule imposes on them. Invariant: for two ranks in the cone,
+//! the number of sends from one to the other equals the number of receives, so transfers are matched by position.
+//! Termination is proved only for ranks in the cone; the other ranks run the same algorithm.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -63,8 +63,8 @@ impl RankCone {
         RankCone { followed: vec![false; schedule.tasks.len()], schedule, sends, recvs, writers }
     }
 
-    /// Returns the tasks that wrote the boxes that a task reads. For each box, the search ends at a task that wrote the
-    /// complete box.
+    /// Returns the tasks that wrote the boxes that a task reads. For each box, the search proceeds backwards and ends
+    /// at a task that wrote the complete box.
     fn sources(&self, id: TaskId) -> Vec<TaskId> {
         let mut sources = Vec::new();
         for read in self.schedule.tasks[id].action.reads() {
@@ -82,8 +82,8 @@ impl RankCone {
         sources
     }
 
-    /// Returns the kept tasks in order, with edges from earlier kept tasks. One edge per lane, from the last such task,
-    /// is enough, because a lane runs its tasks in order.
+    /// Returns the kept tasks in order, each with edges from kept tasks before it. One edge per lane, from the last
+    /// such task on the lane, is enough, because a lane runs its tasks in order.
     fn kept(&self, keep: impl Fn(TaskId, &Task) -> bool) -> Vec<Task> {
         let tasks = &self.schedule.tasks;
         let mut kept: Vec<Task> = Vec::new();

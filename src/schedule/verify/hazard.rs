@@ -1,5 +1,5 @@
 //! Checks that the views of one rank's schedule stay inside their buffers, and that any two tasks with a hazard between
-//! them are ordered.
+//! them are ordered. There is a hazard if both tasks access an element and at least one of them writes it.
 //!
 //! The happens-before relation is stored as vector clocks ([`Clock`]), so the check needs only a few words of memory
 //! per task and edge.

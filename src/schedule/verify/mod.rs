@@ -1,4 +1,4 @@
-//! Proves a schedule for any number of ranks, without running it and without data.
+//! Proves that the schedules of a plan are correct for any number of ranks, without running them and without data.
 //!
 //! There are two levels. [`own`] checks one rank: views stay inside buffers, and any two tasks that access the same
 //! elements are ordered by edges if one of them writes. [`whole`] checks all ranks together: transfers match, the run

@@ -23,7 +23,8 @@ pub struct Content {
     /// The tensor, identified by the number of its value before any redistribution; `None` for zeros that belong to no
     /// tensor yet.
     pub value: Option<usize>,
-    /// The indices of the tensor that the box contains. It has no dimensions for zeros whose position is unknown.
+    /// The indices of the tensor that the box contains. The region has no dimensions for zeros whose position is
+    /// unknown.
     pub at: Region,
     /// The products in the sum, as disjoint regions of the summed dimensions, in order of addition. Adjacent regions
     /// are merged if the starts of regions determine the order.
@@ -98,8 +99,8 @@ impl Contents {
 }
 
 /// Appends the products `more` to a sum. `follows` decides whether the first products of `more` may be added after the
-/// last products of the sum. The order within `more` was checked when `more` was summed, possibly on another rank in
-/// another order. With `joins`, adjacent regions are merged.
+/// last products of the sum. The order within `more` was checked when `more` was summed, possibly on a different rank
+/// and in a different order. With `joins`, adjacent regions are merged.
 ///
 /// # Errors
 /// If the sum already contains some of these products, or they are added out of order.

@@ -79,8 +79,8 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Returns zeros in a box, which belong to no tensor yet. They have the indices of the box if its buffer has a
-    /// placement.
+    /// Returns a piece of zeros that fills a box. The zeros belong to no tensor yet, but have the indices of the box if
+    /// the buffer has a placement.
     fn zeros(&self, out: &View) -> Piece {
         let placed = self.placed(self.buffer(out), Prior::Absent).map(|piece| piece.part(&out.bounds).content.at);
         let at = placed.unwrap_or_else(|| Region::from(Vec::<Intervals>::new()));
@@ -96,7 +96,7 @@ impl Semantics<'_> {
             match content.value {
                 Some(held) if held == self.spec.tensor(value) => {}
                 Some(_) => return Err(Fault::WrongInput(view.buffer)),
-                // Zeros count as finished if the sum has no terms.
+                // Zeros are finished values if the sum has no terms.
                 None if needed == 0 && content.at.dims().len() == view.bounds.len() => {}
                 None => return Err(Fault::Unfinished(view.buffer)),
             }
@@ -267,7 +267,7 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Adds the content of one box to that of another. Both contents are the same elements of the same tensor, or
+    /// Adds the content of `more` to the content of `piece`. Both contents are the same elements of the same tensor, or
     /// zeros.
     fn combine(&self, piece: &mut Piece, more: &Piece) -> Result<(), Fault> {
         let more = &more.part(&piece.bounds).content;
@@ -291,8 +291,8 @@ impl Semantics<'_> {
     }
 }
 
-/// Returns the indices along one dimension of a box that the pieces fill together; `None` if the indices differ between
-/// pieces or are not ascending.
+/// Returns the indices, along one dimension, of a box that is completely filled by the pieces; `None` if the indices
+/// differ between pieces or are not ascending.
 fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
     let mut ends: Vec<usize> = pieces.iter().flat_map(|p| [p.bounds[dim].start, p.bounds[dim].end]).collect();
     ends.sort_unstable();

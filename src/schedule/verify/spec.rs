@@ -17,7 +17,7 @@ pub enum Origin {
     Unary {
         input: usize,
     },
-    /// The same tensor as `input`, in another distribution.
+    /// The same tensor as `input`, in a different distribution.
     Same {
         input: usize,
     },
@@ -32,8 +32,8 @@ pub struct Summand {
     pub products: Region,
 }
 
-/// The order in which products are added to an element. A plan guarantees bitwise equal results, so it must also
-/// guarantee this order.
+/// The order in which products are added to an element. A plan guarantees that results are bitwise reproducible, so it
+/// must also guarantee this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// Ascending along the summed dimensions.
@@ -75,7 +75,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Returns the value before any redistribution.
+    /// Returns the index of the value from which `value` was redistributed; `value` itself if it was not.
     pub fn tensor(&self, mut value: usize) -> usize {
         while let Origin::Same { input } = self.values[value].origin {
             value = input;

@@ -17,7 +17,7 @@ fn bytes_pass_in_order() {
     let value = |at: usize| (at % 251) as u8;
     let (mut sent, mut received) = (0, 0);
     for step in 0.. {
-        // The faster end alternates between the two.
+        // The two ends skip different steps, so each end is sometimes ahead of the other.
         if step % 7 < 4 {
             let fill = |slot: &mut [u8]| {
                 slot.iter_mut().enumerate().for_each(|(at, byte)| *byte = value(sent + at));
