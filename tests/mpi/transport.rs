@@ -18,7 +18,7 @@
 //! ```
 //!
 //! If `tests/pmpi/count.c` is preloaded and `PMPI_COUNT_FILE` is set, the first scenario also compares the number of
-//! bytes that the endpoints report with the number counted between the program and MPI.
+//! bytes that the endpoints report with the number that `count.c` counts between the program and MPI.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -377,7 +377,8 @@ fn panic_alone(world: &Communicator) {
     finish(&mut end, 1).unwrap();
 }
 
-/// Tests a program that initialises and finalises MPI itself. Its error handler must remain unchanged.
+/// Tests a program that initialises and finalises MPI itself. The error handler of the program's communicator must
+/// remain unchanged.
 fn foreign() {
     let (universe, _) = mpi::initialize_with_threading(mpi::Threading::Funneled).unwrap();
     let user = universe.world().split_by_color(mpi::topology::Color::with_value(0)).unwrap();
