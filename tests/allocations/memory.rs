@@ -4,7 +4,7 @@
 //! | algorithm | memory per rank, in addition to inputs and `out` |
 //! |---|---|
 //! | ring-mn | 2 travelling blocks (1 if there are two ranks, none on a single rank) |
-//! | ring-k | 1 piece of a block of `out`, at most half of the block (less for large blocks), even if block sizes differ |
+//! | ring-k | 1 piece of a block of `out`, at most half of it (less for large blocks), even if block sizes differ |
 //! | ring-k that accumulates onto `out` | 1 block and 1 piece |
 //!
 //! In addition, each rank with a worker needs small structures and the packing workspace of a contraction. The
