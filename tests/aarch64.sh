@@ -110,7 +110,7 @@ if [ "$(uname -m)" != aarch64 ]; then
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$compiler
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$emulator -L $sysroot"
     export QEMU_CPU=${QEMU_CPU:-cortex-a72}
-    # All random contractions would take too long under emulation.
+    # The default number of random contractions would take too long under emulation.
     export KERNEL_CASES=${KERNEL_CASES:-500}
     # The emulator does not forward requests for huge pages to the kernel, and it fakes /proc/self/smaps.
     skip=(--skip large_memory_has_huge_pages)

@@ -2,9 +2,9 @@
 # Implements `make test`. The last line of output is `N passed, 0 failed`.
 #
 # A step is a command whose output is shown only if it fails. If a step prints a number of tests (as cargo test and the
-# random contractions do), all of them are counted; any other step counts as one test. After a failure, the remaining
-# steps still run, so that one run shows all failures. An argument restricts the steps to those whose name contains it:
-# `tests/all.sh openmpi`.
+# random contractions do), all of these tests are counted; any other step counts as one test. After a failure, the
+# remaining steps still run, so that one run shows all failures. An argument restricts the steps to those whose name
+# contains it: `tests/all.sh openmpi`.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -57,7 +57,7 @@ step() {
 
 difference() { awk -v a="$1" -v b="$2" 'BEGIN { print a - b }'; }
 
-# exits CODE COMMAND... requires that the command ends before the timeout with this exit code (`any` means any code but
+# exits CODE COMMAND... requires that the command ends before the timeout with exit code CODE (`any` means any code but
 # 0).
 exits() {
     local wanted=$1 got
@@ -149,7 +149,7 @@ step "the demo" env MPIRUN="$(launcher mpich)" ./.ci/demo target/mpich/release/e
 # The build is a separate step, because on a slow machine it takes most of a step's time limit.
 step "build of the tests" with mpich cargo test "${members[@]}" --features $full --no-run
 step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test "${members[@]}" --features $full --no-fail-fast
-# These flags rebuild everything, so the build has its own directory.
+# The flag `--cfg shuttle` causes cargo to rebuild everything, so this build has its own directory.
 step "orders of events" timeout 900 env RUSTFLAGS="--cfg shuttle" MPICC="$(compiler mpich)" CARGO_TARGET_DIR=target/shuttle \
     cargo test -p einsum-dist --features mpi --lib shuttle_tests
 if cargo +nightly --version > /dev/null 2>&1; then

@@ -13,8 +13,8 @@ if ! cargo +nightly --version > /dev/null 2>&1; then
 fi
 target=$(cargo +nightly -vV | sed -n 's/^host: //p')
 
-# `--target` prevents the instrumentation of build scripts and macros. A higher optimisation level would remove accesses
-# that should be checked; without optimisation, vector code would run for minutes.
+# `--target` prevents the instrumentation of build scripts and macros. An optimisation level higher than 1 would remove
+# accesses that should be checked; without optimisation, vector code would run for minutes.
 export RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR=target/asan CARGO_PROFILE_TEST_OPT_LEVEL=1
 # A test requests more memory than exists, so the allocator must return null instead of aborting. UCX, which some MPIs
 # load, would replace the sanitizer's allocation functions by its own.

@@ -2,8 +2,8 @@
 # Implements `make test-large`, which tests blocks with more than 2^31 elements and with more than 4 GiB, with every
 # transport and in files. The last line of output is `N passed, 0 failed`.
 #
-# The tests run for minutes and need up to 22 GB of memory and 1 GB of disk space. A step that needs more than is free
-# is skipped with a message. An argument restricts the steps to those whose name contains it.
+# The tests run for minutes and need up to 22 GB of memory and 1 GB of disk space. A step that needs more memory or disk
+# space than is free is skipped with a message. An argument restricts the steps to those whose name contains it.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 

@@ -6,8 +6,8 @@
 #
 # The guest has two nodes with two processors each, a Debian kernel, and an initial RAM disk with busybox, the program
 # and its libraries. It needs no disk, no network and no root privileges on the host. The test takes about a minute,
-# because every instruction is emulated. The variable KERNEL selects another kernel. On Debian and Ubuntu, the script
-# installs missing packages; other systems need qemu-system-x86_64, a static busybox and cpio.
+# because every instruction is emulated. The variable KERNEL selects a different kernel. On Debian and Ubuntu, the
+# script installs missing packages; other systems need qemu-system-x86_64, a static busybox and cpio.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

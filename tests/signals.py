@@ -5,14 +5,14 @@
 
 Each run overwrites a result, a trace and a timeline. One run in ten starts with an empty cache (--empty-cache). After
 the run, each file must be either the old or a complete new one, and no other file may be in its folder or in the cache.
-The exit status of a single process must be that of the signal, or 0 if the signal came too late. Without --launcher,
-ranks are threads of the process. With --launcher, the signal is sent to the launcher, to its process group (as Ctrl-C
-does), or to one rank. Use a release build on an idle machine, because the random moments are spread over the time of
-an undisturbed run.
+The exit status of a single process must be that of the signal, or 0 if the signal arrived after the run had finished.
+Without --launcher, ranks are threads of the process. With --launcher, the signal is sent to the launcher, to its
+process group (as Ctrl-C does), or to one rank. Use a release build on an idle machine, because the random moments are
+spread over the time of an undisturbed run.
 
-Prints a line for each failure, followed by the statistics and `N passed, M failed`. The exit code is 1 if a test failed.
-SIGHUP ends the launcher of MPICH, which then kills its ranks without a signal that they could handle. With
---allow-leftovers-of-hup, such a run may leave a temporary file, which the next run must remove.
+Prints a line for each failure, followed by the statistics and `N passed, M failed`. The exit code is 1 if a test
+failed. SIGHUP stops the launcher of MPICH, which then kills its ranks with SIGKILL, so that they cannot remove their
+files. With --allow-leftovers-of-hup, such a run may leave a temporary file, which the next run must remove.
 """
 
 import argparse

@@ -19,8 +19,8 @@ pub static LIVE: AtomicUsize = AtomicUsize::new(0);
 /// Maximum of [`LIVE`] since a test reset it.
 pub static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// Identifier of the pool whose threads count towards [`OF_POOL`]. Pools are numbered, because threads of an earlier
-/// pool may still allocate while they end.
+/// Identifier of the pool whose threads count towards [`OF_POOL`]. Pools are numbered, because threads of the previous
+/// pool may still allocate while they terminate.
 pub static POOL: AtomicUsize = AtomicUsize::new(0);
 /// Number of allocations by the threads of [`POOL`].
 pub static OF_POOL: AtomicUsize = AtomicUsize::new(0);
@@ -42,7 +42,7 @@ fn count(bytes: usize) {
     }
 }
 
-// SAFETY: every call is passed to the system's allocator unchanged.
+// SAFETY: every call is passed unchanged to the system's allocator, which fulfils the contract of `GlobalAlloc`.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());

@@ -1,8 +1,8 @@
-//! Tests that a planned contraction or permutation allocates nothing after its first runs.
+//! Tests that a planned contraction or permutation allocates nothing after its warm-up runs.
 //!
 //! The test counts the allocations of all threads of one pool. Views are created before the count, because ndarray
 //! allocates shapes and strides of more than four dimensions; no tensor here has more than four. All runs are inside
-//! one `install`, because entering a pool from outside allocates a message.
+//! one `install`, because each call of `install` from outside the pool allocates a message.
 
 use std::sync::atomic::Ordering::SeqCst;
 

@@ -4,7 +4,7 @@
 //! | algorithm | memory per rank, in addition to inputs and `out` |
 //! |---|---|
 //! | ring-mn | 2 travelling blocks (1 if there are two ranks, none on a single rank) |
-//! | ring-k | 1 piece of a block of `out`, at most half of the block (less if blocks are large), even if sizes differ |
+//! | ring-k | 1 piece of a block of `out`, at most half of it (less for large blocks), even if block sizes differ |
 //! | ring-k that accumulates onto `out` | 1 block and 1 piece |
 //!
 //! In addition, each rank with a worker needs small structures and the packing workspace of a contraction. The
@@ -22,8 +22,8 @@ use super::counting::{ALONE, LIVE, PEAK};
 use AlgorithmName::{RingK, RingMn};
 
 /// Maximum number of bytes per rank for threads, queues, schedules, metrics, leases and local plans without tables. The
-/// only included structures that grow with the extents are panels of boxes. They need about 100 bytes per panel of at
-/// least a dozen rows.
+/// only included structures that grow with the extents are the lists of panels into which boxes are cut. These lists
+/// need about 100 bytes per panel of at least a dozen rows.
 const MAX_SMALL_BYTES: usize = 64 << 10;
 
 /// Maximum packing memory of a contraction. Each worker needs at most 4 MiB for a part of the column operand, and two
@@ -49,7 +49,7 @@ fn table_bytes(plan: &Plan, rank: usize) -> usize {
     24 * shapes.iter().map(|shape| shape.iter().flat_map(|(extents, _)| extents).sum::<usize>() / 2).sum::<usize>()
 }
 
-/// Waits until the threads of an earlier world have ended, and returns the number of live bytes.
+/// Waits until the threads of the previous world have ended, and returns the number of live bytes.
 fn settled() -> usize {
     let (mut live, mut quiet) = (LIVE.load(Relaxed), 0);
     while quiet < 5 {
@@ -141,7 +141,8 @@ fn travelling(plan: &Plan) -> u64 {
     lines(bytes(&travels.distribution, &travels.shape, 0))
 }
 
-/// Expresses `max_bytes` as a multiple of the largest block of `out`, which rank 0 stores.
+/// Expresses `max_bytes` as a multiple of the size of the largest block of `out`. Rank 0 always stores a block of this
+/// size.
 fn blocks_of(run: &Run, max_bytes: u64) -> f64 {
     let plan = run.plan();
     max_bytes as f64 / bytes(&plan.output().distribution, &plan.output().shape, 0) as f64
@@ -189,7 +190,8 @@ fn rings_take_the_memory_that_they_say() {
         let max_bytes = onto.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
         println!("ring-k, onto, on {ranks}: {max_bytes} bytes, {:.3} blocks", blocks_of(&onto, max_bytes));
     }
-    // In these cases another dimension is halved, and the number of ranks does not divide the extents.
+    // In these cases, ring-k halves a different dimension of the block, and the number of ranks does not divide the
+    // extents.
     let batched = [vec![6, 161, 200], vec![6, 200, 160]];
     for ranks in [2, 3, 5] {
         let run =

@@ -5,7 +5,7 @@ use std::path::Path;
 use einsum_dist::distribution::Distribution;
 use einsum_dist::{DistTensor, Dtype, NpyOutput, World};
 
-/// 2.2 billion elements.
+/// Shape of an array of 2.2 billion elements.
 const SHAPE: [usize; 3] = [2, 46_001, 24_007];
 
 /// Corners and extents of the written boxes. They contain the start of the file, the elements around byte 2^32 and

@@ -51,7 +51,7 @@ impl Case {
         for (kind, count) in counts.into_iter().enumerate() {
             for _ in 0..count {
                 let max_extent = (largest / space.max(1)).clamp(1, 64);
-                // 1 in 96 extents is 0. Many of the others are small.
+                // 1 in 96 extents is 0. Many of the nonzero extents are small.
                 let extent = match rng.below(96) {
                     0 => 0,
                     at if at % 24 <= small => 1 + rng.below(8.min(max_extent)),
@@ -132,7 +132,8 @@ impl Case {
     ) -> Option<Plan> {
         let dtype = if self.f64 { Dtype::Float64 } else { Dtype::Float32 };
         let fixed = fixed.clone();
-        // These options vary between cases, but are always the same for a given case.
+        // These options are derived from the extents, so they vary between cases but are always the same for a given
+        // case.
         let number = self.extents.iter().sum::<usize>();
         let (reorder, idle) = (Reorder::ALL[number % Reorder::ALL.len()], number % 3 > 0);
         let options = PlanOptions::default()
@@ -160,7 +161,7 @@ impl Case {
 
     fn check_as<T: Element>(&self, world: &World, plan: &Plan, seed: u64, accumulate: bool) {
         let what = || format!("{} {:?} on {}\n{}", self.expression(), self.extents, plan.ranks(), plan.explain());
-        // All ranks have the same plan, so one of them proves it.
+        // All ranks have the same plan, so it is enough that one rank verifies the schedules of all ranks.
         if world.is_root() {
             plan.verify().unwrap_or_else(|error| panic!("{error}: {}", what()));
         }
@@ -285,8 +286,8 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Plans a case with the applicable algorithm of `among` that has the fewest non-empty cases. Counts the case, and
-    /// counts it as non-empty if `counts`.
+    /// Plans a case with the applicable algorithm of `among` that has the fewest non-empty cases. Increments the number
+    /// of cases and, if `counts`, the number of non-empty cases of this algorithm.
     pub fn plan(
         &mut self,
         among: &[AlgorithmName],

@@ -8,7 +8,7 @@ use einsum_dist::plan::FixedDistributions;
 use super::{Case, Rng};
 
 impl Case {
-    /// Random distributions for all three tensors on at most `ranks` ranks.
+    /// Returns random distributions of all three tensors on at most `ranks` ranks.
     pub fn random_distributions(&self, rng: &mut Rng, ranks: usize) -> FixedDistributions {
         let [left, right, out] =
             [&self.left, &self.right, &self.out].map(|labels| random_distribution(rng, &self.shape(labels), ranks));

@@ -85,7 +85,8 @@ fn plans(
     by_algorithm.collect()
 }
 
-/// Runs several plans for one tree with the same operands.
+/// Runs several plans for one tree with the same operands, and compares the classes of the results with the expected
+/// ones.
 fn check<T: Element>(world: &World, tree: &Tree, plans: &[Plan], rng: &mut Rng, several: bool) {
     let mut operands = vec![ArrayD::from_elem(IxDyn(&[]), T::ZERO); tree.operands];
     for node in &tree.nodes {

@@ -13,7 +13,7 @@ use einsum_dist::io::npy::{create, write_block};
 use einsum_dist::{DistTensor, Dtype, Element, World, distribution::Distribution};
 
 /// Path of the program under test. It is the program that was built with these tests, unless `EINSUM_DIST_PROGRAM`
-/// names another one, for example a build for another MPI library.
+/// names a different one, for example a build for a different MPI library.
 pub fn executable() -> &'static str {
     static EXECUTABLE: LazyLock<String> = LazyLock::new(|| {
         std::env::var("EINSUM_DIST_PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_einsum-dist").to_owned())
@@ -101,7 +101,7 @@ pub fn program(folder: &Folder, arguments: &[&str]) -> Command {
     }
     // Default rates, so that plans are the same on every host.
     command.env("EINSUM_DIST_RATES", "default");
-    // A topology with one domain, so that the default is one rank.
+    // A topology with one NUMA domain, so that the default number of ranks is 1.
     if let Some(last) = host::cpus().iter().max() {
         command.env("EINSUM_DIST_TOPOLOGY", format!("core:{}", last + 1));
     }
@@ -177,7 +177,7 @@ impl RunOutput {
 }
 
 /// A product of small integers, so that the order of additions does not affect the result. The result has 76,800 bytes,
-/// the operands 17,920.
+/// and the operands have 17,920 bytes in total.
 pub const PRODUCT: [&str; 3] = ["mk,kn->mn", "left.npy", "right.npy"];
 
 /// A memory limit per rank that is too small for the result of [`PRODUCT`].

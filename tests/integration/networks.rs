@@ -1,7 +1,7 @@
 //! Generates tensor networks from graphs.
 
-/// An einsum_ir expression that contracts one operand per tensor to a scalar. Two operands share one label per edge
-/// between them.
+/// An einsum_ir expression that contracts one operand per tensor to a scalar. For each edge between two tensors, their
+/// operands share one label.
 pub fn network(tensors: usize, edges: &[(usize, usize)]) -> String {
     let mut terms = vec![Vec::new(); tensors];
     for &(one, other) in edges {

@@ -22,8 +22,8 @@ use einsum_dist::plan::{AlgorithmName, FixedDistributions};
 /// Number of random contractions per run of this program.
 const CASES: usize = 800;
 
-/// Minimum number of non-empty cases per algorithm in one run of this program. Runs on several numbers of ranks
-/// together have more than 200 such cases.
+/// Minimum number of non-empty cases per algorithm in one run of this program. `make test` runs the program on several
+/// numbers of ranks, which gives more than 200 non-empty cases per algorithm in total.
 const MIN_NON_EMPTY_CASES: usize = 70;
 
 /// Number of runs with delays per algorithm.

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! If `tests/pmpi/count.c` is preloaded and `PMPI_COUNT_FILE` is set, the first scenario also compares the number of
-//! bytes that the endpoints report with the number counted between the program and MPI.
+//! bytes that the endpoints report with the number that `count.c` counts between the program and MPI.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -201,8 +201,8 @@ fn transfers<T: Element + From<u16> + PartialEq>(world: &Communicator, moved: &m
     }
 }
 
-/// Tests many transfers in flight. Every rank sends hundreds of boxes, some of them large, to every rank. All transfers
-/// are posted before the first wait.
+/// Tests many concurrent transfers. Every rank sends hundreds of boxes, some of them large, to every rank. All
+/// transfers are posted before the first wait.
 fn in_flight(world: &Communicator, moved: &mut Moved) {
     const BOXES: usize = 100;
     let (rank, ranks) = (world.rank(), world.size());
@@ -354,7 +354,7 @@ fn mismatch(world: &Communicator, scenario: &str) {
         world.abort(3, &format!("found: {error}"));
     }
     end.send(0, 1, read(&mine, &vec![vec![0..sent]])).unwrap();
-    // This never returns, because rank 1 aborts.
+    // `finish` never returns, because rank 1 aborts.
     finish(&mut end, 2).unwrap();
 }
 
@@ -377,7 +377,8 @@ fn panic_alone(world: &Communicator) {
     finish(&mut end, 1).unwrap();
 }
 
-/// Tests a program that initialises and finalises MPI itself. Its error handler must remain unchanged.
+/// Tests a program that initialises and finalises MPI itself. The error handler of the program's communicator must
+/// remain unchanged.
 fn foreign() {
     let (universe, _) = mpi::initialize_with_threading(mpi::Threading::Funneled).unwrap();
     let user = universe.world().split_by_color(mpi::topology::Color::with_value(0)).unwrap();
@@ -402,8 +403,8 @@ fn foreign() {
     println!("rank {}: ok", user.rank());
 }
 
-/// Transfers very large blocks from rank 0 to rank 1 and back. One block has 2.2 billion elements. Another has 8 GB
-/// (5.4 GB if sent by message) and is sent as two boxes.
+/// Transfers very large blocks from rank 0 to rank 1 and back. The first block has 2.2 billion elements. The second
+/// block has 8 GB (5.4 GB if sent by message) and is sent as two boxes.
 fn huge(world: &Communicator) {
     huge_of::<f32>(world, &[1, 2_200_000_000]);
     match routes().0.near {
@@ -455,7 +456,7 @@ fn huge_of<T: Element + From<u16> + PartialEq>(world: &Communicator, extents: &[
 }
 
 /// Measures the bandwidth (GB/s) of transfers from rank 0 to rank 1 and in both directions, with four transfers in
-/// flight as in a run. In the same rounds, it also measures the bandwidth at which rank 1 copies blocks.
+/// flight as in a run. For comparison, the same rounds also measure the bandwidth at which rank 1 copies blocks.
 fn bandwidth(world: &Communicator) {
     const ROUNDS: usize = 15;
     const WINDOW: usize = 4;
@@ -546,8 +547,8 @@ fn latency(world: &Communicator) {
     end.close().unwrap();
 }
 
-/// Keeps `window` transfers in flight. Each is posted again as soon as it completes, until it has been posted `times`
-/// times.
+/// Keeps `window` transfers in flight. Each transfer is posted again when it completes, until it has been posted
+/// `times` times.
 fn flow(end: &mut Endpoint, window: usize, times: usize, post: impl Fn(&mut Endpoint, usize)) {
     (0..window).for_each(|at| post(end, at));
     let (mut left, mut open, mut done) = (vec![times; window], window, Vec::new());

@@ -169,8 +169,9 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
     return code;
 }
 
-/* Copies of the requests in a call on several requests, and statuses if the caller passes none. */
+/* Copies of the requests in a call on several requests, because MPI overwrites completed requests. */
 static MPI_Request *befores;
+/* Statuses for calls to which the caller passes none. */
 static MPI_Status *own_statuses;
 
 static MPI_Status *prepare(int count, const MPI_Request *requests, MPI_Status *statuses) {

@@ -37,9 +37,9 @@ pub struct Command {
 pub struct Output {
     pub dtype: Dtype,
     pub expected: Expected,
-    /// The file to which the command writes the result.
+    /// The file to which the command writes the result, or `None` if it writes no file.
     pub file: Option<String>,
-    /// Whether some extent is 0, so that a factor of a product may be an empty sum.
+    /// Whether some extent is 0, so that a factor of a product may be a sum of no terms.
     pub sums_nothing: bool,
 }
 
@@ -179,7 +179,7 @@ impl Command {
             arrays.push(array);
         }
         if wrong.is_some() && self.outcome != Outcome::Refused {
-            // The contents of the file differ from the array, so the result is unknown.
+            // The contents of the invalid file differ from `array`, so the result is unknown.
             self.no_result = true;
             self.outcome = Outcome::Open;
         }
@@ -251,7 +251,7 @@ impl Command {
         }
     }
 
-    /// Computes the expected result if the command runs.
+    /// Computes the expected result, and adds it to the command unless the command has no result.
     fn expect(
         &mut self,
         rng: &mut Rng,
@@ -275,8 +275,8 @@ impl Command {
         let mut file = None;
         if rng.one_in(2) {
             let name = ["out.npy", "0.npy", "none/out.npy", "."][if rng.one_in(20) { 1 + rng.below(3) } else { 0 }];
-            // The program rejects an output that would replace an operand. If the command only plans, it may not read
-            // the existing file, and may then replace it.
+            // The program rejects an output that would replace an operand. If the command only plans or an operand is
+            // invalid, the command may instead succeed and replace the existing file.
             let clashes = folder.join(name).exists();
             if clashes && self.no_result {
                 self.allowed_files.push(name.to_owned());

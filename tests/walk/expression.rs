@@ -46,7 +46,8 @@ const NAMES: [&str; 10] = ["m0", "k0", "10", "9", "2", "0", "long_name", "M", "n
 const EXTENTS: [usize; 16] = [1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7, 8, 11, 13, 17];
 
 impl Expression {
-    /// If `dots`, terms may have an ellipsis for further dimensions, and extents of 1 are broadcast.
+    /// Generates an expression. If `dots`, terms may have an ellipsis for further dimensions, and extents of 1 are
+    /// broadcast.
     pub fn random(rng: &mut Rng, dots: bool) -> Expression {
         let notation = [Notation::Einsum, Notation::Einsum, Notation::Tree, Notation::EinsumIr][rng.below(4)];
         let pool: &[&str] = if notation == Notation::EinsumIr { &NAMES } else { &LETTERS };

@@ -27,7 +27,7 @@ pub struct Context<'a> {
     pub launched: bool,
 }
 
-/// A value, or `None` for a flag without a value, and the outcome to expect.
+/// The value of a flag, or `None` for a flag without a value, and the outcome of a command with this value.
 type Value = (Option<String>, Outcome);
 
 pub struct Flag {
@@ -121,7 +121,7 @@ const BEYOND: &str = "18446744073709551616";
 /// Numbers of ranks whose products and sums overflow.
 const LARGE: [&str; 4] = ["4294967296", "9223372036854775807", "18446744073709551615", BEYOND];
 
-/// A valid value, or sometimes one of `others`.
+/// Returns a valid value, or sometimes one of `others`.
 fn some(rng: &mut Rng, valid: &[&str], others: &[(&str, Outcome)]) -> Value {
     if rng.one_in(9) {
         let (value, outcome) = others[rng.below(others.len())];

@@ -7,7 +7,7 @@
 //! | standard error | one message that starts with `error` after a failure; otherwise at most warnings; never a panic |
 //! | standard output | the result; nothing after a failure, except for the object that `--json` prints |
 //! | files | operands are unchanged; only requested files are created, and none after a failure |
-//! | numbers | errors are within the bound for type and roundings; exactly the expected elements are non-finite |
+//! | numbers | errors are within the bound for the element type and the number of roundings; exactly the expected elements are non-finite |
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +22,7 @@ use super::operands::{self, Numbers, single};
 
 /// Exit code and output of a command.
 pub struct Ended {
-    /// `None` if a signal ended it.
+    /// `None` if a signal killed the command.
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
@@ -110,7 +110,8 @@ fn numbers(command: &Command, output: &Output, folder: &Path, report: Option<&Va
     let expected = &output.expected.array;
     let bound = 2.0 * output.dtype.bound(output.expected.roundings + 8);
     let comparable = command.numbers != Numbers::Huge;
-    // An empty sum may be multiplied by infinity or NaN.
+    // An empty sum, which is 0, may be multiplied by infinity or NaN. The order of the steps then decides whether the
+    // result is 0 or NaN.
     let undefined = command.numbers == Numbers::Infinite && output.sums_nothing;
     if let Some(report) = report {
         let shape: Vec<u64> =

@@ -44,8 +44,8 @@ impl Dtype {
     }
 
     /// Largest |got - want| / (sum of |products|) after `roundings` roundings. This is gamma_n from Higham, "Accuracy
-    /// and Stability of Numerical Algorithms", section 3.1. A complex product has twice the roundings in each of two
-    /// parts, which gives the factor sqrt(8).
+    /// and Stability of Numerical Algorithms", section 3.1. Each of the two parts of a complex product has twice the
+    /// roundings of a real product, which gives the factor sqrt(8).
     pub fn bound(self, roundings: usize) -> f64 {
         let unit = if self.part == 4 { f64::from(f32::EPSILON) / 2.0 } else { f64::EPSILON / 2.0 };
         let n = roundings as f64 * unit * if self.complex { 8f64.sqrt() } else { 1.0 };
@@ -181,7 +181,8 @@ pub fn damaged(path: &Path, damage: &str, shape: &[usize]) {
     std::fs::write(path, bytes).expect("a damaged file");
 }
 
-/// A file of zeros with another element type. `descr` ends with the number of bytes per element.
+/// Contents of a file of zeros with an element type that the program must convert or reject. `descr` ends with the
+/// number of bytes per element.
 pub fn foreign(descr: &str, shape: &[usize]) -> Vec<u8> {
     let size: usize = descr[2..].parse().expect("a type ends in its bytes");
     let mut bytes = header(descr, shape, false);

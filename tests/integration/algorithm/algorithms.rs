@@ -19,7 +19,7 @@ fn plan(case: &Case, ranks: usize, algorithm: AlgorithmName, accumulate: bool) -
     Problem::parse(&case.expression()).unwrap().shapes(&shapes).unwrap().plan(&Machine::new(ranks, 1), &options).ok()
 }
 
-/// A plan for one contraction, and the indices of `left`, `right` and `out` in its values.
+/// A plan for one contraction, and the indices of `left`, `right` and `out` in the plan's list of values.
 struct Tiles<'a> {
     plan: &'a Plan,
     values: [usize; 3],

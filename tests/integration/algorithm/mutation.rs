@@ -81,7 +81,7 @@ fn random_plan(rng: &mut Rng) -> Plan {
             .accumulate(rng.below(2) == 0)
             .idle(rng.below(2) == 0)
             .reorder(Reorder::ALL[rng.below(4)]);
-        // If starting a transfer takes long, the planner assigns separate groups of ranks to subtrees.
+        // On links with a high latency, the planner assigns separate groups of ranks to subtrees.
         let slow = Machine { flops: 2e4, link_latency: 1e-3, ..Machine::new(ranks, 1) };
         let machine = if rng.below(2) == 0 { slow } else { Machine::new(ranks, 1) };
         let (expression, shapes) = if rng.below(3) > 0 {

@@ -54,7 +54,7 @@ fn half_of_the_memory_is_enough() {
                 |limit| plan(expression, shapes, ranks, Some(limit)).unwrap_or_else(|error| panic!("{what}: {error}"));
             let mut limit = peak(&whole) / 2;
             let mut sliced = within(limit);
-            // If another plan without slices fits into half of the memory, the limit is reduced below the memory of
+            // If a different plan fits into half of the memory without slices, the limit is reduced below the memory of
             // that plan.
             while ranks > 1 && sliced.slice_count() == 1 {
                 limit = peak(&sliced) * 4 / 5;

@@ -69,13 +69,14 @@ fn planned(expression: &str, shapes: &[Vec<usize>], ranks: usize, algorithm: Opt
     shaped.plan(&Machine::new(ranks, 1), &PlanOptions::default().algorithm(algorithm)).unwrap()
 }
 
-/// The verifier follows only some ranks of each class instead of all ranks.
+/// Ranks whose blocks have the same extents form a class. The verifier follows only some ranks of each class instead of
+/// all ranks.
 #[test]
 fn thousands_of_ranks_verify_by_classes() {
     let product = [vec![1000, 700], vec![700, 900]];
     for ranks in [7, 64, 400, 1024] {
-        // `c` does not apply, because the product has no c dimension. Slicing is tested on fewer ranks, because with it
-        // every rank is a class of its own.
+        // `c` does not apply, because the product has no c dimension. `slicing` is tested on fewer ranks, because with
+        // this algorithm every rank is a class of its own.
         let applies =
             |a: &AlgorithmName| *a != AlgorithmName::BatchParallel && (ranks < 100 || *a != AlgorithmName::Slicing);
         for algorithm in algorithms(ranks).filter(applies) {

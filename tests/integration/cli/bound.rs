@@ -17,7 +17,7 @@ fn doubles(folder: &Folder, name: &str, shape: &[usize], values: &[f64]) {
 }
 
 /// 0.1 is inexact, and all partial sums are rounded in the same direction, so adding the elements in sequence would
-/// cause an error of 1e-2.
+/// cause a relative error of 1e-2.
 #[test]
 fn long_sums_are_exact() {
     let folder = Folder::new("long-sums");

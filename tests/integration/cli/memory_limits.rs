@@ -10,7 +10,7 @@ use crate::command::{Folder, PRODUCT, RunOutput, TOO_LITTLE, executable, output_
 fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> RunOutput {
     let mut shell = Command::new("timeout");
     shell.args(["60", "sh", "-c", &format!("ulimit -v {kilobytes}; exec \"$@\""), "sh", executable()]).args(arguments);
-    // Sets the same environment variables as for other runs.
+    // Sets the same environment variables as `program` does, although a shell starts the program here.
     for (name, value) in program(folder, &[]).get_envs() {
         match value {
             Some(value) => shell.env(name, value),
@@ -67,7 +67,7 @@ fn sweep(limits: impl Iterator<Item = u64> + Clone) {
 
 #[test]
 fn little_memory_is_one_message() {
-    // The first limit is barely enough to start the program, the second is enough for some runs.
+    // The lower limit is barely enough to start the program, and the higher limit is enough for some runs.
     sweep([90_000, 400_000].into_iter());
 }
 

@@ -94,7 +94,7 @@ fn faults_of_a_process() {
     }
 }
 
-/// While rank 1 is silent, the other ranks wait between runs, where all ranks agree whether writing succeeded.
+/// Rank 1 is silent while the other ranks wait between two runs, where all ranks agree whether writing succeeded.
 #[test]
 fn a_process_that_is_silent_while_the_others_write_ends_all() {
     let folder = Folder::new("mpi-silent");
@@ -108,7 +108,7 @@ fn a_process_that_is_silent_while_the_others_write_ends_all() {
     }
 }
 
-/// Rank 1 receives a signal during a long run. A killed process prints nothing. The launcher must end the other
+/// Rank 1 receives a signal during a long run. A killed process prints nothing. The launcher must stop the other
 /// processes, and print which process was killed and by which signal.
 #[test]
 fn a_process_that_is_killed_or_stopped_ends_all() {

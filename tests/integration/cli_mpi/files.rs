@@ -57,7 +57,7 @@ fn signals_to_mpirun_or_to_a_rank_leave_nothing() {
         // The exit code is not checked, because it is that of the launcher, and MPICH's launcher returns 0 after
         // SIGINT.
         child.wait().unwrap();
-        // A launcher may end before the last rank.
+        // A launcher may exit before its last rank exits.
         wait_until(|| folder.files() == ["c.npy"], &format!("{signal:?} to {rank:?} leaves {:?}", folder.files()));
         assert_eq!(std::fs::read(folder.path().join("c.npy")).unwrap(), b"old");
     }

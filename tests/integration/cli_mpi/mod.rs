@@ -64,7 +64,7 @@ fn masks_that_starve_workers_are_said() {
             command.env("EINSUM_DIST_TOPOLOGY", topology).args(["-n", "2", executable(), "mk,kn->mn", "-s64"]);
         Some(output_of(command.args(flags)).succeeded().err)
     };
-    // This host has fewer cores than that topology.
+    // This host has fewer cores than the topology in the next line.
     let Some(printed) = warned("pack:2 numa:1 core:4096", &[]) else { return };
     let warnings: Vec<&str> = printed.lines().filter(|line| line.starts_with("warning: ")).collect();
     let [warning] = warnings[..] else { panic!("{printed}") };

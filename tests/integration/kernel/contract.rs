@@ -17,8 +17,8 @@ const LARGE: usize = 50;
 /// Size of the largest index space.
 const SPACE: usize = 1 << 22;
 
-/// Code paths that small cases must take. Those in `COMMON` must be taken several times, those in `RARE` once, and
-/// those in `OF_EVERY_KERNEL` once with each kernel.
+/// Code paths that small cases must take. The paths in `COMMON` must be taken several times, the paths in `RARE` once,
+/// and the paths in `OF_EVERY_KERNEL` once with each kernel.
 const COMMON: [&str; 21] = [
     "swapped",
     "not swapped",

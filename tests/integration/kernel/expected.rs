@@ -1,5 +1,5 @@
-//! Implements a faster reference. It copies each operand into one dense list, and finds elements by tables of offsets
-//! for the indices of `out` and of the sum.
+//! Implements a reference that is faster than the library's. It copies each operand into one dense list, and finds
+//! elements by tables of offsets for the indices of `out` and of the sum.
 //!
 //! The code sums in double precision and shares nothing with the kernels. A sample of its results is compared with the
 //! library's own reference, which is too slow for large index spaces.

@@ -1,4 +1,4 @@
-//! Compares the rounding errors of long sums with the bounds.
+//! Compares the rounding errors of long sums with the bounds that `--check` uses.
 //!
 //! With constant elements, every addition rounds in the same direction, so the errors accumulate as in the worst case.
 
@@ -90,7 +90,8 @@ fn offset(steps: &[usize; 4], index: &[usize]) -> usize {
     index.iter().zip(steps).map(|(at, step)| at * step).sum()
 }
 
-/// `sizes` are the extents of the labels in alphabetical order, from `a` on.
+/// Requires that the errors of the contraction `text` are within the bound, with every kernel. `sizes` are the extents
+/// of the labels in alphabetical order, from `a` on.
 fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumKind, columns: bool, data: Data) {
     // Kernels for other element types differ only in their vectors, so these types are tested only with constant data.
     if T::DTYPE != Dtype::Float32 && data != Data::Constant {
@@ -113,7 +114,7 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumKind, columns: bo
     }
     let want: Vec<_> = want.iter().map(Exact::total).collect();
     let bound = error_bound(T::DTYPE, longest_chain(terms as u64, of) + 2, 2);
-    // LIBXSMM selects its own instruction set, so it needs only one target.
+    // LIBXSMM selects an instruction set by itself, so it needs only one target.
     let xsmm = has_xsmm().then(|| Target { family: KernelFamily::Xsmm, threads: 1, ..host() });
     let own = isas().flat_map(|isa| [(isa, 1), (isa, 2)]).map(|(isa, threads)| Target { isa, threads, ..host() });
     for target in own.chain(xsmm) {

@@ -15,8 +15,7 @@ use einsum_dist::{Plan, World};
 const CASES: [usize; 2] = [1000, 4000];
 
 /// Counts the elements that ranks must receive. The count is based on one set of indices per dimension and on the
-/// distributions of the tensors. The only information that it uses from the plan is the choice of the stationary
-/// tensor.
+/// distributions of the tensors. From the plan, the count uses only the choice of the stationary tensor.
 struct TransferCount<'a> {
     case: &'a Case,
     ranks: usize,
@@ -57,8 +56,9 @@ impl<'a> TransferCount<'a> {
         Some(sets)
     }
 
-    /// The part of the index space that a rank contracts. Ranks with replicas of the stationary tensor divide the work
-    /// on its block along the longest dimension that the tensor lacks, or along the longest dimension of all.
+    /// The part of the index space that a rank contracts. Ranks with replicas of one block of the stationary tensor
+    /// divide the work on this block along the longest dimension that the tensor lacks. If the tensor lacks no
+    /// dimension, they divide it along the longest dimension of the contraction.
     fn share(&self, rank: usize) -> Option<Sets> {
         let stays = self.stays();
         let mut sets = self.block(stays, rank)?;
@@ -123,8 +123,8 @@ impl<'a> TransferCount<'a> {
         received
     }
 
-    /// Whether the share is empty along a dimension that the stationary tensor lacks. If it is, the contraction has no
-    /// chunks.
+    /// Whether `share`, the part of the index space that a rank contracts, is empty along a dimension that the
+    /// stationary tensor lacks. If so, the contraction is not divided into any chunks, and no operand is transferred.
     fn lacking(&self, stays: usize, share: &Sets) -> bool {
         (0..share.len()).any(|label| !self.labels(stays).contains(&label) && !share[label].contains(&true))
     }
@@ -172,8 +172,8 @@ fn every_algorithm_from_anywhere_to_anywhere() {
         let ranks = if rng.below(4) == 0 { [1, 4, 9][rng.below(3)] } else { 1 + rng.below(12) };
         let fixed = case.random_distributions(&mut rng, ranks);
         let accumulate = rng.below(3) == 0;
-        // The plan accumulates or overwrites. If the plan overwrites but the run accumulates, the run compiles another
-        // plan.
+        // The plan accumulates or overwrites. If the plan overwrites but the run accumulates, the run compiles a second
+        // plan, which accumulates.
         let planned = accumulate && rng.below(2) == 0;
         let plan = |algorithm| case.plan_fixed(ranks, algorithm, &fixed, planned);
         let among = AlgorithmName::ALL.chunks(if all { 1 } else { AlgorithmName::ALL.len() });

@@ -166,7 +166,7 @@ fn every_algorithm_adds_onto_an_output() {
             for _ in 0..2 {
                 program.run_into(2.0, &[&inputs[0], &inputs[1]], -1.0, &mut out).unwrap();
             }
-            // 2 x - (2 x - prior) equals prior.
+            // Let x be the product of the inputs. The two runs compute 2 x - (2 x - prior), which equals prior.
             assert_eq!(out, prior, "{} on {ranks}", algorithm.name());
             program.run_into(2.0, &[&inputs[0], &inputs[1]], 3.0, &mut out).unwrap();
             assert_eq!(out, &fresh * 2.0 + &prior * 3.0, "{} on {ranks}", algorithm.name());
@@ -291,7 +291,8 @@ fn trees_agree_with_the_whole_sum() {
             let out = run(&mut program, &inputs);
             check(expression, &views, &out, &format!("on {ranks}\n{}", plan.explain()));
 
-            // Accumulates onto the result. 2 x - 0.5 x is exact except for one rounding of each term.
+            // Accumulates onto the result x, which gives 2 x - 0.5 x = 1.5 x. The factors are powers of two, so scaling
+            // does not round.
             let mut onto = out.clone();
             let operands: Vec<&dyn einsum_dist::Operand<f64>> = inputs.iter().map(|input| input as _).collect();
             program.run_into(2.0, &operands, -0.5, &mut onto).unwrap();
@@ -341,7 +342,7 @@ fn random_cut(rng: &mut Rng, parts: usize) -> Cut {
     }
 }
 
-/// Summand number `summand` of a tensor of integers.
+/// Returns a tensor of integers that depend on the position of the element and on the number `summand`.
 fn summand(shape: &[usize], summand: usize) -> ArrayD<f64> {
     let mut next = 0;
     ArrayD::from_shape_simple_fn(shape, || {
@@ -350,7 +351,7 @@ fn summand(shape: &[usize], summand: usize) -> ArrayD<f64> {
     })
 }
 
-/// Requires that each block equals the corresponding part of the whole tensor.
+/// Requires that each block of `tensor` equals the corresponding part of `whole`.
 fn assert_blocks(tensor: &DistTensor<f64>, whole: &ArrayD<f64>, what: &str) {
     for (region, block) in tensor.blocks() {
         assert_eq!(block, part(whole, region), "{what}");

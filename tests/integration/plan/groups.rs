@@ -60,7 +60,7 @@ fn small_subtrees_have_ranks_of_their_own() {
     assert!(grouped >= 20, "{grouped}");
 }
 
-/// Two products of the same size must run on one rank each.
+/// On two ranks, two products of the same size must run on one rank each.
 #[test]
 fn one_subtree_for_each_rank() {
     let shapes = vec![vec![256, 256]; 4];

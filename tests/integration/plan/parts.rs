@@ -1,5 +1,6 @@
 //! Tests results that are computed in parts because the operands and the whole result together exceed the memory limit.
-//! The elements must be the same, and the measured memory must equal the planned memory, both in memory and in files.
+//! The elements must be the same as without parts, and the measured memory must equal the planned memory. This is
+//! tested for results in memory and for results in files.
 
 use crate::common::Rng;
 use einsum_dist::distribution::{Bounds, Distribution};
@@ -144,8 +145,8 @@ fn check<T: Element>(network: &Network, sliced: &Plan) {
             within(&mut got, &bounds).assign(&part.gather(&world).unwrap());
         }
         assert_eq!(got, want, "beta {beta:?}: {what}");
-        // If the plan overwrites but the run accumulates, the run uses another plan, which has different memory and
-        // transfers.
+        // If the plan overwrites but the run accumulates, the run uses a second plan, which accumulates and has
+        // different memory and transfers.
         if beta == T::ZERO || sliced.accumulate {
             let measured = program.measured().unwrap();
             let max_peak = measured.iter().map(|rank| rank.peak_bytes).max().unwrap();
@@ -204,7 +205,7 @@ fn random_results_leave_in_parts() {
         };
         assert!(peak(&plan) <= limit && plan.total_gflop() >= whole.total_gflop() * (1.0 - 1e-9), "{network:?}");
         if plan.result == ResultResidency::Whole {
-            // A plan with other distributions may fit into the limit without parts.
+            // On several ranks, a plan with different distributions may fit into the limit without parts.
             assert!(ranks > 1 && plan.part_count() == 1, "{network:?}: {}", plan.explain());
             continue;
         }
@@ -279,7 +280,8 @@ fn a_whole_result_is_preferred_and_its_only_part() {
 fn parts_are_what_the_plan_says() {
     let network =
         Network { expression: "ab,bc->ac".to_owned(), shapes: vec![vec![20, 8], vec![8, 30]], path: "auto".to_owned() };
-    // The reference kernel does not pack. The operands have 3,200 bytes, the result 4,800.
+    // The reference kernel needs no packing memory, so the operands (3,200 bytes) and the result (4,800 bytes) are the
+    // only memory.
     let kernel = KernelChoice::Reference;
     let options = PlanOptions::default().dtype(Dtype::Float64).in_parts(true).kernel(kernel);
     let limited = |limit| network.plan(1, &options.clone().memory_limit(limit));

@@ -107,7 +107,7 @@ fn subtrees_of_constant_operands_are_computed_once() {
 }
 
 /// Tests rings on several ranks. Later runs omit the steps that compute kept values, so transfers for which an omitted
-/// step would have waited may still be in flight.
+/// step would have waited may still be in flight when the next step starts.
 #[test]
 fn rings_around_what_is_kept() {
     let expressions = ["[ab,bc->ac],[cd,de->ce]->ae", "[cd,de->ce],[ab,bc->ac]->ae"];
@@ -170,7 +170,7 @@ fn slices_keep_what_they_have_in_common() {
                 plan(expression, &operands, ranks, limited).unwrap()
             };
             let mut plan = within(&whole);
-            // If another plan without slices fits, the limit is reduced further.
+            // If a different plan fits into the limit without slices, the limit is reduced further.
             while ranks > 1 && plan.slice_count() == 1 {
                 plan = within(&plan);
             }

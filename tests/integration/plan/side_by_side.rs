@@ -1,5 +1,5 @@
-//! Tests branches of small steps that run concurrently on the workers of a rank. Results must be the same, the measured
-//! memory must equal the planned memory, and the verifier must find conflicts between branches.
+//! Tests branches of small steps that run concurrently on the workers of a rank. Results must be the same as on one
+//! worker, the measured memory must equal the planned memory, and the verifier must find conflicts between branches.
 
 use einsum_dist::plan::PathChoice;
 use einsum_dist::schedule::verify::{self, Fault};
@@ -37,7 +37,7 @@ fn plan(expression: &str, shapes: &[Vec<usize>], workers: usize, options: PlanOp
     Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(&Machine::new(1, workers), &options).unwrap()
 }
 
-/// Runs the plan several times in a pool of `workers` threads, and compares with one worker.
+/// Runs the plan several times in a pool of `workers` threads, and compares the results with those of one worker.
 fn check(expression: &str, shapes: &[Vec<usize>], workers: usize, options: &PlanOptions) -> Plan {
     let what = format!("{expression} with {workers} workers");
     let operands: Vec<ArrayD<f64>> = shapes.iter().enumerate().map(|(at, shape)| operand(at, shape)).collect();

@@ -43,7 +43,8 @@ fn every_task_is_played_once_and_in_order() {
                     assert!(simulated.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{}", algorithm.name());
                     assert!(simulated.iter().all(|&(start, end)| start <= end && end <= simulation.seconds));
                 }
-                // The receive lane must be busy for the time that its bytes and its latencies take.
+                // The receive lane must be busy for exactly the sum of bytes / bandwidth and of one latency per
+                // message.
                 let messages = schedule.tasks.iter().filter(|task| matches!(task.action, Action::Recv { .. })).count();
                 let seconds = schedule.bytes_received() as f64 / 1e7 + messages as f64 * machine.link_latency;
                 let received = simulation.busy(rank, Lane::Recv);
@@ -56,7 +57,7 @@ fn every_task_is_played_once_and_in_order() {
 #[test]
 fn rings_hide_what_they_can() {
     let alone = product(1200, &Machine::new(1, 1), AlgorithmName::Local).seconds;
-    // With practically infinite bandwidth, four ranks take a quarter of the time.
+    // With practically infinite bandwidth, four ranks need little more than a quarter of the time of one rank.
     let fast = Machine { link_bandwidth: 1e15, link_latency: 0.0, ..Machine::new(4, 1) };
     let spread = |algorithm: &AlgorithmName| algorithm.residency() == Residency::Distributed;
     // `c` does not apply, because the product has no c dimension.

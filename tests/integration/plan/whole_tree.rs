@@ -1,5 +1,5 @@
-//! Tests plans that choose the distributions for all steps together. They must not transfer more bytes than plans made
-//! step by step, and their results must be correct.
+//! Tests plans for which the planner chooses the distributions of all steps jointly. They must not transfer more bytes
+//! than plans made step by step, and their results must be correct.
 
 use crate::common::{Network, Rng, random, run, trees};
 use einsum_dist::kernel::error_bound;

@@ -1,9 +1,10 @@
 //! Tests that there are no import cycles. Inside every folder of `src` and `cli/src`, files and folders import each
 //! other in only one direction.
 //!
-//! A module may import from its parent's file, and a parent may import from its children. Any other import counts as
-//! one between the two ancestors of the modules below their closest common parent. A path is resolved through all `use`
-//! declarations, so an item that a parent re-exports counts as an import of the file that defines it.
+//! A module may import from its parent's file, and a parent may import from its children. Any other import is treated
+//! as an import between two siblings. The siblings are those children of the closest common parent that contain the two
+//! modules. A path is resolved through all `use` declarations, so an item that a parent re-exports counts as an import
+//! of the file that defines it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -14,8 +14,8 @@ fn module(path: &str) -> Module {
     path.split('/').map(str::to_owned).collect()
 }
 
-/// The sources of a crate by module. Files of test modules are removed. They are the modules whose declarations are in
-/// the text but not in `code`.
+/// The sources of a crate by module. Files of test modules are removed. A module is a test module if its parent
+/// declares it in `text` but not in `code`, where code under `#[cfg(test)]` is blank.
 fn modules(crate_folder: &str) -> BTreeMap<Module, Source> {
     let name = |source: &Source| -> Module {
         let path = source.path[crate_folder.len() + 1..].trim_end_matches(".rs").trim_end_matches("/mod");
@@ -122,8 +122,8 @@ impl Modules {
         Modules { imports: sources.iter().map(|(module, source)| (module.clone(), of(source))).collect(), sources }
     }
 
-    /// The modules that a path in `from` depends on. These are all modules whose imports are followed, and last the
-    /// module of the item. Empty if the path leads to another crate.
+    /// The modules that a path in `from` depends on. The list contains all modules whose imports are followed, and ends
+    /// with the module that defines the item. It is empty if the path leads to a different crate.
     pub(super) fn resolve(&self, from: &Module, path: &str) -> Vec<Module> {
         let mut found = Vec::new();
         self.follow(from, path, &mut Vec::new(), &mut found);
@@ -133,7 +133,7 @@ impl Modules {
     /// `followed` contains the imports that were followed so far, so that an import whose path starts with its own name
     /// does not recurse.
     fn follow<'a>(&'a self, from: &Module, path: &str, followed: &mut Vec<&'a Import>, found: &mut Vec<Module>) {
-        // The path leads to another crate.
+        // The path leads to a different crate.
         if path.starts_with("::") {
             return;
         }

@@ -62,7 +62,7 @@ fn links_are_followed_to_where_they_point() {
     symlink("../chain.npy", at("far/chain.npy")).unwrap();
     symlink("far/absolute.npy", at("chain.npy")).unwrap();
     for (link, real) in [("relative.npy", "far/real.npy"), ("far/chain.npy", "far/deep/real.npy")] {
-        // The target does not exist in the first run, and exists in the second.
+        // The target of the link does not exist in the first run, and exists in the second run.
         for _ in 0..2 {
             product(&folder, &["-o", link]).succeeded();
             assert!(at(link).is_symlink() && !at(real).is_symlink());
@@ -291,7 +291,8 @@ fn files_that_cannot_be_written_are_one_message() {
     }
 }
 
-/// Without an early check, only the final rename would fail, after the result was computed.
+/// In a sticky directory, a user cannot replace another user's file. Without an early check, only the final rename
+/// would fail, after the result was computed.
 #[test]
 fn files_of_others_in_a_shared_directory_are_refused_before_any_work() {
     let folder = Folder::new("sticky");

@@ -85,7 +85,7 @@ fn a_file_that_is_larger_than_allowed_is_an_error() {
     assert!(ended.err.lines().count() == 1 && folder.files().is_empty(), "{}", ended.err);
 }
 
-/// A run that SIGKILL ended leaves a temporary file, which the next run removes.
+/// A run that is killed by SIGKILL leaves a temporary file, which the next run removes.
 #[test]
 fn a_killed_run_is_cleaned_up_by_the_next() {
     let folder = Folder::new("killed");

@@ -51,7 +51,7 @@ fn flags_where_ranks_are_idle() {
         &["--distribution", "a:2; one; a:2"],
     ] {
         let idle = idle(&run(&folder, &[&scaled, flags, &checked]), 4);
-        // With slicing, every rank stores a replica of the scalar.
+        // With `--algorithm slicing`, every rank stores a replica of the scalar, so no rank needs to be idle.
         assert!(idle > 0 || flags.contains(&"slicing"), "{flags:?}");
         let onto = if flags.contains(&"--accumulate") { [1.0, 2.0, 3.0] } else { [0.0; 3] };
         assert_eq!(folder.read::<f32>("out.npy"), [8.0 + onto[0], 10.0 + onto[1], 12.0 + onto[2]], "{flags:?}");
