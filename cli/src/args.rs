@@ -18,6 +18,7 @@ use super::values;
 /// machines.
 #[derive(Debug, Parser)]
 #[command(
+    name = "einsum-dist",
     version,
     max_term_width = 100,
     after_help = algorithms_in_a_table(),
