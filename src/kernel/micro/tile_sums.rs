@@ -32,6 +32,7 @@ impl<R: Real> TileSums<R> for Neon where Neon: Simd<R> {}
 ///
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that all elements of the sum may be read, in full vectors.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "only the assembly for x86-64 reads the fields"))]
 pub struct Sum<R> {
     pub depth: usize,
     /// The first row of `left`. Rows are contiguous.
@@ -53,6 +54,7 @@ pub struct Sum<R> {
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that there is an offset for every column, and that every vector of the
 /// tile may be written in full. With [`Store::Add`], the destination is initialised.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "only the assembly for x86-64 reads the fields"))]
 pub struct TileDestination<R> {
     pub out: *mut R,
     pub columns: *const isize,
