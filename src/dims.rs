@@ -16,7 +16,7 @@
 pub use einsum_parser::Label;
 use serde::{Deserialize, Serialize};
 
-/// The role of a dimension in a binary contraction (thesis, section 2.1).
+/// The role of a dimension in a binary contraction (J. Dressler, Scaling Out, section 2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {

@@ -1,7 +1,7 @@
 //! Starts a guard process, which outlives rank 0 and removes rank 0's temporary files. A guard is needed if the
-//! launcher may kill rank 0 by SIGKILL.
+//! launcher may kill rank 0 with SIGKILL.
 //!
-//! MPICH's launcher kills its ranks by SIGKILL, without warning, when it loses a rank or is itself killed by SIGHUP at
+//! MPICH's launcher kills its ranks with SIGKILL, without warning, when it loses a rank or is itself killed by SIGHUP at
 //! the end of a login session. So rank 0 starts this program again as a guard, in a separate process group, which the
 //! launcher does not kill. The guard reads its standard input, a pipe from rank 0, to the end. The pipe ends when rank
 //! 0 has exited for any reason. Then the guard removes the remaining temporary files, except those that a process has

@@ -1,6 +1,6 @@
 //! Implements `local` and `c`, in which every rank contracts its own blocks and nothing moves.
 //!
-//! Source: thesis, section 5.1 (`c`).
+//! Source: J. Dressler, Scaling Out (Jena 2025), section 5.1 (`c`).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
 //! Implements `master-worker`, in which all tensors start and end on rank 0. Rank 0 sends parts of the work to the
 //! other ranks and computes one part itself.
 //!
-//! Source: thesis, section 4. Products are cut along one dimension of kind c, m or n. A worker receives its part of
-//! each operand that has this dimension (both operands for kind c), and the whole of an operand that lacks it. Parts
-//! travel in chunks, so that sending, computing and returning overlap.
+//! Source: J. Dressler, Scaling Out (Jena 2025), section 4. Products are cut along one dimension of kind c, m or n. A
+//! worker receives its part of each operand that has this dimension (both operands for kind c), and the whole of an
+//! operand that lacks it. Parts travel in chunks, so that sending, computing and returning overlap.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, cut along m, 2 chunks

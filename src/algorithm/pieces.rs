@@ -30,7 +30,7 @@ pub struct Pieces<'a, R> {
 }
 
 impl<'a, R: Rounds> Pieces<'a, R> {
-    /// Declares buffers for at most `most` gathered pieces at the same time.
+    /// Declares buffers that hold up to `most` gathered pieces.
     pub fn new(builder: &mut Builder, rounds: &'a R, tensor: &'a Tensor, most: usize) -> Pieces<'a, R> {
         let rank = builder.rank();
         let chunks = (0..rounds.rounds_of(rank)).filter_map(|round| rounds.piece(tensor, rank, round));

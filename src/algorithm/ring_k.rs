@@ -1,9 +1,10 @@
 //! Implements `ring-k`, in which both operands are cut along k. Partial sums of `out` travel around a ring, and each
 //! rank adds its products.
 //!
-//! Source: thesis, section 5.3, Algorithm 4; reduce-scatter matrix multiplication. Every block of `out` is cut into
-//! pieces along a second dimension, or along the dimension in which `out` is cut, so that one piece is computed while
-//! other pieces travel. Blocks have two pieces, or more if they are large.
+//! Source: J. Dressler, Scaling Out (Jena 2025), section 5.3, Algorithm 4, also known as reduce-scatter matrix
+//! multiplication. Every block of `out` is cut into pieces along a second dimension, or along the dimension in which
+//! `out` is cut, so that one piece is computed while other pieces travel. Blocks have two pieces, or more if they are
+//! large.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, rank 0: block 0 of out is its own, pieces a and b

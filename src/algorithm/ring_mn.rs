@@ -1,8 +1,8 @@
 //! Implements `ring-mn`, in which `out` and one operand stay in place, and the blocks of the other operand travel
 //! around a ring.
 //!
-//! Source: thesis, section 5.2, Algorithm 2; JAX's collective matrix multiplication. In this description, `right`
-//! travels; in the mirrored ring, `left` and `right` are swapped.
+//! Source: J. Dressler, Scaling Out (Jena 2025), section 5.2, Algorithm 2; JAX's collective matrix multiplication. In
+//! this description, `right` travels; in the mirrored ring, `left` and `right` are swapped.
 //!
 //! ```text
 //! mk,kn->mn on 3 ranks, rank 0            computes            meanwhile
@@ -135,8 +135,8 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
     let (Some(_), Some(_)) = (stays.own(rank, &[]), travels.own(rank, &[])) else { return };
     let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
     let largest = travels.distribution.largest_block(&travels.shape);
-    // With two ranks, each rank receives a single block. Its buffer then has the extents of that block, and not those of
-    // the largest block, so the block is dense.
+    // With two ranks, each rank receives a single block. Its buffer then has the extents of that block, and not those
+    // of the largest block, so the block is dense.
     let received = if ranks == 2 { travels.block(next).iter().map(Range::len).collect() } else { largest.clone() };
     let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, received.clone())).collect();
     let accumulate = if *onto { Accumulate::Beta } else { Accumulate::Overwrite };

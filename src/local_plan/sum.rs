@@ -5,7 +5,8 @@
 //! divided into a list of steps, which are lines or pieces of long lines.
 //!
 //! Invariants: units partition `out`, and steps partition the sum. Threads share the units or, if there are fewer units
-//! than threads, the steps of each unit. The halves of a list of steps are added in a fixed order.
+//! than threads, the steps of each unit. A list of steps is divided in half recursively, and
+//! the sums of the two halves are added in a fixed order.
 
 use super::{Dim, Loops};
 

@@ -89,7 +89,7 @@ fn bounds(region: &Region) -> Bounds {
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }
 
-/// Returns the part of an operand piece (stored in `view`) that a box of `out` needs.
+/// Returns the part of an operand piece that a box of `out` needs. `view` stores the piece.
 fn restricted(tensor: &Tensor, piece: &Region, view: &View, out: &Tensor, needed: &Bounds) -> View {
     let piece = bounds(piece);
     let bounds = tensor.labels.iter().zip(piece).zip(&view.bounds).map(|((label, piece), here)| {

@@ -95,8 +95,8 @@ impl<'a> Geometry<'a> {
         [&self.contraction.left, &self.contraction.right, &self.contraction.out]
     }
 
-    /// Returns a rank's block; `None` if the rank has no block, or if its block contains only zeros because it is not
-    /// the first summand.
+    /// Returns a rank's block; `None` if the rank has no block, or if the tensor is stored as summands and the rank does
+    /// not hold the first one. All other summands are zero.
     fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
         let Contraction { left, right, .. } = self.contraction;
         let at = if tensor.node == left.node && tensor.labels == left.labels {
