@@ -182,6 +182,7 @@ for mpi in mpich openmpi; do
     mkdir -p target/$mpi
     step "byte counter, $mpi" "$(compiler $mpi)" -O2 -Wall -Werror -fPIC -shared -o "$counter" tests/pmpi/count.c
     step "build, $mpi" with $mpi cargo test --no-run --features $full --test mpi
+    step "build of the program, $mpi" with $mpi cargo build --profile test --features $full --bins
     path=$(binary $mpi mpi)
     for ranks in 1 2 3 4; do
         counts=$(mktemp -d)
