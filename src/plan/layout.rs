@@ -22,8 +22,8 @@ const MIN_MULTIPLY_ADDS: f64 = 1e6;
 /// `MAX_NODES` of all multiply-adds.
 const MAX_NODES: usize = 64;
 
-/// New layouts are used only if they cost less than this fraction of the cost of the original layouts, because prices are
-/// only estimates.
+/// New layouts are used only if they cost less than this fraction of the cost of the original layouts, because prices
+/// are only estimates.
 const MAX_COST_SHARE: f64 = 0.97;
 
 /// If the price with the layouts as written is reliable, an unreliable price of new layouts is multiplied by this
