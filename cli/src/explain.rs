@@ -25,14 +25,14 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     let ranks = plan.ranks();
     let verified = if ranks <= MAX_FULL_PROOF_RANKS {
         plan.verify()?;
-        format!("every element of the result, the transfers and the memory of {}, completely", counted(ranks, "rank"))
+        format!("every element of the result, every transfer, and the memory of {}", counted(ranks, "rank"))
     } else {
         plan.verify_whole_schedules()?;
         let steps = plan.each_step();
         let proved = steps.par_iter().map(Step::verify_by_classes);
         let Classes { steps, classes, followed } = proved.try_reduce(Classes::default, |a, b| Ok(a.and(b)))?;
         format!(
-            "by symmetry classes: one rank of each of {classes} in {}, every element of it, followed through up to {followed} of \
+            "by symmetry classes: one rank of each of {classes} classes in {}, and each of its elements through up to {followed} of \
              {ranks} ranks",
             counted(steps, "step"),
         )
@@ -79,12 +79,12 @@ fn speed_up(plan: &Plan, one: &Plan) -> String {
 /// Formats the result of simulating the schedules of all ranks, on one line.
 fn simulated(plan: &Plan, timeline: Option<&Timeline>) -> String {
     let Some(timeline) = timeline else {
-        return "simulated not at all: there are too many ranks to play\n".to_owned();
+        return "not simulated: too many ranks\n".to_owned();
     };
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     let hidden = timeline
         .hidden_share()
-        .map_or(String::new(), |share| format!(", computing during {} of the time of receiving", percent(share)));
+        .map_or(String::new(), |share| format!(", {} of the transfer time hidden", percent(share)));
     let seconds = seconds(timeline.seconds * plan.slice_count() as f64);
-    format!("simulated {seconds}, workers busy for {} of it{hidden}\n", percent(timeline.working_share()))
+    format!("simulated {seconds}, workers busy for {} of this time{hidden}\n", percent(timeline.working_share()))
 }

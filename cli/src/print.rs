@@ -111,7 +111,7 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     let shape: Vec<String> = report.output.shape.iter().map(usize::to_string).collect();
     let shape = if shape.is_empty() { "one number".to_owned() } else { shape.join(" x ") };
     let parts =
-        if report.output.parts > 1 { format!(", left in {} parts", report.output.parts) } else { String::new() };
+        if report.output.parts > 1 { format!(", computed in {} parts", report.output.parts) } else { String::new() };
     lines.push(("output", format!("{}, norm {:.6e}{parts}", beginning(shape), outcome.norm)));
     lines.extend(outcome.check.as_ref().map(|check| ("check", verdict(outcome, check))));
     if let (Some(path), true) = (&config.output, outcome.check.is_none_or(|check| check.ok)) {
@@ -165,13 +165,14 @@ fn communication(config: &RunConfig, outcome: &Outcome, report: &Report) -> Vec<
     let sum = |bytes: fn(&ByLink) -> u64| outcome.measured.iter().map(|rank| bytes(&rank.by_link)).sum::<u64>();
     let [near, far] = [sum(|link| link.same_node), sum(|link| link.other_nodes)].map(|sum| bytes(sum as f64));
     let mut lines = vec![
-        ("received", received(report, outcome, timeline.as_ref())),
-        ("links", format!("{near} within nodes, {far} between nodes, all ranks together")),
-        ("idle", idle(&config.plan, outcome, timeline.as_ref())),
+        ("received", received(report, outcome)),
+        ("links", format!("{near} within nodes, {far} between nodes, total over all ranks")),
     ];
+    lines.extend(overlap(outcome, timeline.as_ref()).map(|text| ("overlap", text)));
+    lines.push(("idle", idle(&config.plan, outcome, timeline.as_ref())));
     if outcome.seconds.runs > 1 {
-        let of = "all of steps, received, links and idle; time and rate are of the median";
-        lines.push(("last run", of.to_owned()));
+        let of = "time and rate are medians of all timed runs; all other measurements are from the last run";
+        lines.push(("note", of.to_owned()));
     }
     lines
 }
@@ -242,10 +243,10 @@ fn idle(plan: &Plan, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
     let longest = (0..all.len()).max_by(|&one, &other| all[one].total_cmp(&all[other])).unwrap_or(0);
     let predicted = timeline.map_or(String::new(), |timeline| {
         let share = (1.0 - timeline.working_share()).max(0.0);
-        format!(", {} simulated", seconds(share * timeline.seconds * plan.slice_count() as f64))
+        format!(" (simulated: {})", seconds(share * timeline.seconds * plan.slice_count() as f64))
     });
     let mean = seconds(all.iter().sum::<f64>() / all.len() as f64);
-    format!("{mean} the workers of an average rank, {} those of rank {longest}{predicted}", seconds(all[longest]))
+    format!("{mean} per rank on average{predicted}, maximum {} on rank {longest}", seconds(all[longest]))
 }
 
 /// Returns the fraction of the receiving time, summed over all ranks, that was hidden by computation. The definition is
@@ -256,27 +257,30 @@ fn hidden_share(measured: &[Measured]) -> Option<f64> {
     (receiving > 0.0).then_some(hidden / receiving)
 }
 
-/// Formats the number of bytes that the busiest rank received, the lower bound on this number, and the fraction of the
-/// transfer time that was hidden.
-fn received(report: &Report, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
+/// Formats the measured and the simulated fraction of the transfer time that was hidden. Returns `None` if no rank
+/// received anything.
+fn overlap(outcome: &Outcome, timeline: Option<&Timeline>) -> Option<String> {
+    let share = hidden_share(&outcome.measured)?;
+    let simulated = timeline.and_then(Timeline::hidden_share);
+    let simulated = simulated.map_or(String::new(), |share| format!(" (simulated: {:.0} %)", 100.0 * share));
+    Some(format!("{:.0} % of the transfer time hidden{simulated}", 100.0 * share))
+}
+
+/// Formats the number of bytes that the busiest rank received, and the lower bound on this number.
+fn received(report: &Report, outcome: &Outcome) -> String {
     // If there are very many ranks, the report lists only some of them.
     let listed = report.per_rank.len();
     let planned = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
     let ranks = outcome.measured.iter().take(listed);
     let measured = ranks.map(|rank| rank.received.iter().sum::<u64>()).max().unwrap_or(0);
-    let hidden = hidden_share(&outcome.measured).map_or(String::new(), |share| {
-        let predicted = timeline.and_then(Timeline::hidden_share);
-        let predicted = predicted.map_or(String::new(), |share| format!(", {:.0} % simulated", 100.0 * share));
-        format!(", {:.0} % of the transfer time hidden{predicted}", 100.0 * share)
-    });
     // With several steps, the bounds cannot be added, because each step may have a different busiest rank.
     let bounds: Vec<f64> = report.nodes.iter().filter_map(|node| node.lower_bound_bytes).collect();
     let bound = match bounds[..] {
-        [bound] if report.nodes.len() == 1 => format!(", no algorithm less than {}", bytes(bound)),
+        [bound] if report.nodes.len() == 1 => format!("; lower bound {}", bytes(bound)),
         _ => String::new(),
     };
     if planned == measured {
-        return format!("{} on the busiest rank, as planned{bound}{hidden}", bytes(measured as f64));
+        return format!("{} on the busiest rank, as planned{bound}", bytes(measured as f64));
     }
-    format!("{} on the busiest rank, {} planned{bound}{hidden}", bytes(measured as f64), bytes(planned as f64))
+    format!("{} on the busiest rank, {} planned{bound}", bytes(measured as f64), bytes(planned as f64))
 }

@@ -289,7 +289,7 @@ impl<T: Element> Program<T> {
         }
         let parts = self.plan.part_count();
         if part >= parts {
-            return Err(Error::Usage(format!("there is no part {part} of a result that leaves in {parts}")));
+            return Err(Error::Usage(format!("there is no part {part}: the last part of the result is {}", parts - 1)));
         }
         let slices = Slices { run: self.plan.slices_of_part(part), output: self.plan.result };
         self.run_blocks(slices, alpha, operands, beta, out)

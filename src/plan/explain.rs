@@ -44,7 +44,8 @@ impl fmt::Display for Explain<'_> {
             writeln!(f, "pipeline  {pieces} batches of {name} through {groups} groups of ranks")?;
         }
         if plan.result == ResultResidency::InParts {
-            writeln!(f, "result    leaves in {}, one held at a time", counted(plan.part_count(), "part"))?;
+            let parts = counted(plan.part_count(), "part");
+            writeln!(f, "result    computed in {parts}; ranks store one part at a time")?;
         }
         writeln!(f)?;
         if let (true, Some(path)) = (plan.path.len() > 1, PathReport::of(plan)) {
@@ -81,7 +82,7 @@ impl Explain<'_> {
     /// Lists the candidates for each contraction that has more than one candidate.
     fn candidates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = self.0;
-        let mut rows = vec![["", "candidate", "predicted", "with all below"].map(str::to_owned)];
+        let mut rows = vec![["", "candidate", "predicted", "including inputs"].map(str::to_owned)];
         for (id, value) in plan.values.iter().enumerate().filter(|(_, value)| value.considered.len() > 1) {
             for (at, Candidate { how, contraction, whole, chosen }) in value.considered.iter().enumerate() {
                 let times = plan.times(value) as f64;

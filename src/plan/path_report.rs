@@ -64,15 +64,15 @@ impl fmt::Display for PathReport {
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         writeln!(f, "path      {}{more}", steps.collect::<Vec<_>>().join(","))?;
         let [naive, most] = self.scaling;
-        writeln!(f, "scaling   {most} dimensions in one step at most, {naive} at once")?;
+        writeln!(f, "scaling   at most {most} dimensions per step; {naive} if a single step contracted all operands")?;
         let [at_once, along] = self.log2_flops;
         let gain = match at_once - along {
-            gain if gain.is_finite() => format!(", {} of that along the path", power(-gain)),
+            gain if gain.is_finite() => format!(" (ratio {})", power(-gain)),
             _ => String::new(),
         };
-        writeln!(f, "flops     {}, 2 per multiply-add; {} at once{gain}", power(along), power(at_once))?;
+        writeln!(f, "flops     {} along the path, {} in a single step{gain}", power(along), power(at_once))?;
         match &self.largest {
-            Some((size, name)) => writeln!(f, "largest   {name}, {} elements between steps", power(*size)),
+            Some((size, name)) => writeln!(f, "largest   intermediate {name}, {} elements", power(*size)),
             None => Ok(()),
         }
     }

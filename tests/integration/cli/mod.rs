@@ -150,7 +150,7 @@ fn explaining_touches_nothing_and_takes_any_number_of_ranks() {
     let out = run(&folder, &["mk,kn->mn", "--explain", "-n", "7", "-t1", "-o", "c.npy"]).succeeded().out;
     assert!(out.starts_with("plan      mk,kn->mn\n"), "{out}");
     assert!(
-        out.contains("\nverified: every element of the result, the transfers and the memory of 7 ranks, completely\n"),
+        out.contains("\nverified: every element of the result, every transfer, and the memory of 7 ranks\n"),
         "{out}"
     );
     let out = run(&folder, &["mk,kn->mn", "--explain", "-n", "600", "-s600", "-t1"]).succeeded().out;
@@ -175,7 +175,7 @@ fn what_is_played_can_be_drawn() {
         "{svg}"
     );
     let turns = ["mk,kn->mn", "-s600", "-n5", "-t1", "--algorithm", "ring-mn", "--simulate", "--no-overlap"];
-    assert!(run(&folder, &turns).succeeded().out.contains(", computing during 0 % of the time of receiving\n"));
+    assert!(run(&folder, &turns).succeeded().out.contains(", 0 % of the transfer time hidden\n"));
     simulate_to("none/t.svg").refused("none/t.svg: the directory none does not exist");
     run(&folder, &["mk,kn->mn", "--explain", "--timeline", "u.svg"]).refused("--simulate");
     run(&folder, &["mk,kn->mn", "-s2000", "-n2000", "--simulate", "--timeline", "u.svg"])
@@ -198,16 +198,19 @@ fn runs_are_traced_and_drawn() {
     let svg = read("t.svg");
     assert!(svg.contains("mk,kn-&gt;mn on 4 ranks: ") && svg.contains(" predicted") && svg.contains("rank 3"), "{svg}");
     for line in
-        ["\ntrace       t.json\n", "\ntimeline    t.svg\n", " between nodes, all ranks together\n", "\nidle        "]
+        ["\ntrace       t.json\n", "\ntimeline    t.svg\n", " between nodes, total over all ranks\n", "\nidle        "]
     {
         assert!(out.contains(line), "{line}: {out}");
     }
     assert!(out.contains("\nsteps       mk,kn->mn  ring-mn, cut along m  ") && out.contains("s predicted\n"), "{out}");
-    assert!(out.contains("\nlast run    all of steps, received, "), "{out}");
+    assert!(out.contains("\nnote        time and rate are medians "), "{out}");
     // Predicted times are printed only for runs with overlap.
     let out = run(&folder, &[&ring[..5], &shown, &["--no-overlap"]].concat()).succeeded().out;
     assert!(!out.contains("predicted") && !read("t.svg").contains("predicted"), "{out}");
-    assert!(out.contains(", 0 % of the transfer time hidden, 0 % simulated\n") && !out.contains("last run"), "{out}");
+    assert!(
+        out.contains("\noverlap     0 % of the transfer time hidden (simulated: 0 %)\n") && !out.contains("\nnote "),
+        "{out}"
+    );
     // Traces a run on a single rank, and a run that writes its result in parts.
     run(&folder, &[&["iij->j", "-s9", "-q"][..], &shown].concat()).succeeded();
     assert_eq!((arrows(&read("t.json"), 1, 0.0), read("t.svg").contains("rank 0")), (0, true));
@@ -289,11 +292,11 @@ fn a_result_that_does_not_fit_leaves_in_parts() {
     }
     let limited = [&PRODUCT[..], &["-t1", "--memory-limit", TOO_LITTLE]].concat();
     let explained = run(&folder, &[&limited[..], &["--explain"]].concat()).succeeded().out;
-    let leaves = explained.lines().find(|line| line.starts_with("result    leaves in ")).unwrap();
+    let leaves = explained.lines().find(|line| line.starts_with("result    computed in ")).unwrap();
     let parts: usize = leaves.split(' ').find_map(|word| word.parse().ok()).unwrap();
     let text = run(&folder, &limited).succeeded().out;
     let output = text.lines().find(|line| line.starts_with("output      120 x 160, norm ")).unwrap();
-    assert!(output.ends_with(&format!(", left in {parts} parts")), "{output}");
+    assert!(output.ends_with(&format!(", computed in {parts} parts")), "{output}");
     let files = ["left.npy", "onto.npy", "parts.npy", "right.npy", "twice.npy", "whole.npy"];
     assert_eq!(folder.files(), files);
     let little = [&PRODUCT[..], &["-t1", "--memory-limit", "17919"]].concat();

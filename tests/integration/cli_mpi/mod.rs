@@ -152,7 +152,7 @@ fn runs_are_traced_by_rank_0() {
     let product = ["mk,kn->mn", "-s90", "-t1", "--algorithm", "ring-mn", "--repeat", "3"];
     let shown = ["--trace", "t.json", "--timeline", "t.svg"];
     let Some(ended) = run(&folder, "3", &[&product[..], &shown].concat()) else { return };
-    assert!(ended.succeeded().out.contains(" between nodes, all ranks together\n"));
+    assert!(ended.succeeded().out.contains(" between nodes, total over all ranks\n"));
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(arrows(&read("t.json"), 3, 5.0) >= 6);
     assert!(read("t.svg").contains("mk,kn-&gt;mn on 3 ranks: ") && read("t.svg").contains("rank 2"));

@@ -289,7 +289,10 @@ fn parts_are_what_the_plan_says() {
     assert_eq!((plan.part_count(), plan.part_shape()), (2, vec![10, 30]));
     assert_eq!(plan.part_bounds(1), [10..20, 0..30]);
     let text = plan.explain().to_string();
-    assert!(text.contains("\nslices    2: a by 10\nresult    leaves in 2 parts, one held at a time\n"), "{text}");
+    assert!(
+        text.contains("\nslices    2: a by 10\nresult    computed in 2 parts; ranks store one part at a time\n"),
+        "{text}"
+    );
     assert_eq!(plan.report(None).output.parts, 2);
 
     let world = World::single();
@@ -301,7 +304,7 @@ fn parts_are_what_the_plan_says() {
     assert_eq!(error, "the part has shape [20, 30], the plan is for [10, 30]");
     let mut part = DistTensor::zeros(&world, &[10, 30], &Distribution::single());
     let error = program.run_part(2, 1.0, &[&left, &right], 0.0, &mut part).unwrap_err().to_string();
-    assert_eq!(error, "there is no part 2 of a result that leaves in 2");
+    assert_eq!(error, "there is no part 2: the last part of the result is 1");
     let error = program.run_dist(1.0, &[&left, &right], 0.0, &mut part).unwrap_err().to_string();
     assert_eq!(error, "the output has shape [10, 30], the plan is for [20, 30]");
 }
