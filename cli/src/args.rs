@@ -14,7 +14,7 @@ use einsum_dist::plan::AlgorithmName;
 
 use super::values;
 
-/// Contracts an einsum expression, or a tree of such expressions, on one core, all sockets of a machine, or many
+/// Contracts an einsum expression, or a tree of such expressions, on one core, on all cores of a machine, or on many
 /// machines.
 #[derive(Debug, Parser)]
 #[command(
@@ -26,7 +26,7 @@ use super::values;
 )]
 pub struct Args {
     /// The expression to contract: an einsum `mk,kn->mn`, a tree `[ij,jk->ik],kl->il`, an einsum_ir tree
-    /// `[m0,k0],[k0,n0]->[m0,n0]`, `@FILE` to read one from a file, or `-` to read one from standard input
+    /// `[m0,k0],[k0,n0]->[m0,n0]`, `@FILE` to read it from a file, or `-` to read it from standard input
     #[arg(required_unless_present_any = ["completions", "man_page"])]
     pub expression: Option<String>,
 
@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(help_heading = "Operands")]
     pub dtype: Option<String>,
 
-    /// Seed for random operands; the operands do not depend on the number of ranks
+    /// Seed for random operands; with the same seed, operands are equal on any number of ranks
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true, value_parser = values::seed())]
     #[arg(help_heading = "Operands")]
     pub seed: u64,
@@ -62,7 +62,7 @@ pub struct Args {
     #[arg(help_heading = "Ranks")]
     pub ranks: Option<NonZeroUsize>,
 
-    /// Fail if any rank has no task and stores no block; by default such ranks stay idle, with a warning
+    /// Fail if any rank has no task and stores no block; by default, a warning is printed and such ranks stay idle
     #[arg(long)]
     #[arg(help_heading = "Ranks")]
     pub strict_ranks: bool,
@@ -85,13 +85,13 @@ pub struct Args {
     #[arg(help_heading = "Plan")]
     pub distribution: Option<String>,
 
-    /// The dimension that the algorithm cuts, or two dimensions separated by a comma: `m,n`
+    /// The dimension that the chosen algorithm divides among ranks, or two dimensions separated by a comma: `m,n`
     #[arg(long, value_name = "LABEL", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub cut: Option<String>,
 
-    /// Contraction order where brackets leave it open: auto, greedy, optimal, anneal, left-to-right, or positions in
-    /// the list of operands, written as in opt_einsum: "(0,1),(0,1)"
+    /// Order of the contractions, as far as brackets do not prescribe it: auto, greedy, optimal, anneal, left-to-right,
+    /// or pairs of positions in the list of operands, written as in opt_einsum: "(0,1),(0,1)"
     #[arg(long, value_name = "PATH", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub path: String,
@@ -111,7 +111,8 @@ pub struct Args {
     #[arg(help_heading = "Plan")]
     pub kernel: String,
 
-    /// Keep the dimensions of intermediates in the order in which the expression lists them
+    /// Store the dimensions of each intermediate in the order of the expression, instead of the order that is predicted
+    /// to be fastest
     #[arg(long)]
     #[arg(help_heading = "Plan")]
     pub no_layout: bool,
@@ -121,29 +122,31 @@ pub struct Args {
     #[arg(help_heading = "Plan")]
     pub no_overlap: bool,
 
-    /// Let cannon run on any number of ranks; ranks beyond the largest square number stay idle
+    /// Accept any number of ranks for the algorithm cannon; ranks beyond the largest square number stay idle
     #[arg(long)]
     #[arg(help_heading = "Plan")]
     pub idle: bool,
 
-    /// Order in which ranks process their parts in the slicing algorithm: direct, greedy, by-cost or exhaustive
+    /// Order in which a rank contracts its pieces in the algorithm slicing: direct (ascending), greedy (pieces that need
+    /// no transfer first), by-cost (next the longest transfer that can be hidden) or exhaustive (the fastest order)
     #[arg(long, value_name = "ORDER", default_value = "direct", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub reorder: String,
 
-    /// Fail if an intermediate would have to be redistributed
+    /// Fail if an intermediate would have to be redistributed between two steps
     #[arg(long)]
     #[arg(help_heading = "Plan")]
     pub forbid_redistribution: bool,
 
-    /// Maximum number of bytes that each rank may use: `4GiB`, `500MB`; larger contractions are sliced
+    /// Maximum number of bytes that each rank may use: `4GiB`, `500MB`. If a plan exceeds this limit, contractions are
+    /// repeated for slices of some dimensions, or the result is computed in parts
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub memory_limit: Option<String>,
 
     /// Transport of blocks between ranks: auto (the fastest in a short measurement), shared (memory shared within one
     /// process or, under mpirun, within a node, with messages between nodes), message or rma (MPI messages or one-sided
-    /// calls, under mpirun), or throttled:BYTES_PER_SECOND (ranks of one process)
+    /// calls, under mpirun), or throttled:BYTES_PER_SECOND (ranks of one process, with limited bandwidth)
     #[arg(long, value_name = "TRANSPORT", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Ranks")]
     pub transport: String,
@@ -163,8 +166,8 @@ pub struct Args {
     #[arg(help_heading = "Run")]
     pub warmup: u32,
 
-    /// Recompute elements of the result in double precision and compare: all elements if that is quick, otherwise a
-    /// sample
+    /// Recompute elements of the result in double precision and compare them with the result: all elements if that is
+    /// quick, otherwise a sample
     #[arg(long)]
     #[arg(help_heading = "Run")]
     pub check: bool,
@@ -190,15 +193,16 @@ pub struct Args {
     #[arg(help_heading = "Reports")]
     pub timeline: Option<PathBuf>,
 
-    /// With --explain or --simulate, plan for the machine that this file describes by its topology, ranks, workers and
-    /// rates
+    /// Plan for the machine that this file describes, with its topology, ranks, workers and rates, instead of this
+    /// machine; only with --explain or --simulate
     #[arg(long, value_name = "FILE.toml", allow_hyphen_values = true, value_parser = values::file())]
     #[arg(help_heading = "Plan")]
     pub machine: Option<PathBuf>,
 
-    /// Fail if a peer does not respond for this long while this rank has nothing to compute. The timeout must exceed
-    /// the longest period in which any rank does not communicate because it reads, checks, writes or runs consecutive
-    /// tasks. Between ranks of one process, the timeout takes effect only when the unresponsive rank returns
+    /// Fail if another rank does not respond for this long while this rank has nothing to compute. The timeout must
+    /// exceed the longest period in which any rank does not communicate because it reads, checks, writes or runs
+    /// consecutive tasks. Between ranks of one process, the timeout takes effect only when the unresponsive rank
+    /// returns
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = values::seconds())]
     #[arg(help_heading = "Ranks")]
     pub timeout: Option<f64>,
@@ -275,7 +279,7 @@ fn as_typed(mut args: Args) -> Args {
 fn algorithms_in_a_line() -> String {
     let names: Vec<&str> = ["auto"].into_iter().chain(AlgorithmName::ALL.map(AlgorithmName::name)).collect();
     let (last, others) = names.split_last().unwrap_or((&"", &[]));
-    format!("{} or {last}, for every contraction of the expression", others.join(", "))
+    format!("Algorithm for every contraction of the expression: {} or {last}", others.join(", "))
 }
 
 /// Returns a table with the dimensions that each algorithm cuts and the tensors that it moves between ranks.

@@ -125,7 +125,7 @@ registry! {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
         needs: "a dimension of kind c, in both operands and in the output",
-        cuts: "all three along the same c",
+        cuts: "all tensors along the same c",
         moves: "nothing",
         candidates: |setting| each(local::candidates(setting), Algorithm::BatchParallel),
     };
@@ -135,8 +135,8 @@ registry! {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
         needs: "a dimension of kind m and one of kind n",
-        cuts: "left, out along m, right along n; mirrored",
-        moves: "blocks of right; left, in a ring",
+        cuts: "m of left and out, n of right, or mirrored",
+        moves: "blocks of right (or left) in a ring",
         candidates: |setting| each(ring_mn::candidates(setting), Algorithm::RingMn),
     };
     /// Both operands are cut along k, and partial sums of `out` travel around a ring.
@@ -154,8 +154,8 @@ registry! {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
         needs: "nothing",
-        cuts: "as --distribution says",
-        moves: "pieces of two tensors to the third",
+        cuts: "as --distribution prescribes",
+        moves: "pieces of two tensors, to the third",
         candidates: |setting| each(slicing::candidates(setting), Algorithm::Slicing),
     };
     /// A grid of ranks over any of the dimensions.
@@ -163,8 +163,8 @@ registry! {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
         needs: "nothing",
-        cuts: "any, fitted to extents and memory",
-        moves: "parts of tiles, summands of out",
+        cuts: "any, chosen by extents and memory",
+        moves: "parts of operands, partial sums of out",
         candidates: |setting| each(grid::candidates(setting), |grid| Algorithm::Grid(Box::new(grid))),
     };
     /// On a square grid of ranks, `out` stays in place, and blocks of both operands are shifted from rank to rank.
@@ -172,8 +172,8 @@ registry! {
         ranks: cannon::RANKS,
         residency: Residency::Distributed,
         needs: "a dimension of each of the kinds m, n and k",
-        cuts: "m, n and k, on a square of ranks",
-        moves: "blocks of both operands, past out",
+        cuts: "m, n and k, on a square grid of ranks",
+        moves: "blocks of both operands",
         candidates: |setting| each(cannon::candidates(setting), Algorithm::Cannon),
     };
     /// All tensors are on rank 0, which sends parts of the work to the other ranks.
@@ -181,8 +181,8 @@ registry! {
         ranks: RankCount::Any,
         residency: Residency::Root,
         needs: "a dimension of kind c, m or n",
-        cuts: "c, m or n, from rank 0",
-        moves: "parts of operands, parts of out back",
+        cuts: "c, m or n, into chunks",
+        moves: "chunks, from and to rank 0",
         candidates: |setting| each(master_worker::candidates(setting), Algorithm::MasterWorker),
     };
     /// On a grid of ranks of any shape, `out` stays in place, and panels of both operands are broadcast.
@@ -190,7 +190,7 @@ registry! {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
         needs: "a dimension of each of the kinds m, n and k",
-        cuts: "m, n and k, on rows and columns of ranks",
+        cuts: "m, n and k, on a grid of ranks",
         moves: "panels of both operands, broadcast",
         candidates: |setting| each(summa::candidates(setting), Algorithm::Summa),
     };
