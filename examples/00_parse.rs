@@ -1,16 +1,16 @@
-//! Parses text into a tree of einsums, and prints the message for a parse error.
+//! Parses text into a tree of einsum expressions, and prints the message for a parse error.
 //!
 //! `cargo run --example 00_parse`
 
 use einsum_parser::{NodeKind, parse};
 
 fn main() -> Result<(), einsum_parser::ParseError> {
-    // A bracket is an einsum with its own arrow, and is contracted before the expression around it.
+    // A bracket contains an einsum with an arrow of its own, which is contracted before the expression around it.
     let tree = parse("[ij, jk -> ik], kl -> il")?;
     // White space is ignored, and an expression is printed in canonical form.
     assert_eq!(tree.to_string(), "[ij,jk->ik],kl->il");
 
-    // Children are listed before their parents, so the root is last. Each node has its position in the text.
+    // Nodes are listed after their children, so the root is last. Each node stores its position in the text.
     for node in tree.nodes() {
         let written = &tree.text()[node.span.start..node.span.end];
         match &node.kind {

@@ -1,12 +1,12 @@
-//! Classifies the dimensions of a binary contraction into four kinds. Before the contraction, unary steps remove all
-//! dimensions that have none of these kinds.
+//! Classifies the dimensions of a binary contraction into four kinds: c, m, n and k. Before the contraction, unary
+//! steps (sums and diagonals of one operand) remove all dimensions that have none of these kinds.
 //!
 //! `cargo run --example 01_classify`
 
 use einsum_dist::{Kind, Machine, PlanOptions, Problem, Step};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // In the thesis's example contraction, both operands and the result have five dimensions.
+    // In the example contraction of J. Dressler's thesis, both operands and the result have five dimensions.
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/thesis.einsum"))?;
     let shapes = [vec![8, 4, 12, 7, 6], vec![9, 4, 12, 5, 7]];
     let problem = Problem::parse(text.trim())?.shapes(&shapes)?;
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("  {kind}   {:<8}  {meaning}", labels.collect::<Vec<_>>().join(" "));
     }
 
-    // The diagonal for `ii` and the sum over `l` become unary steps before the contraction.
+    // Taking the diagonal of `ii` and summing over `l` are unary steps before the contraction.
     let problem = Problem::parse("iij,jkl->ik")?.shapes(&[vec![4, 4, 5], vec![5, 6, 2]])?;
     let tree = problem.tree(&Machine::default(), &PlanOptions::default())?;
     println!("\niij,jkl->ik\n");

@@ -7,8 +7,8 @@ use einsum_dist::{Machine, PlanOptions, Problem};
 
 fn main() -> einsum_dist::Result<()> {
     // Plans a chain of two products on 8 ranks with 4 workers each. The cost model chooses an algorithm for each
-    // product. The column `distribution` shows how each tensor is cut. For example, `i/8` means that dimension i is cut
-    // over 8 ranks.
+    // product. In the printed plan, the column `distribution` shows how each tensor is cut. For example, `i/8` means
+    // that dimension i is cut into 8 blocks, one for each rank.
     let chain = Problem::parse("[ij,jk->ik],kl->il")?.shapes(&[vec![4096, 2048], vec![2048, 1024], vec![1024, 512]])?;
     let plan = chain.plan(&Machine::new(8, 4), &PlanOptions::default())?;
     println!("{}\n", plan.explain());
@@ -41,7 +41,8 @@ fn main() -> einsum_dist::Result<()> {
     Ok(())
 }
 
-/// The dimensions to cut, as in the command-line flag `--cut`.
+/// The dimensions that the algorithm divides among ranks, as in the command-line flag `--cut`. An empty list leaves the
+/// choice to the planner.
 fn cut(algorithm: AlgorithmName) -> Vec<String> {
     match algorithm {
         AlgorithmName::RingMn => vec!["m".to_owned()],

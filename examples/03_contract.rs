@@ -20,9 +20,9 @@ fn main() -> einsum_dist::Result<()> {
     assert_eq!(scores.shape(), [2, 4, 48, 64]);
     println!("{text} -> {:?}, first score {}", scores.shape(), scores[[0, 0, 0, 0]]);
 
-    // Runs the same contraction on several ranks in this process by planning it for a machine, compiling it for a
-    // world, and running the program. By default, the planner cuts the dimension of the heads, so no data move. The
-    // algorithm `ring-mn` moves blocks of the keys from rank to rank.
+    // Runs the same contraction on several ranks in this process. A problem is planned for a machine, and the plan is
+    // compiled for a world, which is a group of ranks. By default, the planner divides the heads (dimension h) among
+    // the ranks, so no data move. The algorithm `ring-mn` moves blocks of the keys from rank to rank.
     let problem = Problem::parse(text)?.shapes(&[queries.shape().to_vec(), keys.shape().to_vec()])?;
     for (ranks, algorithm) in [(2, None), (4, None), (3, Some(AlgorithmName::RingMn))] {
         let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(algorithm);
@@ -32,7 +32,8 @@ fn main() -> einsum_dist::Result<()> {
         // Sums of small integers are exact, so results are equal in any order of summation.
         assert_eq!(distributed, scores);
         let moved: u64 = program.measured()?.iter().flat_map(|rank| &rank.received).sum();
-        println!("{ranks} ranks: the same; the result lies as {}, {moved} bytes moved", plan.placement(plan.output()));
+        let placement = plan.placement(plan.output());
+        println!("{ranks} ranks: the same result, distributed as {placement}, {moved} bytes received");
     }
     Ok(())
 }

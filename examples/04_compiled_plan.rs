@@ -1,4 +1,4 @@
-//! Compiles a plan once and runs it on changing data to invert a matrix by Newton's iteration.
+//! Inverts a matrix by Newton's iteration. All matrix products are runs of one plan, which is compiled once.
 //!
 //! `cargo run --release --example 04_compiled_plan`
 
@@ -6,7 +6,7 @@ use einsum_dist::ndarray::Array2;
 use einsum_dist::{Dtype, Machine, PlanOptions, Problem, World};
 
 fn main() -> einsum_dist::Result<()> {
-    // The matrix is well conditioned, because it consists of a dominant diagonal plus noise.
+    // The matrix is well conditioned, because its diagonal is much larger than the noise in the other elements.
     let size = 96;
     let noise = |i: usize, j: usize| ((i * 37 + j * 101) % 23) as f64 / 23.0 - 0.5;
     let matrix =

@@ -1,4 +1,4 @@
-//! Uses the library inside an MPI program to contract over the program's own communicators.
+//! Uses the library inside an MPI program, to contract tensors on the ranks of the program's own communicators.
 //!
 //! ```text
 //! MPICC=mpicc.mpich cargo build --release --features mpi --example 05_mpi_communicator
@@ -21,8 +21,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let group = everyone.rank() % 2;
     let communicator = everyone.split_by_color(Color::with_value(group)).ok_or("no group")?;
 
-    // The library duplicates the communicator. The library neither changes the error handler of the program's
-    // communicator nor receives messages sent over that communicator.
+    // The library communicates over a duplicate of the communicator. So it neither changes the error handler of the
+    // program's communicator nor receives messages that the program sends over it.
     let world = World::from_communicator(&communicator)?;
     let (m, k, n) = (60, 40, 50);
     let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(AlgorithmName::RingMn);
@@ -47,7 +47,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     let (members, rank) = (world.ranks(), everyone.rank());
-    println!("rank {rank}: in group {group} of {members}, whose output lies as {}", plan.placement(plan.output()));
+    let placement = plan.placement(plan.output());
+    println!("rank {rank}: in group {group} of {members}, whose output is distributed as {placement}");
 
     // The library's world must be finished before the program finalises MPI.
     drop((program, left, right, out));

@@ -1,4 +1,5 @@
-//! Computes attention as two contractions with a softmax between them, on views of a cache of keys and values.
+//! Computes attention as two contractions with a softmax between them. The keys and values are strided views of one
+//! array.
 //!
 //! `cargo run --release --example 06_attention`
 
@@ -51,7 +52,7 @@ fn main() -> Result<(), Failure> {
         assert!(error <= bound, "{ranks} ranks: error {error:e}, bound {bound:e}");
         let rank = if ranks == 1 { "rank, " } else { "ranks," };
         println!(
-            "{ranks} {rank} scores lie as {:<6}  error {error:.1e}, bound {bound:.1e}",
+            "{ranks} {rank} scores distributed as {:<6}  error {error:.1e}, bound {bound:.1e}",
             score.placement(score.output())
         );
     }

@@ -1,5 +1,5 @@
-//! Contracts a tensor train from a file. Shows the contraction order, the peak memory, and slicing under a memory
-//! limit.
+//! Contracts a tensor train from a file. Prints the contraction order, the peak memory, and the slices under several
+//! memory limits.
 //!
 //! `cargo run --release --example 07_tensor_train`
 
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}\n", whole.explain());
 
     // Without brackets, the planner searches for an order. The order that it finds contracts each half of the train
-    // first, and then the two halves, which needs less than half the operations of the order from left to right.
+    // first, and then the two halves. This order needs less than half the operations of the order from left to right.
     let free = Problem::parse("ap,pbq,qcr,rd->abcd")?.shapes(&numpy::shapes(&cores))?;
     let halves = free.plan(&Machine::new(1, 1), &PlanOptions::default())?;
     assert!(halves.total_gflop() < 0.5 * whole.total_gflop());
@@ -35,8 +35,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let machine = Machine::new(ranks, 1);
         let peak = busiest(&problem.plan(&machine, &PlanOptions::default())?);
         for limit in [None, Some(peak * 4 / 5), Some(peak * 3 / 5)] {
-            // A plan that would exceed the limit runs in slices. Some dimensions are cut into pieces, and the schedule
-            // runs once for each piece. Each slice writes its part of the result, or adds to the result.
+            // A plan that would exceed the limit runs in slices. The planner cuts some dimensions into pieces, and the
+            // schedule runs once for each combination of pieces. Each of these runs is a slice, which writes its part
+            // of the result or adds to the result.
             let options = PlanOptions::default().memory_limit(limit);
             let plan = problem.plan(&machine, &options)?;
             plan.verify()?;

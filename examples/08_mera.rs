@@ -1,9 +1,9 @@
 //! Contracts a network of fifteen tensors in one einsum, which is feasible only with a good contraction order.
 //!
-//! The network has two layers of a ternary MERA, which represents a state of a chain of sites. Isometries map one site
-//! to three, and disentanglers act on neighbouring sites. Labels of the state are lower-case letters, and labels of its
-//! conjugate are capitals. Tensors outside the light cone of the operators cancel to identities and are not in the
-//! expression.
+//! The network consists of two layers of a ternary MERA (multi-scale entanglement renormalization ansatz), which
+//! represents a quantum state of a chain of sites. Isometries map one site to three sites, and disentanglers act on two
+//! neighbouring sites. Labels of the state are lower-case letters, and labels of its conjugate are capitals. Tensors
+//! outside the light cone of the operators cancel to identities, so the expression does not contain them.
 //!
 //! `cargo run --release --example 08_mera`
 
@@ -39,16 +39,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     assert!(operations[2] <= operations[1] && operations[2] < operations[0] - 10.0);
 
-    // Plans that are given this path do not search for one. The text lists pairs of positions, which opt_einsum can
-    // also read.
+    // A plan for an explicit path needs no search. The path is saved as text, in opt_einsum's notation: a list of pairs
+    // of positions.
     let found = plan(PathChoice::Auto, 1)?;
     let positions: Vec<String> = found.path.iter().map(|[left, right]| format!("({left},{right})")).collect();
     let given: PathChoice = positions.join(",").parse()?;
     assert_eq!(plan(given.clone(), 1)?, found);
     println!("\npath {}\n", positions.join(","));
 
-    // NumPy computed the expected result in a different way, from density matrices of two sites, one layer after the
-    // other.
+    // NumPy computed the expected result by a different method, which carries density matrices of two sites from layer
+    // to layer.
     let want = numpy::array::<f64>("mera_result")?;
     let magnitude = World::single().compile(&found)?.run(&numpy::borrowed(&numpy::absolute(&tensors)))?;
     for ranks in [1, 2, 4] {

@@ -2,8 +2,8 @@
 //! hundreds of dimensions.
 //!
 //! Every layer rotates each qubit and then couples neighbouring qubits. A wire between two gates is a dimension with a
-//! name, such as `q7_3`. There are only a few distinct gate arrays, and every use of a gate borrows one of these
-//! arrays.
+//! name: `q7_3` is qubit 7 after three gates. There are only a few distinct gate arrays, and every gate of the circuit
+//! borrows one of these arrays as its operand.
 //!
 //! `cargo run --release --example 09_circuit`
 
@@ -52,9 +52,9 @@ impl Circuit {
 }
 
 fn main() -> Result<(), Failure> {
-    // Odd qubits are projected onto one state each, and even qubits stay open, so the result has 1,024 of the 2^20
-    // amplitudes. NumPy computed these amplitudes in double precision by applying one gate after the other to a state
-    // vector.
+    // Every odd qubit is projected onto one basis state, and even qubits stay open. The result therefore has 1,024 of
+    // the 2^20 amplitudes. NumPy computed the expected amplitudes in double precision, by applying one gate after the
+    // other to a state vector.
     let want = numpy::array::<Complex<f64>>("circuit_result")?;
     let amplitudes = Circuit::read("circuit")?;
     let whole = amplitudes.plan(1, None)?;
@@ -62,11 +62,11 @@ fn main() -> Result<(), Failure> {
     let (tensors, distinct, dimensions) = (whole.operands, amplitudes.arrays.len(), whole.names.len());
     let [at_once, along] = report.log2_flops;
     println!("{tensors} tensors ({distinct} different ones), {dimensions} dimensions");
-    println!("{} amplitudes: 2^{at_once:.0} operations at once, 2^{along:.0} along the path\n", want.len());
+    println!("{} amplitudes: 2^{at_once:.0} operations in a single step, 2^{along:.0} along the path\n", want.len());
 
-    // Gates are unitary, so errors add up but do not grow if the gates are applied one after the other. The number of
-    // roundings in the plan then bounds the error relative to the norm. In any other order, intermediates are not
-    // states, and the bound is only a guideline.
+    // Gates are unitary. If they are applied one after the other, rounding errors add up but are not amplified, so the
+    // number of roundings in the plan bounds the error relative to the norm. In any other order, intermediates are not
+    // quantum states, and the bound is only a guideline.
     println!("ranks  slices  MB on rank 0  MB moved    error    bound");
     let peak = whole.peak_bytes(0);
     for (ranks, limit) in [(1, None), (2, None), (3, None), (1, Some(peak / 2))] {
@@ -79,7 +79,8 @@ fn main() -> Result<(), Failure> {
         println!("{ranks:>5}  {slices:>6}  {memory:>12.3}  {moved:>8.3}  {error:.1e}  {bound:.1e}");
     }
 
-    // The same circuit with all qubits open gives the whole state, which has norm 1 and contains the same amplitudes.
+    // The same circuit with all qubits open gives the complete state, which has norm 1 and contains the amplitudes
+    // above.
     let circuit = Circuit::read("circuit_state")?;
     let plan = circuit.plan(1, None)?;
     let state = circuit.run(&World::single(), &plan)?;
@@ -88,7 +89,7 @@ fn main() -> Result<(), Failure> {
     println!("\nall {} amplitudes: norm {length:.6}, {:.1} MB", state.len(), plan.peak_bytes(0) as f64 / 1e6);
     let mut chosen = state;
     for (place, bit) in amplitudes.operands[circuit.operands.len()..].iter().enumerate() {
-        // This is qubit 2 `place` + 1. The `place` odd qubits before it are already fixed, so its axis is `place` + 1.
+        // Fixes qubit 2 `place` + 1. The `place` odd qubits before it are already fixed, so its axis is `place` + 1.
         chosen = chosen.index_axis_move(Axis(place + 1), usize::from(bit == "qubit_1"));
     }
     let error = distance(&chosen, &want);

@@ -1,5 +1,5 @@
-//! Helps the examples that use data from NumPy. Reads operands and results, and computes the error of a result relative
-//! to NumPy's result.
+//! Functions shared by the examples that use data from NumPy. They read operands and expected results, and compute the
+//! error of a result relative to NumPy's result.
 #![allow(dead_code, reason = "every example uses a part")]
 
 use std::path::PathBuf;
@@ -35,8 +35,8 @@ pub fn shapes<T: Element>(arrays: &[ArrayD<T>]) -> Vec<Vec<usize>> {
     arrays.iter().map(|array| array.shape().to_vec()).collect()
 }
 
-/// Absolute values of all elements. From these operands, a program computes the sum of absolute products for each
-/// output element. Errors are relative to this sum.
+/// Returns the absolute values of all elements. A program that runs on these operands computes, for each element of the
+/// result, the sum of the absolute products. Errors are relative to this sum.
 pub fn absolute<T: Element>(arrays: &[ArrayD<T>]) -> Vec<ArrayD<T>> {
     arrays.iter().map(|array| array.mapv(|x| T::from_f64(x.to_c64().norm(), 0.0))).collect()
 }

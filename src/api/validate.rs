@@ -41,7 +41,7 @@ pub(super) fn expect_distribution(name: Tensor, distribution: &Distribution, val
     let names: Vec<String> = (0..value.shape.len()).map(|dim| format!("d{dim}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (is, wanted) = (distribution.describe(&names), value.distribution.describe(&names));
-    Err(Error::Usage(format!("{name} lies as {is}, the plan wants {wanted}")))
+    Err(Error::Usage(format!("{name} is distributed as {is}, but the plan requires {wanted}")))
 }
 
 /// Checks that a tensor with this shape can have this distribution over `ranks` ranks.

@@ -490,7 +490,7 @@ fn calls_that_do_not_fit_are_errors() {
     let elsewhere = tensors[0].redistribute(&world, &Distribution::single()).unwrap();
     let mut out = DistTensor::zeros(&world, &plan.output().shape, &plan.output().distribution);
     let message = refused(program.run_dist(1.0, &[&elsewhere, &tensors[1]], 0.0, &mut out));
-    assert!(message.contains("operand 0 lies as rank 0, the plan wants d"), "{message}");
+    assert!(message.contains("operand 0 is distributed as rank 0, but the plan requires d"), "{message}");
     assert!(refused(program.run_dist(1.0, &[&tensors[1], &tensors[1]], 0.0, &mut out)).contains("operand 0 has shape"));
     assert!(
         refused(DistTensor::<f64>::from_root(&world, None, &[3], &Distribution::single())).contains("rank 0 has no")
