@@ -94,8 +94,9 @@ impl Timeline {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let some =
             if self.ranks > MAX_RANKS { format!("{MAX_RANKS} of {} ranks; ", self.ranks) } else { String::new() };
-        let hidden =
-            self.hidden_share().map_or(String::new(), |share| format!(", hiding {} of receiving", percent(share)));
+        let hidden = self
+            .hidden_share()
+            .map_or(String::new(), |share| format!(", {} of the transfer time hidden", percent(share)));
         format!("{some}workers busy {}{hidden}", percent(self.working_share()))
     }
 }
