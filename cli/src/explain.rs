@@ -72,8 +72,8 @@ pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
 /// each rank free for communication, because a single rank does not communicate.
 fn speed_up(plan: &Plan, one: &Plan) -> String {
     let times = one.seconds() / plan.seconds().max(f64::MIN_POSITIVE);
-    let workers = counted(one.machine.workers, "worker");
-    format!("speed-up  {times:.2} times as fast as one rank of {workers}: {}\n", seconds(one.seconds()))
+    let (workers, took) = (counted(one.machine.workers, "worker"), seconds(one.seconds()));
+    format!("speed-up  {times:.2} over one rank with {workers}, which is predicted to take {took}\n")
 }
 
 /// Formats the result of simulating the schedules of all ranks, on one line.
