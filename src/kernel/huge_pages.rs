@@ -2,9 +2,9 @@
 //!
 //! Fewer pages mean fewer TLB misses when a kernel accesses memory with large strides. A request neither changes the
 //! contents of a buffer nor touches its pages, so each page is still placed on the NUMA node of the thread that uses
-//! the page first. Buffers are not aligned to huge pages, because alignment would need up to 2 MiB more than planned
-//! and gain only one huge page per buffer. Reserved pages (hugetlbfs) are not used, because an administrator has to set
-//! them aside.
+//! the page first. Buffers are not aligned to huge pages, because alignment would need up to 2 MiB more memory than
+//! planned and would gain only one huge page per buffer. Reserved pages (hugetlbfs) are not used, because an
+//! administrator has to set them aside.
 
 use std::mem::MaybeUninit;
 
@@ -68,8 +68,8 @@ mod tests {
         }
     }
 
-    /// Checks that the system has marked large memory with the flag for requested huge pages (`hg`). Does nothing on
-    /// systems where programs need not request them.
+    /// Checks that Linux marks a large allocation with `hg`, the `smaps` flag for memory with requested huge pages.
+    /// Does nothing on systems where programs need not request them.
     #[test]
     #[cfg(target_os = "linux")]
     fn large_memory_has_huge_pages() {

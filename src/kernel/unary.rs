@@ -9,8 +9,8 @@ use super::{Element, Tensor, TensorMut, available, widest};
 use crate::dims::Label;
 use crate::local_plan::{self, Isa, Layout, UnaryBody, UnaryPlan};
 
-/// Writes `input` to `out`. Repeated labels of the input denote diagonals, labels missing from `out` are summed over,
-/// and dimensions are permuted to the order of `out`.
+/// Writes `input` to `out`, with the dimensions permuted to the order of `out`. Repeated labels of `input` denote
+/// diagonals, and labels missing from `out` are summed over.
 ///
 /// # Panics
 /// If a label of `out` is repeated or not in the input, or a label has two different extents.

@@ -8,8 +8,8 @@
 use super::micro::Vectorized;
 use super::zeroed::Zeroed;
 
-/// One page. This alignment suffices for every vector register, and packed blocks do not share their first page with
-/// other data.
+/// Alignment of the memory in bytes, which is the size of a page. It suffices for every vector register, and keeps
+/// other data out of the first page of the packed blocks.
 const ALIGN: usize = 4096;
 
 /// A buffer that a contraction packs into, reusable for any element type.
@@ -44,7 +44,7 @@ impl Workspace {
     }
 
     /// Allocates memory for `elements` elements of `T`. A later contraction that needs a workspace of at most this size
-    /// cannot run out of memory.
+    /// does not allocate, so it cannot run out of memory.
     ///
     /// # Errors
     /// If the memory cannot be allocated. The memory that the workspace had before the call is then freed.

@@ -5,11 +5,11 @@
 //! the upper halves of the vector registers are cleared after every call, because values left there would slow down
 //! later SSE instructions.
 //!
-//! Products overwrite `out` and are not scaled; callers scale products and add them to old values. Generated code that
-//! adds to `out` would start its sums with the old values of `out`. An old value would then pass through one addition
-//! per term instead of a single addition. The left operand cannot be transposed, because LIBXSMM 1.17 does not support
-//! this, and LIBXSMM 2 copies a transposed operand in every call. This module does not prefetch, block or pack; callers
-//! do.
+//! Products overwrite `out` and are not scaled; callers scale products and add them to the old values of `out`.
+//! Generated code that adds to `out` would start its sums with the old values of `out`. An old value would then be
+//! rounded once per term instead of only once. The left operand cannot be transposed, because LIBXSMM 1.17 does not
+//! support this, and LIBXSMM 2 copies a transposed operand in every call. This module does not prefetch, block or pack;
+//! callers do.
 //!
 //! Matrices are column-major. A row-major product can be computed as the column-major product of the exchanged
 //! operands.
@@ -218,7 +218,7 @@ mod second {
 mod tests {
     use super::*;
 
-    /// A real type for the tests. All numbers are small integers, so sums of products are exact in any order of
+    /// A real type for the tests. All test data are small integers, so sums of products are exact in any order of
     /// additions.
     trait Exact: Real + PartialEq + std::fmt::Debug + From<i8> {
         const NAN: Self;
@@ -242,8 +242,8 @@ mod tests {
         (0..length).map(|i| R::from(((i * 37 + seed * 11) % 17) as i8 - 8)).collect()
     }
 
-    /// Compares a product with the result of plain loops. Elements between columns and after the last column must keep
-    /// their values.
+    /// Compares a product with the result of plain loops. Elements of `out` between columns and after the last column
+    /// must keep their values.
     fn check<R: Exact>(extents: [usize; 3], gap: usize, transpose_b: bool) {
         let [m, n, k] = extents;
         let (rows_b, columns_b) = if transpose_b { (n, k) } else { (k, n) };

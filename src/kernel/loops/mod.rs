@@ -11,8 +11,9 @@
 //!
 //! An element of `out` is read and written once, or several times while it is in a cache. `beta` is applied when an
 //! element is first visited; with `beta` = 0, its old value is not read. Each sum is finished before it is added to the
-//! old value of `out`, except that [`Dots`] may add a sum in up to 16 parts. If shares split the sum, their partial
-//! results are added in the order of the shares, so results are reproducible. Nothing here allocates.
+//! old value of `out`, except that [`Dots`] may add a sum in up to 16 parts. Each thread computes a share of the loops.
+//! If the shares split a sum, their partial results are added in the order of the shares, so results are reproducible.
+//! Nothing here allocates.
 
 mod blocks;
 mod buffer;
