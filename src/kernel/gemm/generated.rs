@@ -3,8 +3,9 @@
 //! A product that is added to `out` is first written to a buffer of the size of a register tile. Otherwise, LIBXSMM
 //! would start its sums with the old values of `out`, and chains of additions would extend over all depth boxes.
 //!
-//! LIBXSMM does not support tiles in which a leading dimension is smaller than its extent or `right` has no stride of
-//! 1, and it may have no code for a shape. Plain loops compute these tiles, so every plan can run.
+//! LIBXSMM does not support tiles in which a leading dimension is smaller than the corresponding extent, or in which
+//! `right` has no stride of 1. It may also lack code for other shapes. Plain loops compute all these tiles, so every
+//! plan can run.
 
 use super::super::Element;
 use super::super::micro::Call;

@@ -22,7 +22,7 @@ pub(super) struct Pack<'a, T> {
     pub by: PackBy,
     /// The box's first element.
     pub from: *const T,
-    /// Offsets of the rows, or of the columns if this is the columns' operand.
+    /// Offsets of the box's rows. For the second operand, offsets of its columns, which are packed in the same way.
     pub rows: &'a Table,
     pub depth: &'a Table,
     /// The index of this operand in the arrays of `depth`, which describe both operands.
@@ -77,7 +77,7 @@ impl<T: Element> Pack<'_, T> {
     /// Returns the number of rows from `row` on that are evenly spaced and in the same panel, and their stride.
     ///
     /// Callers loop over pieces themselves instead of passing a closure, because vector code inside a closure would be
-    /// compiled without the instruction set.
+    /// compiled without the instructions that `S` needs.
     #[inline(always)]
     fn piece(&self, row: usize) -> (usize, isize) {
         let (panel, lane) = self.rows.panel_of(row, self.panel);

@@ -1,4 +1,4 @@
-//! Computes the boxes of one thread's share.
+//! Computes the boxes of one thread's share of a [`GemmPlan`].
 //!
 //! The loops over batches, column boxes, depth boxes and row boxes are nested in this order, from outermost to
 //! innermost. A packed box is reused while successive iterations need the same box, but only within one execution of

@@ -59,7 +59,8 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
                     };
                     // SAFETY: guaranteed by the caller for these rows, columns and lanes.
                     unsafe {
-                        // The condition is constant, so either only real or only complex tiles are compiled.
+                        // The condition is constant, so each element type compiles either the real or the complex
+                        // tiles.
                         if const { T::DTYPE.is_complex() } {
                             match (height, width) {
                                 (1, _) => tile.run::<S, 1, 1, 4, false>(&mut sum),

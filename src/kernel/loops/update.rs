@@ -61,7 +61,7 @@ impl<T: Element> Visit<T> {
         }
     }
 
-    /// Returns the same visit for vectors.
+    /// Returns this visit with `alpha` and `beta` prepared for vectors.
     ///
     /// # Safety
     /// The instructions are available.

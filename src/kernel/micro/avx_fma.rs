@@ -8,9 +8,9 @@
 //!
 //! The sums, the vectors of rows and one column fit into the vector registers (12 sums with AVX2, 24 with AVX-512). The
 //! assembly needs at most 13 general-purpose registers, which is the number available. The loop is unrolled by four
-//! steps, so that strides are added to addresses only once per four steps. Rust code computes the remaining tiles, in
-//! which neither the terms nor the columns of `right` are contiguous, vectors must not be read in full, or a single
-//! vector has more than 16 columns of sums.
+//! steps, so that strides are added to addresses only once per four steps. Rust code computes a tile if neither the
+//! terms nor the columns of `right` are contiguous, or if vectors must not be read in full. It also computes tiles of
+//! one vector with more than 16 columns of sums.
 
 use std::arch::x86_64::_mm256_zeroupper;
 use std::mem::offset_of;
@@ -23,7 +23,7 @@ use super::tile_sums::{Store, Sum, TileDestination, TileSums};
 enum Order {
     Columns,
     Terms,
-    /// Complex terms.
+    /// Terms, if they are complex, so that each term is a pair of real numbers.
     Pairs,
 }
 
@@ -229,8 +229,8 @@ macro_rules! steps {
 }
 
 /// Emits the sums of the first columns of a list, with a branch for each number of columns. The conditions are
-/// constant, so the compiler's back end processes one branch only. Processing the other branches would be a fifth of
-/// the back end's work on this crate.
+/// constant, so the compiler's back end processes one branch only. Processing the other branches too would take a fifth
+/// of the back end's time for this crate.
 #[rustfmt::skip]
 macro_rules! columns {
     ($shape:tt [$($set:tt)*] [$($done:tt)*]) => {};

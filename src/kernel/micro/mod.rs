@@ -1,8 +1,8 @@
 //! Implements micro-kernels, which multiply a few rows by a few columns and accumulate the products in registers.
 //!
-//! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile size, given in vectors and columns.
-//! Tiles have a size that [`crate::local_plan::register_tiles`] returns, or fewer columns. There is one function per
-//! size, so that all sums stay in registers and inner loops have constant lengths.
+//! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile size, given in vectors and columns. A
+//! tile has one of the sizes that [`crate::local_plan::register_tiles`] returns, or fewer columns. There is one
+//! function per size, so that all sums stay in registers and inner loops have constant lengths.
 
 #[cfg(target_arch = "x86_64")]
 mod avx_fma;
@@ -52,12 +52,13 @@ pub struct Call<R> {
     /// Whether stores to `out` bypass the caches. This requires full vectors that are aligned to their size, `beta` =
     /// 0, and a fence after the call.
     pub streams: bool,
-    /// Whether to prefetch `out` before the sum. For batches of small products, prefetching costs more than it saves.
+    /// Whether to prefetch `out` before the sum is computed. For batches of small products, prefetching costs more than
+    /// it saves.
     pub prefetches_out: bool,
     /// The address from which about one cache line per step is prefetched. It points to the part of `right` that the
     /// next call reads, or to the next product in a batch.
     pub next: *const R,
-    /// The prefetch distance for `left`; 0 for panels, which are in the cache.
+    /// The prefetch distance for `left`. It is 0 if `left` is packed, because panels are already in a cache.
     pub ahead: isize,
     /// Real and imaginary part. The imaginary part is 0 for real types.
     pub alpha: [R; 2],

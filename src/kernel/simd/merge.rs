@@ -1,7 +1,8 @@
 //! Merges vectors into their destination in memory.
 //!
-//! A merge whose result does not depend on the old value never reads the old value, so NaN in fresh memory cannot
-//! propagate. This module does not choose the source element for a destination element; `tile` and `permute` do.
+//! A merge whose result does not depend on the old value of the destination never reads it, so a NaN in newly allocated
+//! memory cannot propagate. This module does not choose the source element for a destination element; `tile` and
+//! `permute` do.
 
 use num_complex::Complex;
 

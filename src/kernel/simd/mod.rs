@@ -32,11 +32,11 @@ pub(super) use neon::Neon;
 
 use crate::local_plan::Isa;
 
-/// With LIBXSMM, the trait that every real type must implement.
+/// With LIBXSMM, the trait that generates code for a real type. It is a supertrait of [`Real`].
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use super::xsmm::Real as Generated;
 
-/// Without LIBXSMM, an empty trait that every type implements.
+/// Without LIBXSMM, an empty supertrait of [`Real`], so that [`Real`] is declared only once.
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub trait Generated {}
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
@@ -179,8 +179,8 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// piece of `b`.
     unsafe fn high_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Transposes the pieces of 16 bytes, so that piece i of vector j becomes piece j of vector i. If a vector has
-    /// fewer than four pieces, only as many vectors as it has pieces take part, and the other vectors are unchanged.
+    /// Transposes the pieces of 16 bytes, so that piece i of vector j becomes piece j of vector i. If a vector has only
+    /// n < 4 pieces, only the first n vectors are transposed, and the other vectors are unchanged.
     unsafe fn exchange(vectors: [Self::Vector; 4]) -> [Self::Vector; 4];
 
     /// Like [`Simd::store`], but bypasses the caches if the instruction set has such a store. `to` is aligned to the

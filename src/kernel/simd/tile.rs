@@ -1,9 +1,9 @@
 //! Transposes tiles of elements in registers.
 //!
-//! An element consists of `P` reals, which together have 4, 8 or 16 bytes. A square tile has as many rows and columns
-//! as a vector has elements. Square tiles are loaded in pieces of 16 bytes, so that loads replace half of the shuffles.
-//! A flat tile has as many rows as a piece has elements, and as many columns as a vector has elements. Flat tiles are
-//! loaded in full vectors and stored in pieces.
+//! An element consists of `P` real numbers (reals), which together have 4, 8 or 16 bytes. A square tile has as many
+//! rows and columns as a vector has elements. Square tiles are loaded in pieces of 16 bytes, so that loads replace half
+//! of the shuffles. A flat tile has as many rows as a piece has elements, and as many columns as a vector has elements.
+//! Flat tiles are loaded in full vectors and stored in pieces.
 //!
 //! Only the `rows` x `cols` elements of source and destination are accessed, and the destination is never read. This
 //! module does not block for the caches or loop over further dimensions; `permute` does.
