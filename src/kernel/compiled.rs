@@ -27,7 +27,7 @@ pub trait Compiled: Copy {
     /// Computes `out = input + beta out`. With `beta` = 0, `out` is not read.
     ///
     /// # Panics
-    /// If the extents differ.
+    /// If the extents of `input` and `out` differ.
     fn combine(input: Tensor<Self>, beta: Self, out: TensorMut<Self>);
 
     /// Replaces every element of `out` by `value` plus `beta` times the element. With `beta` = 0, `out` is not read.

@@ -1,8 +1,8 @@
 //! Executes a [`LocalContract`] plan, which contracts two strided tensors.
 //!
-//! The plan alone decides which thread computes which block of `out` or which partial sum, so results are reproducible.
-//! Each thread packs into its own part of the workspace, and reuses a packed block while successive iterations need the
-//! same block. Later calls pack again, because the operands' elements may have changed.
+//! The plan divides the work into shares and fixes the order of all additions, so results do not depend on the
+//! scheduling of threads. Each share packs into its own part of the workspace, and reuses a packed block while
+//! successive iterations need the same block. Later calls pack again, because the operands' elements may have changed.
 
 use super::elementwise::scale_strided;
 use super::pointer::{Const, Mut};

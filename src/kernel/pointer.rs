@@ -2,11 +2,12 @@
 //!
 //! These types do not check whether an access is valid, so each dereference states its own safety argument.
 
-/// A pointer into a tensor that the calling thread borrows for the duration of the parallel call.
+/// A pointer into a tensor. The thread that starts the parallel work borrows the tensor until the work has finished.
 #[derive(Debug)]
 pub(super) struct Const<T>(pub *const T);
 
-/// A pointer into a tensor that the calling thread borrows mutably for the duration of the parallel call.
+/// A pointer into a tensor. The thread that starts the parallel work borrows the tensor mutably until the work has
+/// finished.
 #[derive(Debug)]
 pub(super) struct Mut<T>(pub *mut T);
 

@@ -1,7 +1,7 @@
 //! Computes an einsum in an obviously correct way, with one loop over the entire index space, in double precision.
 //!
-//! The loop is neither blocked nor parallel and merges no dimensions, so this file is unlikely to have the same mistake
-//! as the kernels that are compared with it.
+//! The loop is neither blocked nor parallel and merges no dimensions. This file is therefore unlikely to have the same
+//! mistake as the kernels that are compared with it.
 
 use ndarray::{ArrayViewD, ArrayViewMutD, Dimension};
 use num_complex::Complex;
@@ -108,7 +108,7 @@ fn next(index: &mut [usize], extents: &[usize]) -> bool {
 ///
 /// # Panics
 /// If a label has two different extents, or a label of the result is repeated or is in no operand. If `out` has the
-/// wrong number of dimensions, or an extent that is larger than that of its label.
+/// wrong number of dimensions, or an extent that is larger than the extent of the label.
 pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Label], ArrayViewMutD<ReferenceValue>)) {
     let (labels, mut out) = out;
     let reference = Reference::new(operands, labels);
@@ -135,7 +135,7 @@ pub fn reference_element<T: Element>(
 ///
 /// # Panics
 /// If a label has two different extents, or a label of the result is repeated or is in no operand. If `out` has the
-/// wrong number of dimensions, or an extent that is larger than that of its label.
+/// wrong number of dimensions, or an extent that is larger than the extent of the label.
 pub fn reference_contract<T: Element>(
     alpha: T,
     left: (&[Label], ArrayViewD<T>),

@@ -1,11 +1,12 @@
 //! Executes a [`Sum`] plan, which sums one tensor over some of its dimensions.
 //!
-//! Complex numbers are summed as pairs of real numbers, called reals below. Long sums are pairwise sums of blocks, so
-//! that rounding errors grow with the length of a block and the logarithm of the number of blocks (N. J. Higham,
-//! Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). `out` is written once and never read.
+//! Complex numbers are summed as pairs of real numbers, called reals below. A long sum is computed in blocks, whose
+//! sums are added pairwise. Rounding errors therefore grow with the length of a block and the logarithm of the number
+//! of blocks (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). `out` is written
+//! once and never read.
 //!
-//! A plan sums lines of the input in steps. A step is a line, or a piece of a long line. The order in which steps are
-//! added depends only on the plan. No chain of additions is longer than the result of
+//! A line is a stretch of the input along the plan's innermost loop. A step adds one line, or a piece of a long line.
+//! The order in which steps are added depends only on the plan. No chain of additions is longer than the result of
 //! [`crate::local_plan::longest_chain`].
 
 use rayon::prelude::*;
@@ -89,7 +90,7 @@ impl<R: Real> SumShare<'_, R> {
     }
 
     /// # Safety
-    /// Same as for [`sum`], with one unit.
+    /// Same as for [`sum`], with one unit of `out`.
     unsafe fn unit(&self, unit: usize, threads: usize) {
         let parts = self.parts;
         let ([source, target], count) = self.plan.unit(unit);
@@ -107,7 +108,7 @@ impl<R: Real> SumShare<'_, R> {
     /// Sums a unit of at most `N` reals.
     ///
     /// # Safety
-    /// Same as for [`sum`], with one unit.
+    /// Same as for [`sum`], with one unit of `out`.
     unsafe fn sum_unit<const N: usize>(&self, from: Const<R>, count: usize, target: isize, threads: usize) {
         let parts = self.parts;
         let mut total = [R::ZERO; N];
@@ -142,7 +143,7 @@ impl<R: Real> SumShare<'_, R> {
     /// multiples of a block.
     ///
     /// # Safety
-    /// Same as for [`sum`], with one unit.
+    /// Same as for [`sum`], with one unit of `out`.
     unsafe fn steps<const N: usize>(
         &self,
         from: Const<R>,

@@ -2,7 +2,7 @@
 //!
 //! Tensors are like `ndarray` views, but cheaper to create. This matters for programs that execute thousands of small
 //! contractions, each of which creates three tensors. Invariants: every index within the extents refers to an
-//! initialised element, which no other code writes while the tensor is borrowed. In a [`TensorMut`], distinct indices
+//! initialised element, which no other code writes during the tensor's lifetime. In a [`TensorMut`], distinct indices
 //! refer to distinct elements, and no other code accesses them.
 
 use std::marker::PhantomData;

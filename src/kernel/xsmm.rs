@@ -5,14 +5,13 @@
 //! the upper halves of the vector registers are cleared after every call, because values left there would slow down
 //! later SSE instructions.
 //!
-//! Products overwrite `out` and are not scaled; callers scale products and add them to the old values of `out`.
-//! Generated code that adds to `out` would start its sums with the old values of `out`. An old value would then be
-//! rounded once per term instead of only once. The left operand cannot be transposed, because LIBXSMM 1.17 does not
-//! support this, and LIBXSMM 2 copies a transposed operand in every call. This module does not prefetch, block or pack;
-//! callers do.
+//! A product overwrites its destination and is not scaled; callers scale products and add them to old values. Generated
+//! code that adds to its destination would start its sums with the old values. An old value would then be rounded once
+//! per term instead of only once. The left operand cannot be transposed, because LIBXSMM 1.17 does not support this,
+//! and LIBXSMM 2 copies a transposed operand in every call. This module does not prefetch, block or pack; callers do.
 //!
-//! Matrices are column-major. A row-major product can be computed as the column-major product of the exchanged
-//! operands.
+//! Matrices are column-major. A row-major product can be computed as the column-major product of the same operands in
+//! exchanged order.
 
 /// A real type that LIBXSMM generates code for.
 pub trait Real: Copy {

@@ -34,7 +34,7 @@ impl Zeroed {
     /// refuses the allocation.
     pub fn new(bytes: usize, align: usize) -> Option<Zeroed> {
         let layout = Layout::from_size_align(bytes.checked_add(align)?, COMMON).ok()?;
-        // SAFETY: the layout has at least `align` bytes.
+        // SAFETY: the size of the layout is not 0, because it is at least `align`.
         let base = NonNull::new(fallible(|| unsafe { alloc_zeroed(layout) }))?;
         let up = base.as_ptr().align_offset(align);
         // SAFETY: `up` is less than `align`, and the allocation has `align` bytes more than `bytes`.

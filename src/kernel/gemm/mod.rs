@@ -84,7 +84,7 @@ impl<T: Element> DepthSum<'_, T> {
     }
 
     /// # Safety
-    /// Same as for [`run`], with depth boxes and a level of the plan.
+    /// Same as for [`run`]. `depth` is a range of the plan's depth boxes, and `level` is a level of the plan.
     unsafe fn run(&self, depth: Range<usize>, level: usize, workspace: &mut [T]) {
         if depth.len() <= self.plan.leaf_boxes {
             // SAFETY: guaranteed by the caller.

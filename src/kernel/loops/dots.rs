@@ -59,8 +59,8 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
                     };
                     // SAFETY: guaranteed by the caller for these rows, columns and lanes.
                     unsafe {
-                        // The condition is constant, so each element type compiles either the real or the complex
-                        // tiles.
+                        // The condition is constant, so only the real or only the complex tiles are compiled for each
+                        // element type.
                         if const { T::DTYPE.is_complex() } {
                             match (height, width) {
                                 (1, _) => tile.run::<S, 1, 1, 4, false>(&mut sum),
@@ -90,7 +90,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
     }
 }
 
-/// Rows and columns of `out` whose dot products are computed together, over a range of lanes.
+/// Rows and columns of `out` whose dot products are computed together, over a range of terms (lanes).
 struct Tile<'a, T> {
     task: &'a Task<'a, T, Dots>,
     visit: Visit<T>,

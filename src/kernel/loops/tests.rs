@@ -299,7 +299,7 @@ fn large_outer_products_and_long_dots() {
 }
 
 /// Adds sums of up to 500 small terms to old values of 2^24, where single-precision numbers are 2 apart. If a sum is
-/// added once, the error is at most 1, which is half of that distance. Repeated additions would lose more.
+/// added once, the error is at most 1, which is half of that distance. Repeated additions would cause a larger error.
 fn old_values_are_added_once<T: Element>(seed: u64) {
     let mut rng = Rng(seed);
     let mut seen = std::collections::HashSet::new();

@@ -29,8 +29,8 @@ use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 ///
 /// The caller guarantees the following for every tile, after the tile's offsets are added. At each of `depth` steps,
 /// `rows` numbers from `left` on may be read, or full vectors with `left_padded`. At each step, one element of `right`
-/// per column may be read. `rows` numbers in each column of `out` may be written, and are initialised unless `beta` is
-/// 0. `rows` numbers fill as many vectors (the last may be partial) as the kernel computes.
+/// per column may be read. `rows` numbers in each column of `out` may be written, and if `beta` is not 0, they are
+/// initialised. `rows` numbers fill as many vectors (the last may be partial) as the kernel computes.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<R> {
     /// Number of terms in the sum.
@@ -91,9 +91,9 @@ impl<R> Call<R> {
         self.right.wrapping_offset(tile_offset.right)
     }
 
-    /// Returns the address from which the tile prefetches. If tiles share a panel of `right`, the first tile prefetches
-    /// from `next`, and the other tiles from the shared panel, which is already in the cache. In a batch, each product
-    /// has its own panel of `right`, and each tile prefetches the panel of the next product.
+    /// Returns the address from which the tile prefetches. If tiles share a panel of `right`, only the first tile
+    /// prefetches from `next`. The other tiles prefetch the shared panel, which is already in the cache. In a batch,
+    /// each product has its own panel of `right`, and each tile prefetches the panel of the next product.
     #[inline(always)]
     fn next_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
         if at == 0 || tile_offset.right != 0 { self.next.wrapping_offset(tile_offset.right) } else { self.right }
@@ -124,8 +124,8 @@ pub trait Vectorized: Copy {
     fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<Self::Real>;
 }
 
-/// Pointers to every third column of `right`. The two columns after a pointer need no pointers of their own, because
-/// processors add one or two times a stride to an address at no cost.
+/// Pointers to every third column of `right`. The two columns after each of these columns need no pointers. Processors
+/// add one or two times a stride to an address at no cost.
 type Columns<R> = [*const R; 6];
 
 #[inline(always)]
@@ -144,18 +144,18 @@ fn advanced<R>([c0, c3, c6, c9, c12, c15]: Columns<R>, step: isize) -> Columns<R
 /// The remaining work on a tile.
 enum RemainingWork {
     Nothing,
-    /// The sums are computed, but must still be scaled, merged or masked.
+    /// The sums are computed, but must still be scaled, combined, masked or added to `out`.
     Write,
     All,
 }
 
-/// If the instruction set has specialised code for a tile of `V` vectors by `N` columns of `PARTS` real numbers,
-/// computes the tile or only its sums. Prefetches the tile of `out` even if there is no such code, unless the call
-/// disables prefetching. Returns the remaining work.
+/// Computes a tile of `V` vectors by `N` columns of `PARTS` real numbers, or only its sums, if the instruction set has
+/// specialised code for the tile. Prefetches the tile of `out` even if there is no such code, unless the call disables
+/// prefetching. Returns the remaining work.
 ///
 /// `PACKED` states whether the columns of `right` are contiguous at each step of the sum. `store` is the result of
 /// [`Call::store`], or `None` for complex types. `sums` is memory for the sums of products of each vector with each
-/// column; a complex column has separate sums for its real parts and its imaginary parts.
+/// column. A complex column has separate sums for its real parts and its imaginary parts.
 ///
 /// # Safety
 /// Same as for [`Call`]; the instructions of `S` are available; sums may be written to `sums`.
@@ -247,8 +247,8 @@ fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: 
     }
 }
 
-/// Defines the function that looks up a kernel for one instruction set. The tiles with the most columns are compiled a
-/// second time, for packed columns.
+/// Defines the function that looks up a kernel for one instruction set. Tiles with the maximum number of columns are
+/// compiled a second time, for packed columns.
 ///
 /// A separate function does the remaining work on a tile. If it were inlined into the loop over tiles, the compiler
 /// would keep sums in memory.
@@ -281,7 +281,7 @@ macro_rules! kernels {
             $isa: TileSums<R>,
         {
             /// # Safety
-            /// Same as for [`Call`]; the instructions are available; sums are passed if they were computed.
+            /// Same as for [`Call`]; the instructions are available; `sums` contains the sums if they were computed.
             $(#[$feature])?
             #[inline(never)]
             unsafe fn finish<R: Real, const V: usize, const N: usize, const P: bool>(

@@ -75,7 +75,7 @@ fn check<T: Element>(case: Case) {
     let (first_left, left_len) = start(&[(left_step, depth), (1, rows)]);
     let (first_right, right_len) = start(&[(right.step, depth), (right.column, columns)]);
     let (left, right_numbers) = (numbers::<T>(left_len), numbers::<T>(right_len));
-    // Stores that bypass the caches need columns that are aligned to vectors.
+    // Stores that bypass the caches need columns that are aligned to the size of a vector.
     let bytes = isa.vector_bytes();
     let lead = if factors.stream() { rows + bytes / size_of::<T>() } else { rows + 3 };
     let mut room = numbers::<T>(lead * columns + bytes);

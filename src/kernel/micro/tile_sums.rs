@@ -48,8 +48,8 @@ pub struct Sum<R> {
     pub next: *const R,
 }
 
-/// The destination of sums, column by column. For a complex column, there are two columns of sums, one for the products
-/// with its real parts and one for the products with its imaginary parts. Offsets are in real numbers.
+/// The destination of sums, column by column. A complex column has two columns of sums, one for products with its real
+/// parts and one for products with its imaginary parts. Offsets are in real numbers.
 ///
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that there is an offset for every column, and that every vector of the

@@ -11,7 +11,8 @@ pub(in super::super) struct Generic;
 #[inline(always)]
 fn words<V: Copy, W: Copy, const N: usize>(a: V, b: V, order: [usize; N]) -> V {
     const { assert!(size_of::<V>() == 16 && size_of::<W>() * N == 16) };
-    // SAFETY: both types have 16 bytes, as asserted, and the private callers pass plain numbers only.
+    // SAFETY: both types have 16 bytes, as asserted. All callers are in this module, and pass only arrays of numbers,
+    // for which every bit pattern is valid.
     let [a, b]: [[W; N]; 2] = unsafe { [std::mem::transmute_copy(&a), std::mem::transmute_copy(&b)] };
     let all = order.map(|at| if at < N { a[at] } else { b[at - N] });
     // SAFETY: as above.

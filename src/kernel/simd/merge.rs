@@ -1,8 +1,7 @@
 //! Merges vectors into their destination in memory.
 //!
-//! A merge whose result does not depend on the old value of the destination never reads it, so a NaN in newly allocated
-//! memory cannot propagate. This module does not choose the source element for a destination element; `tile` and
-//! `permute` do.
+//! A merge that does not need the old value of the destination never reads it, so a NaN in newly allocated memory
+//! cannot propagate. This module does not choose the source element for a destination element; `tile` and `permute` do.
 
 use num_complex::Complex;
 

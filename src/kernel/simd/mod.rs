@@ -155,12 +155,12 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Returns `a - b` in even lanes and `a + b` in odd lanes.
     unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Loads a vector in pieces of 16 bytes. Piece i is loaded from address i. Vectors shorter than 64 bytes use only
+    /// Loads a vector in pieces of 16 bytes. Piece i is loaded from `from[i]`. Vectors shorter than 64 bytes use only
     /// the first addresses.
     unsafe fn load_pieces(from: [*const R; 4]) -> Self::Vector;
 
-    /// Stores a vector in pieces of 16 bytes. Piece i is stored at address i. Vectors shorter than 64 bytes use only
-    /// the first addresses.
+    /// Stores a vector in pieces of 16 bytes. Piece i is stored at `to[i]`. Vectors shorter than 64 bytes use only the
+    /// first addresses.
     unsafe fn store_pieces(to: [*mut R; 4], vector: Self::Vector);
 
     /// For each piece of 16 bytes, interleaves the two 4-byte words in the first half of the piece of `a` with those of
@@ -171,12 +171,12 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// of `b`.
     unsafe fn high_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Returns, for each piece of 16 bytes, the first 8 bytes of the piece of `a`, followed by the first 8 bytes of the
+    /// For each piece of 16 bytes, concatenates the first 8 bytes of the piece of `a` and the first 8 bytes of the
     /// piece of `b`.
     unsafe fn low_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Returns, for each piece of 16 bytes, the last 8 bytes of the piece of `a`, followed by the last 8 bytes of the
-    /// piece of `b`.
+    /// For each piece of 16 bytes, concatenates the last 8 bytes of the piece of `a` and the last 8 bytes of the piece
+    /// of `b`.
     unsafe fn high_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
     /// Transposes the pieces of 16 bytes, so that piece i of vector j becomes piece j of vector i. If a vector has only

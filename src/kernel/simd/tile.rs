@@ -155,8 +155,8 @@ pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: us
     }
 }
 
-/// Like [`transpose_square`], but for a flat tile, which has as many rows as a piece of 16 bytes has elements, and as
-/// many columns as a vector has elements.
+/// Like [`transpose_square`], but for a flat tile. A flat tile has as many rows as a piece of 16 bytes has elements,
+/// and as many columns as a vector has elements.
 ///
 /// # Safety
 /// Same as for [`transpose_square`], with exactly this number of rows and columns.
