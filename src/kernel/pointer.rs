@@ -1,6 +1,6 @@
 //! Defines pointers that can be passed to worker threads.
 //!
-//! These types do not check whether an access is valid, so each dereference states its own safety argument.
+//! These types do not check whether an access is valid, so each dereference has its own safety comment.
 
 /// A pointer into a tensor. The thread that starts the parallel work borrows the tensor until the work has finished.
 #[derive(Debug)]

@@ -107,8 +107,8 @@ fn next(index: &mut [usize], extents: &[usize]) -> bool {
 /// Computes every element of a [`Reference`], and writes the elements to `out`.
 ///
 /// # Panics
-/// If a label has two different extents, or a label of the result is repeated or is in no operand. If `out` has the
-/// wrong number of dimensions, or an extent that is larger than the extent of the label.
+/// If a label has two different extents, or a label of `out` is repeated or is in no operand. If `out` has the wrong
+/// number of dimensions, or an extent that is larger than the extent of the label.
 pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Label], ArrayViewMutD<ReferenceValue>)) {
     let (labels, mut out) = out;
     let reference = Reference::new(operands, labels);
@@ -134,8 +134,8 @@ pub fn reference_element<T: Element>(
 /// Computes `out = alpha left right + beta out` with a [`Reference`]. With `beta` = 0, `out` is not read.
 ///
 /// # Panics
-/// If a label has two different extents, or a label of the result is repeated or is in no operand. If `out` has the
-/// wrong number of dimensions, or an extent that is larger than the extent of the label.
+/// If a label has two different extents, or a label of `out` is repeated or is in no operand. If `out` has the wrong
+/// number of dimensions, or an extent that is larger than the extent of the label.
 pub fn reference_contract<T: Element>(
     alpha: T,
     left: (&[Label], ArrayViewD<T>),

@@ -123,9 +123,9 @@ impl<R: Real> SumShare<'_, R> {
         }
     }
 
-    /// Returns the number of steps in a block. The steps of a block are added one after the other. The number is
-    /// limited by the maximum size of a block in bytes and by the maximum length of a chain of additions. A line that
-    /// is shorter than a vector or a piece still costs one addition.
+    /// Returns the number of steps in a block. The steps of a block are added one after the other. The number of steps
+    /// is limited by the maximum size of a block in bytes and by the maximum length of a chain of additions. A line
+    /// that is shorter than a vector or a piece still costs one addition.
     fn block(&self) -> usize {
         if !self.plan.line_is_summed {
             return BLOCK_LINES;

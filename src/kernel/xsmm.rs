@@ -59,8 +59,8 @@ impl<R: Real> Tile<R> {
     ///
     /// # Safety
     /// All elements of `a` and `b` may be read and are initialised, and all elements of `c` may be written. `c`
-    /// overlaps neither `a` nor `b`. During the call, no other code writes `a` or `b`, or accesses `c`. Rows between
-    /// the last row of a matrix and its leading dimension are not accessed.
+    /// overlaps neither `a` nor `b`. During the call, no other code writes `a` or `b`, or accesses `c`. Elements
+    /// between the last row of a matrix and its leading dimension are not accessed.
     #[inline(always)]
     pub(super) unsafe fn call(&self, a: *const R, b: *const R, c: *mut R) {
         // SAFETY: the code is for this shape (`get`), and the caller guarantees access to the memory.

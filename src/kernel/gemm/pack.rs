@@ -22,7 +22,8 @@ pub(super) struct Pack<'a, T> {
     pub by: PackBy,
     /// The box's first element.
     pub from: *const T,
-    /// Offsets of the box's rows. For the second operand, offsets of its columns, which are packed in the same way.
+    /// Offsets of the box's rows in the operand. For the second operand, offsets of its columns, which are packed in
+    /// the same way.
     pub rows: &'a Table,
     pub depth: &'a Table,
     /// The index of this operand in the arrays of `depth`, which describe both operands.

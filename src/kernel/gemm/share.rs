@@ -1,4 +1,4 @@
-//! Computes the boxes of one thread's share of a [`GemmPlan`].
+//! Computes one thread's share of a [`GemmPlan`], box by box.
 //!
 //! The loops over batches, column boxes, depth boxes and row boxes are nested in this order, from outermost to
 //! innermost. A packed box is reused while successive iterations need the same box. The next execution of the plan
@@ -36,7 +36,7 @@ struct Panels<T> {
     slab: isize,
 }
 
-/// The product of one box. `call` contains the arguments that are the same for all tiles of the box.
+/// The product for one box of `out`. `call` contains the arguments that are the same for all tiles of the box.
 struct Product<'a, T: Element> {
     call: Call<T::Real>,
     right: Panels<T>,

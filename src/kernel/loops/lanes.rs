@@ -49,7 +49,7 @@ pub(super) trait Lanes<S>: Element {
     /// Returns `sum + factor * vector`.
     unsafe fn plus_times(factor: Self::Factor, vector: Self::Vector, sum: Self::Sum) -> Self::Sum;
     unsafe fn merge(a: Self::Sum, b: Self::Sum) -> Self::Sum;
-    /// Returns the finished sum of each lane.
+    /// Returns the final sum of each lane, in which the parts of complex products are combined.
     unsafe fn finish(sum: Self::Sum) -> Self::Vector;
     /// Adds up all lanes of a sum of products with factors from [`Lanes::across`].
     unsafe fn total(sum: Self::Sum) -> Self;

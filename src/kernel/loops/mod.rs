@@ -11,9 +11,9 @@
 //!
 //! An element of `out` is read and written once, or several times while it is in a cache. `beta` is applied when an
 //! element is first visited; with `beta` = 0, its old value is not read. Each sum is finished before it is added to the
-//! old value of `out`. Only [`Dots`] may add a sum in several parts, of which there are at most 16. Each thread
-//! computes a share of the loops. If the shares split a sum, their partial results are added in the order of the
-//! shares, so results are reproducible. The loops do not allocate memory.
+//! old value of `out`. Only a [`Dots`] nest may add a sum in several parts (at most 16). Each thread computes a share
+//! of the loops. If the shares split a sum, their partial results are added in the order of the shares, so results are
+//! reproducible. The loops do not allocate memory.
 
 mod blocks;
 mod buffer;

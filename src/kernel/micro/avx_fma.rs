@@ -43,9 +43,9 @@ impl<R> Sum<R> {
     }
 }
 
-/// Emits one step of the sum. For each column, broadcasts the column's element of `right` to all lanes, multiplies it
-/// by the vectors of rows, and adds the products to the sums. `$ls` and `$rs` are the suffixes of the addresses of
-/// `left` and `right`, and `$u` is the number of the step.
+/// Emits the code for one step of the sum. For each column, broadcasts the column's element of `right` to all lanes,
+/// multiplies it by the vectors of rows, and adds the products to the sums. `$ls` and `$rs` are the suffixes of the
+/// addresses of `left` and `right`, and `$u` is the number of the step.
 #[rustfmt::skip]
 macro_rules! step {
     ($order:tt $t:tt $w:tt $ls:tt $rs:tt $u:tt [$($row:tt $at:tt)*] $($column:tt)*) => {
@@ -87,7 +87,7 @@ macro_rules! size { ("s") => { "4" }; ("d") => { "8" }; }
 #[rustfmt::skip]
 macro_rules! lanes { ("s") => { "16" }; ("d") => { "8" }; }
 
-/// Writes the sums of one column.
+/// Emits the stores of the sums of one column.
 #[rustfmt::skip]
 macro_rules! put {
     ($move:tt $t:tt { $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* }) => {
@@ -95,7 +95,7 @@ macro_rules! put {
     };
 }
 
-/// Adds the old values of `out` to the sums of one column.
+/// Emits the additions of the old values of `out` to the sums of one column.
 #[rustfmt::skip]
 macro_rules! add {
     ($t:tt { $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* }) => {
@@ -142,7 +142,7 @@ macro_rules! sum {
     };
 }
 
-/// Emits the complete sum of a tile and its stores.
+/// Emits the code that computes all sums of a tile and stores them.
 #[rustfmt::skip]
 macro_rules! steps {
     ($order:tt $from:ident $place:ident $t:tt [$r0:tt $r1:tt $r2:tt $r3:tt] [$($four:expr,)*] [$($one:expr,)*] [$($operand:tt)*]
@@ -228,9 +228,9 @@ macro_rules! steps {
     };
 }
 
-/// Emits the sums of the first columns of a list, with a branch for each number of columns. The conditions are
-/// constant, so the compiler's back end processes one branch only. Processing the other branches too would take a fifth
-/// of the back end's time for this crate.
+/// Emits the code for the sums of the first columns of a list, with a branch for each number of columns. The conditions
+/// are constant, so the compiler's back end processes one branch only. Processing the other branches too would take a
+/// fifth of the back end's time for this crate.
 #[rustfmt::skip]
 macro_rules! columns {
     ($shape:tt [$($set:tt)*] [$($done:tt)*]) => {};

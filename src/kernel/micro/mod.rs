@@ -45,7 +45,7 @@ pub struct Call<R> {
     /// The distance from one column of `right` to the next. Kernels for packed columns ignore this field.
     pub right_column: isize,
     pub out: *mut R,
-    /// Offset of each column of `out`, in elements.
+    /// The offsets of the columns in `out`, one per column, in elements.
     pub columns: *const isize,
     pub rows: usize,
     pub left_padded: bool,
@@ -194,7 +194,8 @@ unsafe fn compute_specialised<
         }
     };
     let column = if PACKED { PARTS as isize } else { call.right_column };
-    // SAFETY: vectors are full, or they may be read in full and are written to `sums`, which is large enough.
+    // SAFETY: either all vectors are full, or partial vectors may be read in full and the sums are written to `sums`,
+    // which is large enough.
     match unsafe { S::sums::<V, N, PARTS>(&sum(call, tile_offset, at, column), &place) } {
         false => RemainingWork::All,
         true if store.is_some() => RemainingWork::Nothing,
@@ -233,7 +234,7 @@ const fn columns_of(reals: usize) -> [isize; MAX_SUMS] {
     columns
 }
 
-/// Prefetches the tile of `out`, which is needed after the sum.
+/// Prefetches the tile of `out`, which is accessed when its sums have been computed.
 #[inline(always)]
 fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: &TileOffsets, parts: isize) {
     if call.streams || !call.prefetches_out {
@@ -250,8 +251,8 @@ fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: 
 /// Defines the function that looks up a kernel for one instruction set. Tiles with the maximum number of columns are
 /// compiled a second time, for packed columns.
 ///
-/// A separate function does the remaining work on a tile. If it were inlined into the loop over tiles, the compiler
-/// would keep sums in memory.
+/// The remaining work on a tile is done in a separate function, `finish`. If `finish` were inlined into the loop over
+/// tiles, the compiler would keep sums in memory instead of registers.
 macro_rules! kernels {
     ($find:ident, $real:ident, $complex:ident, $isa:ident, $(#[$feature:meta])?
      real { $($v:literal: $($n:literal)* and $packed:literal;)* }

@@ -63,7 +63,7 @@ fn numbers<T: Element>(count: usize) -> Vec<T> {
 }
 
 /// Returns the index at which loops with these strides and extents start in a slice, and the length of the slice. Loops
-/// with negative strides start further inside the slice, so that they do not leave it.
+/// with negative strides start far enough inside the slice to stay within it.
 fn start(steps: &[(isize, usize)]) -> (usize, usize) {
     let reach = |&(step, count): &(isize, usize)| step.unsigned_abs() * count.saturating_sub(1);
     let before = steps.iter().filter(|(step, _)| *step < 0).map(reach).sum();

@@ -49,7 +49,7 @@ pub struct Sum<R> {
 }
 
 /// The destination of sums, column by column. A complex column has two columns of sums, one for products with its real
-/// parts and one for products with its imaginary parts. Offsets are in real numbers.
+/// parts and one for products with its imaginary parts. Offsets are counted in real numbers.
 ///
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that there is an offset for every column, and that every vector of the

@@ -139,7 +139,7 @@ unsafe fn line<S: Simd<R>, R: Real, M: Merge<R>, const STREAM: bool>(
     merge: M,
 ) {
     let mut i = 0;
-    // SAFETY: guaranteed by the caller for indices below count.
+    // SAFETY: guaranteed by the caller for indices below `count`.
     unsafe {
         if STREAM {
             let head = (to.align_offset(CACHE_LINE)).min(count);

@@ -50,14 +50,14 @@ macro_rules! generic {
 
             #[inline(always)]
             unsafe fn load_first(from: *const $real, count: usize) -> Self::Vector {
-                // SAFETY: lanes below count may be read.
+                // SAFETY: lanes below `count` may be read.
                 std::array::from_fn(|lane| if lane < count { unsafe { from.add(lane).read_unaligned() } } else { 0.0 })
             }
 
             #[inline(always)]
             unsafe fn store_first(to: *mut $real, vector: Self::Vector, count: usize) {
                 for (lane, &value) in vector.iter().enumerate().take(count) {
-                    // SAFETY: lanes below count may be written.
+                    // SAFETY: lanes below `count` may be written.
                     unsafe { to.add(lane).write_unaligned(value) };
                 }
             }
@@ -136,7 +136,7 @@ macro_rules! generic {
 
             #[inline(always)]
             unsafe fn stream(to: *mut $real, vector: Self::Vector) {
-                // SAFETY: as for a store.
+                // SAFETY: the requirements are those of `store`.
                 unsafe { Self::store(to, vector) }
             }
         }

@@ -97,8 +97,9 @@ impl<R: Real, F: Factor<R>> Merge<R> for Blend<F> {
     }
 }
 
-/// A real factor, or a complex factor for complex numbers, each of which fills a pair of lanes. If the imaginary part
-/// of a complex factor is 0, the factor scales each lane separately, as `Element::scaled` does.
+/// A factor by which vectors are multiplied. A real factor scales every lane. A complex factor multiplies complex
+/// numbers, each of which fills a pair of lanes. If the imaginary part of a complex factor is 0, the factor scales each
+/// lane separately, as `Element::scaled` does.
 pub(in super::super) trait Factor<R: Real>: Copy + Send + Sync {
     /// # Safety
     /// The instructions are available.

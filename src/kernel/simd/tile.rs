@@ -27,8 +27,8 @@ unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(
     unsafe {
         let mut out = [S::zero(); MAX_TILE_VECTORS];
         for q in 0..pieces {
-            // The addresses of piece q in rows r, r + step, and so on, one row for each piece of a vector. Closures
-            // only compute addresses, because they are not compiled for the instruction set.
+            // The addresses of piece q in rows r, r + step, and so on, one row for each piece of a vector. The closures
+            // only compute addresses, because code in closures is not compiled for the instruction set.
             let row = |r: usize, step: usize| {
                 let piece = |g: usize| from(if g < pieces { r + g * step } else { r }).wrapping_add(q * in_piece);
                 [piece(0), piece(1), piece(2), piece(3)]
@@ -82,7 +82,8 @@ unsafe fn transpose<S: Simd<R>, R: Real, const P: usize>(
     // vectors that `exchange` does not change.
     unsafe {
         let mut out = [S::zero(); MAX_TILE_VECTORS];
-        // After the first loop, piece p of vector `words * g + w` is column `words * p + w` of row group g.
+        // After the first loop, piece p of vector `words * g + w` contains the elements of column `words * p + w` in
+        // row group g.
         let mut inside = rows;
         for g in 0..pieces {
             match words {
@@ -178,8 +179,8 @@ unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
             _ => [S::load(from(0)), S::zero(), S::zero(), S::zero()],
         };
         for (w, &column) in columns.iter().enumerate().take(words) {
-            // The closure only computes addresses, because it is not compiled for the instruction set. It returns only
-            // addresses of existing columns.
+            // The closure only computes addresses, because code in closures is not compiled for the instruction set. It
+            // returns only addresses of existing columns.
             let piece = |q: usize| to(if q < pieces { words * q + w } else { w });
             S::store_pieces([piece(0), piece(1), piece(2), piece(3)], column);
         }
