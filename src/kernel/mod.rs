@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `element` | the four element types |
-//! | `compiled`, `instances` | non-generic entry points, which other crates link instead of compiling the kernels again |
+//! | `compiled`, `instances` | non-generic entry points, so that other crates need not compile the kernels again |
 //! | `contract` | `out = alpha left right + beta out`, as planned by [`crate::local_plan`] |
 //! | `loops`, `gemm`, `products` | the kernels of `contract`: loops, matrix products, and batches of small products |
 //! | `unary` | permutations, diagonals and sums of one tensor |
