@@ -1,8 +1,8 @@
-//! Declares the kernels as concrete functions, with one set for each element type.
+//! Declares the entry points of the kernels as non-generic functions, one set for each element type.
 //!
-//! The compiler compiles a generic function again in every crate that calls it, and most of this crate's machine code
-//! is kernels. The generic entry points therefore call the kernels through [`Compiled`]. The methods of [`Compiled`]
-//! are concrete functions, which the program, the tests and other crates link instead of compiling them again.
+//! Rust compiles a generic function again in every crate that calls it, and the kernels are most of this crate's
+//! machine code. The generic entry points therefore call the kernels through [`Compiled`]. The methods of [`Compiled`]
+//! are not generic, so the program, the tests and other crates link them instead of compiling them again.
 
 use super::tensor::{Tensor, TensorMut};
 use super::workspace::{OutOfMemory, Workspace};
@@ -27,7 +27,7 @@ pub trait Compiled: Copy {
     /// Computes `out = input + beta out`. With `beta` = 0, `out` is not read.
     ///
     /// # Panics
-    /// If the extents differ.
+    /// If the extents of `input` and `out` differ.
     fn combine(input: Tensor<Self>, beta: Self, out: TensorMut<Self>);
 
     /// Replaces every element of `out` by `value` plus `beta` times the element. With `beta` = 0, `out` is not read.

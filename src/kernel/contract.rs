@@ -1,8 +1,8 @@
 //! Executes a [`LocalContract`] plan, which contracts two strided tensors.
 //!
-//! Blocks of `out` and of partial sums are distributed over threads in a fixed way, so that results are reproducible.
-//! Each thread packs into its own part of the workspace, and reuses a packed block while successive iterations need the
-//! same block. Later calls do not reuse packed blocks, because the data may have changed.
+//! The plan divides the work into shares and fixes the order of all additions, so results do not depend on the
+//! scheduling of threads. Each share packs into its own part of the workspace, and reuses a packed block while
+//! successive iterations need the same block. Later calls pack again, because the operands' elements may have changed.
 
 use super::elementwise::scale_strided;
 use super::pointer::{Const, Mut};
@@ -130,7 +130,7 @@ pub(super) fn run<T: Element>(
             let buffers = workspace.slice(plan.workspace_elements())?;
             let operands = ordered([Const(left.as_ptr()), Const(right.as_ptr())], body.swapped);
             let arguments = gemm::Arguments { operands, out: Mut(out.as_mut_ptr()), alpha, beta };
-            // SAFETY: as above; such plans exist for real types only.
+            // SAFETY: as above; plans with this body exist for real types only.
             unsafe { products::run(body, arguments, buffers) }
         }
         #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]

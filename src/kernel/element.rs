@@ -47,9 +47,9 @@ pub trait Element:
     /// Returns this number as a complex number in double precision.
     fn to_c64(self) -> Complex<f64>;
 
-    /// Multiplies by `factor`, which is `alpha` or `beta` of a contraction. If the factor has no imaginary part, the
-    /// real and the imaginary part are scaled separately. In contrast, a complex multiplication of infinity by 1 would
-    /// return an imaginary part of NaN.
+    /// Returns this number times `factor`, which is `alpha` or `beta` of a contraction. If the factor has no imaginary
+    /// part, the real and the imaginary part are scaled separately. If one part is infinite, a complex multiplication
+    /// by such a factor would turn the other part into NaN, because it multiplies infinity by 0.
     ///
     /// ```
     /// use einsum_dist::Element;

@@ -10,7 +10,7 @@ use crate::local_plan::{Dim, Loops, Permute};
 /// Computes `out = input`.
 ///
 /// # Panics
-/// If the shapes differ.
+/// If the shapes of `input` and `out` differ.
 pub fn copy<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
     T::combine((&input).into(), T::ZERO, (&mut out).into());
 }
@@ -18,7 +18,7 @@ pub fn copy<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
 /// Computes `out = out + input`.
 ///
 /// # Panics
-/// If the shapes differ.
+/// If the shapes of `input` and `out` differ.
 pub fn add<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
     T::combine((&input).into(), T::ONE, (&mut out).into());
 }

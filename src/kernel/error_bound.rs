@@ -1,11 +1,11 @@
 //! Computes a bound on the rounding error of a floating-point contraction.
 //!
 //! The bound follows N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002. By section 3.1 of
-//! that book, the error of a sum of n products is at most gamma_n = n u / (1 - n u) times the sum of the absolute
-//! values of the products, where u is the unit roundoff. This holds for any order of additions, with or without fused
-//! multiply-adds. If the products have more than two factors, each additional factor adds one rounding. The real and
-//! the imaginary part of a sum of n complex products are real sums of 2 n products each (compare section 3.6). This
-//! doubles the number of roundings, and combining the two parts adds a factor of sqrt(2).
+//! that book, the error of a sum of n products is at most gamma_n times the sum of the absolute values of the products.
+//! Here, gamma_n = n u / (1 - n u), and u is the unit roundoff. The bound holds for any order of additions, with or
+//! without fused multiply-adds. If the products have more than two factors, each additional factor adds one rounding.
+//! The real and the imaginary part of a sum of n complex products are real sums of 2 n products each (compare section
+//! 3.6). This doubles the number of roundings, and combining the two parts adds a factor of sqrt(2).
 //!
 //! The bound also holds if n is the maximum number of additions that a term passes through. If terms are added one
 //! after the other, this is the number of terms. The kernels in this crate sum in blocks, for which
@@ -17,7 +17,8 @@ use crate::dtype::Dtype;
 /// factors each.
 ///
 /// For `alpha left right + beta out`, count `alpha` as a factor and `beta out` as a term. For sums computed by this
-/// crate's kernels, `terms` may be the [`longest_chain`](crate::local_plan::longest_chain) for the number of terms.
+/// crate's kernels, `terms` may be replaced by the result of [`longest_chain`](crate::local_plan::longest_chain) for
+/// the number of terms.
 ///
 /// ```
 /// use einsum_dist::{dtype::Dtype, kernel::error_bound};

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use super::simd::widest;
 use crate::local_plan::{Caches, Isa, KernelFamily, Target};
 
-/// Returns the target with the widest instruction set, the default family, this machine's caches, and the threads of
-/// the current rayon pool.
+/// Returns the target with the widest instruction set, the default family, this machine's caches, and the number of
+/// threads of the current rayon pool.
 pub fn host() -> Target {
     target(widest(), default_family(), rayon::current_num_threads())
 }
@@ -19,7 +19,7 @@ pub fn default_family() -> KernelFamily {
 }
 
 /// Whether LIBXSMM generates code on this machine for both real types and both layouts of the right operand. Requests
-/// such code and checks the result, because code generation can be disabled at run time.
+/// code for small products as a test, because code generation can be disabled at run time.
 fn generates() -> bool {
     #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
@@ -35,8 +35,8 @@ fn generates() -> bool {
     false
 }
 
-/// Returns a target with this machine's caches and the given instruction set, family and number of threads. Does not
-/// start a thread pool, unlike [`host`].
+/// Returns a target with this machine's caches and the given instruction set, family and number of threads. Unlike
+/// [`host`], does not start a thread pool.
 pub fn target(isa: Isa, family: KernelFamily, threads: usize) -> Target {
     static CACHES: OnceLock<Caches> = OnceLock::new();
     Target { isa, family, caches: *CACHES.get_or_init(caches), threads }
@@ -50,8 +50,8 @@ pub fn has_xsmm() -> bool {
     return cfg!(all(feature = "libxsmm", target_arch = "aarch64"));
 }
 
-/// Reads from sysfs the cache sizes and the number of cores that share a second-level cache. On systems other than
-/// Linux, returns the default sizes.
+/// Reads the cache sizes from sysfs. Divides the size of the second-level cache by the number of cores that share the
+/// cache. On systems other than Linux, returns the default sizes.
 fn caches() -> Caches {
     let mut caches = Caches::default();
     for index in 0..8 {

@@ -1,10 +1,10 @@
 //! Requests huge pages for large buffers, on systems where programs have to request them (`madvise`).
 //!
 //! Fewer pages mean fewer TLB misses when a kernel accesses memory with large strides. A request neither changes the
-//! contents of a buffer nor touches its pages, so each page is still placed on the NUMA node of the thread that uses
-//! the page first. Buffers are not aligned to huge pages, because alignment would need up to 2 MiB more than planned
-//! and gain only one huge page per buffer. Reserved pages (hugetlbfs) are not used, because an administrator has to set
-//! them aside.
+//! contents of a buffer nor touches its pages. Each page is therefore still placed on the NUMA node of the thread that
+//! uses the page first. Buffers are not aligned to huge pages. Alignment would need up to 2 MiB more memory than
+//! planned, and would gain only one huge page per buffer. Reserved pages (hugetlbfs) are not used, because an
+//! administrator has to set them aside.
 
 use std::mem::MaybeUninit;
 
@@ -12,8 +12,8 @@ use std::mem::MaybeUninit;
 /// request may have no effect.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Requests huge pages for the part of `memory` that consists of complete huge pages. Does nothing if the system has no
-/// huge pages, or provides huge pages without a request.
+/// Requests huge pages for every complete huge page inside `memory`. Does nothing if the system has no huge pages, or
+/// provides huge pages without a request.
 pub fn request_huge_pages<T>(memory: &mut [MaybeUninit<T>]) {
     let start = memory.as_mut_ptr().cast::<u8>();
     let before = start.align_offset(HUGE_PAGE);
@@ -68,8 +68,8 @@ mod tests {
         }
     }
 
-    /// Checks that the system has marked large memory with the flag for requested huge pages (`hg`). Does nothing on
-    /// systems where programs need not request them.
+    /// Checks that Linux marks a large allocation with `hg`, the `smaps` flag for memory with requested huge pages.
+    /// Does nothing on systems where programs need not request them.
     #[test]
     #[cfg(target_os = "linux")]
     fn large_memory_has_huge_pages() {

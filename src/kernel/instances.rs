@@ -1,4 +1,4 @@
-//! Implements [`Compiled`], so that the kernels for every element type are compiled in this crate.
+//! Implements [`Compiled`] for every element type, so that all kernels are compiled in this crate.
 
 use num_complex::Complex;
 

@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `element` | the four element types |
-//! | `compiled`, `instances` | the entry points as concrete functions, which other crates need not compile again |
+//! | `compiled`, `instances` | non-generic entry points, so that other crates need not compile the kernels again |
 //! | `contract` | `out = alpha left right + beta out`, as planned by [`crate::local_plan`] |
 //! | `loops`, `gemm`, `products` | the kernels of `contract`: loops, matrix products, and batches of small products |
 //! | `unary` | permutations, diagonals and sums of one tensor |
@@ -13,13 +13,13 @@
 //! | `xsmm` | small products computed by LIBXSMM, if the feature `libxsmm` is enabled, on x86-64 and AArch64 |
 //! | `elementwise` | fill, scale, copy, add |
 //! | `host` | instruction set and caches of this machine |
-//! | `tensor` | a strided tensor, which is a pointer with extents and strides |
+//! | `tensor` | a strided tensor, which consists of a pointer, extents and strides |
 //! | `workspace`, `zeroed` | memory for packing |
 //! | `reporting_allocator` | an allocator that ends a program with a message when memory runs out |
 //! | `reference`, `error_bound` | a slow and obviously correct einsum, and the error bound of the fast kernels |
 //!
-//! Labels, extents and strides are checked before any pointer arithmetic. A destination whose old value is multiplied
-//! by 0 is never read, so NaN in fresh memory cannot propagate. The same call on the same number of threads returns
+//! Labels, extents and strides are checked before any pointer arithmetic. With `beta` = 0, the old values of `out` are
+//! never read, so a NaN in newly allocated memory cannot propagate. The same call on the same number of threads returns
 //! bitwise identical results. Complex numbers are never conjugated. Kernels do not communicate with other ranks. This
 //! module does not choose kernels; [`crate::local_plan`] does.
 

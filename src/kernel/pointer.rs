@@ -1,12 +1,13 @@
 //! Defines pointers that can be passed to worker threads.
 //!
-//! These types do not check whether an access is valid, so each dereference states its own safety argument.
+//! These types do not check whether an access is valid, so each dereference has its own safety comment.
 
-/// A pointer into a tensor that the calling thread borrows for the duration of the parallel call.
+/// A pointer into a tensor. The thread that starts the parallel work borrows the tensor until the work has finished.
 #[derive(Debug)]
 pub(super) struct Const<T>(pub *const T);
 
-/// A pointer into a tensor that the calling thread borrows mutably for the duration of the parallel call.
+/// A pointer into a tensor. The thread that starts the parallel work borrows the tensor mutably until the work has
+/// finished.
 #[derive(Debug)]
 pub(super) struct Mut<T>(pub *mut T);
 

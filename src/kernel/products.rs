@@ -1,10 +1,11 @@
-//! Executes a [`SmallBatchPlan`], which computes a batch of small products, with code that LIBXSMM generates for the
-//! size of the products.
+//! Executes a [`SmallBatchPlan`], which computes a batch of small matrix products of equal size. LIBXSMM generates the
+//! code for this size.
 //!
-//! Generated code overwrites `out`, so products that are scaled or added to `out` are first written to a buffer. If
-//! LIBXSMM has no code for the size, plain loops compute the products, so every plan can run.
+//! Generated code overwrites its result, so a product that must be scaled or added to `out` is first written to a
+//! buffer. If LIBXSMM has no code for the size, plain loops compute the products, so every plan can run.
 //!
-//! Shares write disjoint products of `out`, and each share has its own buffer. With `beta` = 0, `out` is not read.
+//! The batch is split into shares, one per thread. Shares write disjoint products of `out`, and each share has its own
+//! buffer. With `beta` = 0, `out` is not read.
 
 use rayon::prelude::*;
 

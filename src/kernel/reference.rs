@@ -1,7 +1,7 @@
 //! Computes an einsum in an obviously correct way, with one loop over the entire index space, in double precision.
 //!
-//! Nothing here is folded, blocked or parallel, so this file is unlikely to have the same mistake as the kernels that
-//! are compared with it.
+//! The loop is neither blocked nor parallel and merges no dimensions. This file is therefore unlikely to have the same
+//! mistake as the kernels that are compared with it.
 
 use ndarray::{ArrayViewD, ArrayViewMutD, Dimension};
 use num_complex::Complex;
@@ -9,7 +9,7 @@ use num_complex::Complex;
 use super::Element;
 use crate::dims::Label;
 
-/// One element of the result.
+/// One element of the result of a [`Reference`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ReferenceValue {
     pub value: Complex<f64>,
@@ -24,7 +24,7 @@ pub struct ReferenceValue {
 #[derive(Debug)]
 pub struct Reference<'a, T> {
     operands: Vec<ArrayViewD<'a, T>>,
-    /// For each operand, the positions of its labels in [`Reference::extents`], in the order of its dimensions.
+    /// For each dimension of each operand, the position of its label in [`Reference::extents`].
     places: Vec<Vec<usize>>,
     /// The extents of the labels of `out`, followed by those of the summed labels.
     extents: Vec<usize>,
@@ -107,8 +107,8 @@ fn next(index: &mut [usize], extents: &[usize]) -> bool {
 /// Computes every element of a [`Reference`], and writes the elements to `out`.
 ///
 /// # Panics
-/// If a label has two different extents, or a label of the result is repeated or is in no operand. If `out` has the
-/// wrong number of dimensions, or an extent that is larger than that of its label.
+/// If a label has two different extents, or a label of `out` is repeated or is in no operand. If `out` has the wrong
+/// number of dimensions, or an extent that is larger than the extent of the label.
 pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Label], ArrayViewMutD<ReferenceValue>)) {
     let (labels, mut out) = out;
     let reference = Reference::new(operands, labels);
@@ -117,7 +117,8 @@ pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Lab
     }
 }
 
-/// Returns one element of a [`Reference`], for checking samples of a result that is too large to be computed twice.
+/// Returns one element of a [`Reference`], for checking samples of a result that is too large to be computed completely
+/// by this slow method.
 ///
 /// # Panics
 /// If a label has two different extents, or a label of `out` is repeated or is in no operand. If the index is out of
@@ -133,8 +134,8 @@ pub fn reference_element<T: Element>(
 /// Computes `out = alpha left right + beta out` with a [`Reference`]. With `beta` = 0, `out` is not read.
 ///
 /// # Panics
-/// If a label has two different extents, or a label of the result is repeated or is in no operand. If `out` has the
-/// wrong number of dimensions, or an extent that is larger than that of its label.
+/// If a label has two different extents, or a label of `out` is repeated or is in no operand. If `out` has the wrong
+/// number of dimensions, or an extent that is larger than the extent of the label.
 pub fn reference_contract<T: Element>(
     alpha: T,
     left: (&[Label], ArrayViewD<T>),
@@ -152,7 +153,7 @@ pub fn reference_contract<T: Element>(
 }
 
 /// Returns the product of two elements of type `T`. For a real `T`, the imaginary part is set to 0. A complex
-/// multiplication would make it NaN if a factor is infinite.
+/// multiplication would make the imaginary part NaN if a factor is infinite.
 fn times<T: Element>(a: Complex<f64>, b: Complex<f64>) -> Complex<f64> {
     if T::DTYPE.is_complex() { a * b } else { Complex::new(a.re * b.re, 0.0) }
 }

@@ -9,8 +9,8 @@
 //! allocated inside [`fallible`]. All other allocations are small, and a program without memory for them cannot
 //! continue.
 //!
-//! Every request is forwarded to the system's allocator. Without a report function, the allocator does nothing else.
-//! Memory that C libraries allocate is not covered, because they do not use Rust's allocator.
+//! Every request is forwarded to the system's allocator. Unless [`report_with`] has been called, the allocator does
+//! nothing else. Allocations by C libraries are not covered, because C libraries do not use Rust's allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -18,13 +18,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A function that is called when memory runs out, by one thread of the process only, with the number of requested
-/// bytes. If the function itself runs out of memory, the process ends without a report.
+/// A function that is called with the number of requested bytes when memory runs out. Only one thread of the process
+/// calls it. If the function itself runs out of memory, the process ends without a report.
 type Report = fn(usize) -> !;
 
 static REPORT: OnceLock<Report> = OnceLock::new();
 
-/// The reporting thread, as identified by [`this_thread`]; 0 if there is none.
+/// The reporting thread, as identified by [`this_thread`]; 0 while no thread is reporting.
 static REPORTING: AtomicUsize = AtomicUsize::new(0);
 
 /// The exit code if the report function itself runs out of memory.
@@ -91,7 +91,8 @@ fn refused(bytes: usize, report: Report) -> ! {
         Ok(_) => report(bytes),
         Err(first) if first == this_thread() => end_at_once(NO_REPORT),
         Err(_) => loop {
-            // Threads sleep rather than park, because parking allocates in a thread that Rust has not started.
+            // Threads sleep rather than park, because parking allocates memory in threads that were not started by
+            // Rust.
             std::thread::sleep(Duration::from_secs(1));
         },
     }

@@ -1,10 +1,13 @@
 //! Executes a [`Sum`] plan, which sums one tensor over some of its dimensions.
 //!
-//! Complex numbers are summed as the real numbers that they consist of. Long sums are pairwise sums of blocks, so that
-//! rounding errors grow with the length of a block and the logarithm of the number of blocks (N. J. Higham, Accuracy
-//! and Stability of Numerical Algorithms, 2nd edition, section 4.2). `out` is written once and never read. The steps of
-//! a plan are lines or pieces of long lines, and the order in which steps are added depends only on the plan. No chain
-//! of additions is longer than the result of [`crate::local_plan::longest_chain`].
+//! Complex numbers are summed as pairs of real numbers, called reals below. A long sum is computed in blocks, whose
+//! sums are added pairwise. Rounding errors therefore grow with the length of a block and the logarithm of the number
+//! of blocks (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). `out` is written
+//! once and never read.
+//!
+//! A line is a stretch of the input along the plan's innermost loop. A step adds one line, or a piece of a long line.
+//! The order in which steps are added depends only on the plan. No chain of additions is longer than the result of
+//! [`crate::local_plan::longest_chain`].
 
 use rayon::prelude::*;
 
@@ -19,16 +22,16 @@ use crate::local_plan::{Isa, Sum, UNIT};
 const REALS: usize = 2 * UNIT;
 /// Minimum number of steps in a unit for which splitting the steps among threads pays off.
 const MIN_SPLIT_STEPS: usize = 2;
-/// If lines are stretches of `out`, the number of lines in a block. The lines of a block are added one after the other.
+/// Number of lines in a block if each line corresponds to a stretch of `out`. The lines of a block are added one after
+/// the other.
 const BLOCK_LINES: usize = 128;
-/// If lines are summed, the maximum size of a block in bytes. `BLOCK_BYTES` applies if the elements of a line are
-/// contiguous, and `UNCACHED_BLOCK_BYTES` otherwise.
+/// Maximum size of a block in bytes if each line is summed to a single element. `BLOCK_BYTES` applies if the elements
+/// of a line are contiguous, and `UNCACHED_BLOCK_BYTES` otherwise.
 const BLOCK_BYTES: usize = 256 << 10;
 const UNCACHED_BLOCK_BYTES: usize = 128 << 10;
 /// Number of vectors in a chain. The vectors of a chain are added one after the other.
 const CHAIN: usize = 64;
-/// Number of chains that are added at the same time, each to its own sum. Several independent chains hide the latency
-/// of additions.
+/// Number of chains that are added at the same time, each to its own sum, to hide the latency of additions.
 const CHAINS: usize = 4;
 /// Number of reals in a piece of a strided line. The reals of a piece are added in eight chains.
 const STRIDED_PIECE_REALS: usize = 512;
@@ -87,7 +90,7 @@ impl<R: Real> SumShare<'_, R> {
     }
 
     /// # Safety
-    /// Same as for [`sum`], with one unit.
+    /// Same as for [`sum`], with one unit of `out`.
     unsafe fn unit(&self, unit: usize, threads: usize) {
         let parts = self.parts;
         let ([source, target], count) = self.plan.unit(unit);
@@ -105,7 +108,7 @@ impl<R: Real> SumShare<'_, R> {
     /// Sums a unit of at most `N` reals.
     ///
     /// # Safety
-    /// Same as for [`sum`], with one unit.
+    /// Same as for [`sum`], with one unit of `out`.
     unsafe fn sum_unit<const N: usize>(&self, from: Const<R>, count: usize, target: isize, threads: usize) {
         let parts = self.parts;
         let mut total = [R::ZERO; N];
@@ -120,9 +123,9 @@ impl<R: Real> SumShare<'_, R> {
         }
     }
 
-    /// Returns the number of steps in a block, which are added one after the other. The number of steps is limited by
-    /// the size of a block in bytes and by the length of its chains of additions. A line that is shorter than a vector
-    /// or a piece still costs one addition.
+    /// Returns the number of steps in a block. The steps of a block are added one after the other. The number of steps
+    /// is limited by the maximum size of a block in bytes and by the maximum length of a chain of additions. A line
+    /// that is shorter than a vector or a piece still costs one addition.
     fn block(&self) -> usize {
         if !self.plan.line_is_summed {
             return BLOCK_LINES;
@@ -140,7 +143,7 @@ impl<R: Real> SumShare<'_, R> {
     /// multiples of a block.
     ///
     /// # Safety
-    /// Same as for [`sum`], with one unit.
+    /// Same as for [`sum`], with one unit of `out`.
     unsafe fn steps<const N: usize>(
         &self,
         from: Const<R>,
@@ -200,7 +203,7 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
                 sum_lines::<S, R>(plan, parts, from, range, total);
             } else if stride == 1 {
                 let mut step = range.start;
-                // Adds four lines at a time, so that the buffer is read and written once for four lines.
+                // Adds four lines at a time, so that `total` is read and written only once per four lines.
                 while step + 4 <= range.end {
                     add::<S, R, 4>([at(step), at(step + 1), at(step + 2), at(step + 3)], count * parts, total);
                     step += 4;

@@ -2,7 +2,7 @@
 //!
 //! Tensors are like `ndarray` views, but cheaper to create. This matters for programs that execute thousands of small
 //! contractions, each of which creates three tensors. Invariants: every index within the extents refers to an
-//! initialised element, which no other code writes while the tensor is borrowed. In a [`TensorMut`], distinct indices
+//! initialised element, which no other code writes during the tensor's lifetime. In a [`TensorMut`], distinct indices
 //! refer to distinct elements, and no other code accesses them.
 
 use std::marker::PhantomData;
@@ -55,7 +55,7 @@ impl<'a, T> TensorMut<'a, T> {
 
 impl<'a, T> From<&'a ArrayViewD<'_, T>> for Tensor<'a, T> {
     fn from(view: &'a ArrayViewD<'_, T>) -> Self {
-        // SAFETY: a view guarantees this for as long as it is borrowed.
+        // SAFETY: a view meets the requirements of `Tensor::new` for as long as it is borrowed.
         unsafe { Tensor::new(view.as_ptr(), view.shape(), view.strides()) }
     }
 }
@@ -63,7 +63,7 @@ impl<'a, T> From<&'a ArrayViewD<'_, T>> for Tensor<'a, T> {
 impl<'a, T> From<&'a mut ArrayViewMutD<'_, T>> for TensorMut<'a, T> {
     fn from(view: &'a mut ArrayViewMutD<'_, T>) -> Self {
         let pointer = view.as_mut_ptr();
-        // SAFETY: a mutable view guarantees this for as long as it is borrowed exclusively.
+        // SAFETY: a mutable view meets the requirements of `TensorMut::new` for as long as it is borrowed exclusively.
         unsafe { TensorMut::new(pointer, view.shape(), view.strides()) }
     }
 }

@@ -1,6 +1,7 @@
 //! Decides how many threads to use.
 
-/// Minimum number of elements for a second thread. Below it, the thread costs more than it saves.
+/// Minimum number of elements for which several threads are used. With fewer elements, distributing the work costs more
+/// time than it saves.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
 /// Returns the number of threads to use for `elements` elements, out of `threads` available threads.

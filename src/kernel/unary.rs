@@ -9,11 +9,11 @@ use super::{Element, Tensor, TensorMut, available, widest};
 use crate::dims::Label;
 use crate::local_plan::{self, Isa, Layout, UnaryBody, UnaryPlan};
 
-/// Writes `input` to `out`. Repeated labels of the input denote diagonals, labels missing from `out` are summed over,
-/// and dimensions are permuted to the order of `out`.
+/// Writes `input` to `out`, with the dimensions permuted to the order of `out`. Repeated labels of `input` denote
+/// diagonals, and labels missing from `out` are summed over.
 ///
 /// # Panics
-/// If a label of `out` is repeated or not in the input, or a label has two different extents.
+/// If a label of `out` is repeated or is not a label of `input`, or if a label has two different extents.
 pub fn unary<T: Element>(input: (&[Label], ArrayViewD<T>), out: (&[Label], ArrayViewMutD<T>)) {
     let (in_labels, input) = input;
     let (out_labels, out) = out;
@@ -26,7 +26,7 @@ pub fn unary<T: Element>(input: (&[Label], ArrayViewD<T>), out: (&[Label], Array
 /// Returns the plan that [`unary`] executes for these layouts on `threads` threads.
 ///
 /// # Panics
-/// If a label of `out` is repeated or not in the input, or a label has two different extents.
+/// If a label of `out` is repeated or is not a label of `input`, or if a label has two different extents.
 pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: usize) -> UnaryPlan {
     let elements = |layout: &Layout| layout.extents.iter().product::<usize>();
     local_plan::plan_unary(input, out, element_bytes, useful_threads(threads, elements(input).max(elements(out))))

@@ -2,14 +2,14 @@
 //!
 //! Memory is aligned for any element type and vector register. A workspace shrinks only if [`Workspace::clear`] is
 //! called or growing fails. Running out of memory returns an error and does not abort the process. The operating system
-//! supplies zeroed pages, and this module does not touch them, so each page is placed on the NUMA node of the thread
-//! that first packs into it. The contents are unspecified between calls.
+//! supplies zeroed pages, which this module does not touch. Each page is therefore placed on the NUMA node of the
+//! thread that first packs into the page. The contents are unspecified between calls.
 
 use super::micro::Vectorized;
 use super::zeroed::Zeroed;
 
-/// One page. This alignment suffices for every vector register, and packed blocks do not share their first page with
-/// other data.
+/// Alignment of the memory in bytes, which is the size of a page. It suffices for every vector register, and keeps
+/// other data out of the first page of the packed blocks.
 const ALIGN: usize = 4096;
 
 /// A buffer that a contraction packs into, reusable for any element type.
@@ -44,7 +44,7 @@ impl Workspace {
     }
 
     /// Allocates memory for `elements` elements of `T`. A later contraction that needs a workspace of at most this size
-    /// cannot run out of memory.
+    /// uses this memory, so it cannot fail with [`OutOfMemory`].
     ///
     /// # Errors
     /// If the memory cannot be allocated. The memory that the workspace had before the call is then freed.
@@ -68,8 +68,7 @@ impl Workspace {
     }
 
     fn grow(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
-        // Frees the old buffer first, because its contents are not needed and memory might not suffice for both
-        // buffers.
+        // Frees the old buffer first. Its contents are not needed, and memory might not suffice for two buffers.
         self.clear();
         self.memory = Some(Zeroed::new(bytes, ALIGN).ok_or(OutOfMemory { bytes })?);
         Ok(())

@@ -5,14 +5,13 @@
 //! the upper halves of the vector registers are cleared after every call, because values left there would slow down
 //! later SSE instructions.
 //!
-//! Products overwrite `out` and are not scaled; callers scale products and add them to old values. Generated code that
-//! adds to `out` would start its sums with the old values of `out`. An old value would then pass through one addition
-//! per term instead of a single addition. The left operand cannot be transposed, because LIBXSMM 1.17 does not support
-//! this, and LIBXSMM 2 copies a transposed operand in every call. This module does not prefetch, block or pack; callers
-//! do.
+//! A product overwrites its destination and is not scaled; callers scale products and add them to old values. Generated
+//! code that adds to its destination would start its sums with the old values. An old value would then be rounded once
+//! per term instead of only once. The left operand cannot be transposed, because LIBXSMM 1.17 does not support this,
+//! and LIBXSMM 2 copies a transposed operand in every call. This module does not prefetch, block or pack; callers do.
 //!
-//! Matrices are column-major. A row-major product can be computed as the column-major product of the exchanged
-//! operands.
+//! Matrices are column-major. A row-major product can be computed as the column-major product of the same operands in
+//! exchanged order.
 
 /// A real type that LIBXSMM generates code for.
 pub trait Real: Copy {
@@ -60,8 +59,8 @@ impl<R: Real> Tile<R> {
     ///
     /// # Safety
     /// All elements of `a` and `b` may be read and are initialised, and all elements of `c` may be written. `c`
-    /// overlaps neither `a` nor `b`. During the call, no other code writes `a` or `b`, or accesses `c`. Rows between
-    /// the last row of a matrix and its leading dimension are not accessed.
+    /// overlaps neither `a` nor `b`. During the call, no other code writes `a` or `b`, or accesses `c`. Elements
+    /// between the last row of a matrix and its leading dimension are not accessed.
     #[inline(always)]
     pub(super) unsafe fn call(&self, a: *const R, b: *const R, c: *mut R) {
         // SAFETY: the code is for this shape (`get`), and the caller guarantees access to the memory.
@@ -218,7 +217,7 @@ mod second {
 mod tests {
     use super::*;
 
-    /// A real type for the tests. All numbers are small integers, so sums of products are exact in any order of
+    /// A real type for the tests. All test data are small integers, so sums of products are exact in any order of
     /// additions.
     trait Exact: Real + PartialEq + std::fmt::Debug + From<i8> {
         const NAN: Self;
@@ -242,8 +241,8 @@ mod tests {
         (0..length).map(|i| R::from(((i * 37 + seed * 11) % 17) as i8 - 8)).collect()
     }
 
-    /// Compares a product with the result of plain loops. Elements between columns and after the last column must keep
-    /// their values.
+    /// Compares a product with the result of plain loops. Elements of `out` between columns and after the last column
+    /// must keep their values.
     fn check<R: Exact>(extents: [usize; 3], gap: usize, transpose_b: bool) {
         let [m, n, k] = extents;
         let (rows_b, columns_b) = if transpose_b { (n, k) } else { (k, n) };

@@ -1,9 +1,9 @@
 //! Allocates zeroed memory without touching it, because the first write to a page decides the page's NUMA node.
 //!
-//! Invariant: the memory starts at a multiple of the requested alignment. The allocation requests only the alignment
-//! that every allocation has, plus extra bytes so that the start can be moved up to the requested alignment. For a
-//! larger alignment, Rust's allocator would clear the bytes itself, which would touch every page on the allocating
-//! thread. For large memory, huge pages are requested.
+//! Invariant: the memory starts at a multiple of the requested alignment. [`Zeroed::new`] requests from the system only
+//! the alignment that every allocation has. It allocates extra bytes, so that the start can be moved up to the
+//! requested alignment. For a larger alignment, Rust's allocator would clear the memory itself, and so touch every page
+//! on the allocating thread. For large memory, huge pages are requested.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::MaybeUninit;
@@ -34,7 +34,7 @@ impl Zeroed {
     /// refuses the allocation.
     pub fn new(bytes: usize, align: usize) -> Option<Zeroed> {
         let layout = Layout::from_size_align(bytes.checked_add(align)?, COMMON).ok()?;
-        // SAFETY: the layout has at least `align` bytes.
+        // SAFETY: the size of the layout is not 0, because it is at least `align`.
         let base = NonNull::new(fallible(|| unsafe { alloc_zeroed(layout) }))?;
         let up = base.as_ptr().align_offset(align);
         // SAFETY: `up` is less than `align`, and the allocation has `align` bytes more than `bytes`.

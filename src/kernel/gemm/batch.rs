@@ -1,5 +1,5 @@
-//! Computes many small matrix products of equal size. Their operands and results are accessed in place. Everything that
-//! the products have in common is set up once.
+//! Computes many small matrix products of equal size. Operands and results are accessed in place, without packing. The
+//! calls of the micro-kernels are prepared once for all products.
 
 use super::super::Element;
 use super::super::micro::{Call, Kernel};
@@ -10,16 +10,16 @@ use crate::local_plan::{Access, Axis, GemmPlan, OutAccess, RowLayout, Table, Til
 /// Maximum number of register tiles in a product. Larger products are not computed as a batch, because the cost of
 /// starting such a product is negligible.
 const MAX_TILES: usize = 24;
-/// Maximum number of tiles in the products that are computed together and in the product after them.
+/// Maximum number of tiles in the products of one call and in the next product, which is prefetched.
 const MAX_TILE_OFFSETS: usize = 64;
 /// Maximum number of products whose tiles are computed in one call.
 const MAX_PRODUCTS_PER_CALL: usize = 16;
-/// Maximum number of bytes in the products that are computed together, if a product has several tiles. The tile at one
-/// position is computed for all these products before the tile at the next position, so all of them must stay in the
-/// first-level cache.
+/// Maximum number of bytes in the operands and results of the products of one call, if a product has several tiles. The
+/// tile at one position is computed for all products of the call before the tile at the next position. All these
+/// products must therefore stay in the first-level cache.
 const L1_PRODUCT_BYTES: usize = 24 << 10;
 
-/// The register tile at the same position in every product. `call` is the call for the first product.
+/// The register tile at one position in every product. `call` contains the arguments for the first product.
 #[derive(Clone, Copy)]
 struct Tile<R> {
     call: Call<R>,
@@ -31,16 +31,17 @@ pub(super) struct Batch<T: Element> {
     tiles: [Option<Tile<T::Real>>; MAX_TILES],
     count: usize,
     /// The offsets of all tiles, tile by tile. A tile has one entry for each of `products_per_call` products, and one
-    /// for the product after them, which is prefetched.
+    /// entry for the product after them, which is prefetched.
     tile_offsets: [TileOffsets; MAX_TILE_OFFSETS],
-    /// The number of products to compute together.
+    /// The number of products to compute in one call.
     pub products_per_call: usize,
 }
 
 impl<T: Element> Batch<T> {
-    /// Prepares the calls. `inner` contains the stride from one product to the next in each tensor. Returns `None` if
-    /// products are not read and written in place, if a product has more than one box or more than [`MAX_TILES`] tiles,
-    /// if there are fewer than 4 products, or if the rows of a tile do not form vectors in `out`.
+    /// Prepares one micro-kernel call for each register tile of a product. `inner` contains the stride from one product
+    /// to the next in each tensor. Returns `None` unless there are at least 4 products, each of which is accessed in
+    /// place and has a single box and at most [`MAX_TILES`] tiles. Also returns `None` if the rows of a tile do not
+    /// form vectors in `out`.
     pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>, inner: [isize; 3]) -> Option<Self> {
         let in_place = plan.access == [Access::InPlace; 2] && plan.out == OutAccess::Direct && plan.slab.size == 1;
         let one_box = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() == 1);
@@ -102,8 +103,8 @@ impl<T: Element> Batch<T> {
         Some(batch)
     }
 
-    /// Computes `count` products. The offsets are the distances from the first elements of the tensors to the first
-    /// elements of the first product.
+    /// Computes `count` products. The offsets are the distances, in elements, from the first elements of the tensors to
+    /// the first elements of the first product.
     ///
     /// # Safety
     /// The offsets are those of a product of the plan, and the next `count - 1` products follow this product at the

@@ -1,10 +1,12 @@
 //! Computes register tiles with LIBXSMM, which multiplies column-major matrices.
 //!
 //! A product that is added to `out` is first written to a buffer of the size of a register tile. Otherwise, LIBXSMM
-//! would start its sums with the old values of `out`, and chains of additions would extend over all depth boxes.
+//! would start its sums with the old values of `out`, and chains of additions would extend over all depth boxes (blocks
+//! of the summed dimensions).
 //!
-//! LIBXSMM does not support tiles in which a leading dimension is smaller than its extent or `right` has no stride of
-//! 1, and it may have no code for a shape. Plain loops compute these tiles, so every plan can run.
+//! LIBXSMM does not support tiles in which a leading dimension is smaller than the corresponding extent, or in which
+//! `right` has no stride of 1. It may also lack code for other shapes. Plain loops compute all these tiles, so every
+//! plan can run.
 
 use super::super::Element;
 use super::super::micro::Call;
@@ -13,7 +15,7 @@ use super::super::xsmm::Tile;
 /// The sizes of a product, its three leading dimensions, and whether `right` is row-major.
 type Shape = ([usize; 3], [usize; 3], bool);
 
-/// A shape, and LIBXSMM's code for it, if any.
+/// A shape, and the code that LIBXSMM generated for it, or `None` if LIBXSMM does not support the shape.
 type CachedTile<R> = (Shape, Option<Tile<R>>);
 
 /// A cache of the code for the most recently requested shapes.
@@ -55,7 +57,8 @@ impl<T: Element> Generated<T> {
         tile
     }
 
-    /// Computes a tile in `out`. Does nothing and returns false if LIBXSMM does not support the factors or strides.
+    /// Computes a tile in `out`. Does nothing and returns false if LIBXSMM does not support the factors or strides of
+    /// the call.
     ///
     /// # Safety
     /// Same as for [`Call`], with `columns` columns and contiguous vectors.

@@ -1,9 +1,9 @@
-//! Executes a [`GemmPlan`], which computes a contraction as matrix products. Packs boxes, multiplies panels and stores
-//! tiles.
+//! Executes a [`GemmPlan`], which computes a contraction as matrix products. Packs boxes (cache blocks of an operand)
+//! into panels, multiplies panels, and stores the register tiles that result.
 //!
-//! The shares of the grid write disjoint boxes of `out` or of partial sums. Partial sums are added up in a fixed order,
-//! after the shares that computed them have finished. Each share packs into its own part of the workspace and never
-//! waits for another share.
+//! The plan's grid divides the work into shares for threads. Shares write disjoint boxes of `out` or of partial sums.
+//! Partial sums are added up in a fixed order, after the shares that computed them have finished. Each share packs into
+//! its own part of the workspace and never waits for another share.
 
 mod batch;
 mod contiguous;
@@ -56,9 +56,9 @@ pub(super) unsafe fn run<T: Element>(
 }
 
 /// A sum over depth boxes, which are ranges of the summed dimensions. The list of boxes is halved recursively until a
-/// part has only a few boxes, which are added one after the other. Rounding errors therefore grow only with the
-/// logarithm of the number of boxes (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section
-/// 4.2).
+/// range has at most [`GemmPlan::leaf_boxes`] boxes, which are added one after the other. Rounding errors therefore
+/// grow only with the logarithm of the number of boxes (N. J. Higham, Accuracy and Stability of Numerical Algorithms,
+/// 2nd edition, section 4.2).
 struct DepthSum<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
@@ -73,8 +73,9 @@ impl<T: Element> DepthSum<'_, T> {
         self.partials.at((number * self.plan.partial_elements() + self.plan.partial.first) as isize)
     }
 
-    /// Returns the destination for a level of the recursion, and the factor of the destination's old values. The
-    /// destination for level 0 is `out`. The destination for every other level is a partial sum, which is overwritten.
+    /// Returns the destination for a level of the recursion, and the factor that scales the destination's old values.
+    /// The destination for level 0 is `out`. The destination for every other level is a partial sum, which is
+    /// overwritten.
     fn target(&self, level: usize) -> (*mut T, T) {
         match level {
             0 => (self.arguments.out.at(0), self.arguments.beta),
@@ -83,7 +84,7 @@ impl<T: Element> DepthSum<'_, T> {
     }
 
     /// # Safety
-    /// Same as for [`run`], with depth boxes and a level of the plan.
+    /// Same as for [`run`]. `depth` is a range of the plan's depth boxes, and `level` is a level of the plan.
     unsafe fn run(&self, depth: Range<usize>, level: usize, workspace: &mut [T]) {
         if depth.len() <= self.plan.leaf_boxes {
             // SAFETY: guaranteed by the caller.

@@ -23,7 +23,8 @@ impl<T: Element> Multiply<T> {
         }
     }
 
-    /// Computes tiles in place. Does nothing and returns false if the code can compute only one tile per call.
+    /// Computes one tile for each entry of `tile_offsets`, directly at its destination. Does nothing and returns false
+    /// if the code can compute only one tile per call.
     ///
     /// # Safety
     /// Same as for [`Call`], with `columns` columns.
@@ -38,8 +39,8 @@ impl<T: Element> Multiply<T> {
         true
     }
 
-    /// Computes a tile at offset 0 in place. The tile's rows are contiguous in `out`. Does nothing and returns false if
-    /// the code cannot write this tile to `out` directly.
+    /// Computes a single tile directly in `out`, where the tile's rows are contiguous. Does nothing and returns false
+    /// if the code cannot write this tile to `out` directly.
     ///
     /// # Safety
     /// Same as for [`Call`], with `columns` columns.
@@ -55,7 +56,7 @@ impl<T: Element> Multiply<T> {
         }
     }
 
-    /// Computes a tile at offset 0 in a dense buffer whose columns are `lead` elements apart. `beta` is 0.
+    /// Computes a single tile in a dense buffer whose columns are `lead` elements apart. `beta` is 0.
     ///
     /// # Safety
     /// Same as for [`Call`], with `columns` columns.

@@ -1,5 +1,5 @@
-//! Packs a box of an operand into panels. A panel has a fixed number of rows, which are contiguous for each step of the
-//! sum.
+//! Packs a box of an operand into panels. A panel has a fixed number of rows. At each step of the sum (each index of
+//! the summed dimensions), the elements of these rows are contiguous.
 //!
 //! Example: a 3 x 2 box with a row stride of 10 and contiguous steps of the sum is packed into panels of 2 rows.
 //! ```text
@@ -22,7 +22,8 @@ pub(super) struct Pack<'a, T> {
     pub by: PackBy,
     /// The box's first element.
     pub from: *const T,
-    /// Offsets of the rows, or of the columns if this is the columns' operand.
+    /// Offsets of the box's rows in the operand. For the second operand, offsets of its columns, which are packed in
+    /// the same way.
     pub rows: &'a Table,
     pub depth: &'a Table,
     /// The index of this operand in the arrays of `depth`, which describe both operands.
@@ -77,7 +78,7 @@ impl<T: Element> Pack<'_, T> {
     /// Returns the number of rows from `row` on that are evenly spaced and in the same panel, and their stride.
     ///
     /// Callers loop over pieces themselves instead of passing a closure, because vector code inside a closure would be
-    /// compiled without the instruction set.
+    /// compiled without the instructions that `S` needs.
     #[inline(always)]
     fn piece(&self, row: usize) -> (usize, isize) {
         let (panel, lane) = self.rows.panel_of(row, self.panel);
@@ -215,7 +216,7 @@ impl<T: Element> Pack<'_, T> {
             let (len, stride) = self.piece(row);
             next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
-            // If no unused cache line is between two rows, all rows are prefetched as one stretch.
+            // If no unused cache line lies between adjacent rows, all rows are prefetched as one contiguous stretch.
             let line = CACHE_LINE / size_of::<T>();
             let dense = stride.unsigned_abs() <= neighbours.max(line);
             let (stretches, length) =
@@ -252,9 +253,9 @@ impl<T: Element> Pack<'_, T> {
         const SIDE: usize = 16;
         let Some((distance, neighbours)) = self.rows.unit[0] else { return };
         let steps = &self.depth.offsets[self.operand];
-        // Neighbours are rows that are adjacent in memory. They have the same lane in their panels if the distance
-        // between their row numbers is a multiple of the length of a run, or if there is only one run and the distance
-        // is a multiple of the number of rows in a panel.
+        // Neighbours are rows that are adjacent in memory. The distance between their row numbers decides whether they
+        // have the same lane in their panels. They do if the distance is a multiple of the length of a run. If there is
+        // only one run, they also do if the distance is a multiple of the number of rows in a panel.
         let one_run = self.rows.run == self.rows.len();
         let whole_panels = distance.is_multiple_of(self.rows.run) || (one_run && distance.is_multiple_of(self.panel));
         let mut tile = [T::ZERO; SIDE * SIDE];

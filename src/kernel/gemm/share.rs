@@ -1,8 +1,8 @@
-//! Computes the boxes of one thread's share.
+//! Computes one thread's share of a [`GemmPlan`], box by box.
 //!
 //! The loops over batches, column boxes, depth boxes and row boxes are nested in this order, from outermost to
-//! innermost. A packed box is reused while successive iterations need the same box, but only within one execution of
-//! the plan, because the data may change before the next execution.
+//! innermost. A packed box is reused while successive iterations need the same box. The next execution of the plan
+//! packs again, because the operands' elements may have changed.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ use crate::local_plan::{
 /// because its steps may be far apart in memory.
 const PREFETCH_STEPS: isize = 8;
 
-/// The location of one operand of a box, and the operand's strides in elements.
+/// The address and the strides of one operand of a box, packed or in place. Strides are in elements.
 #[derive(Clone, Copy)]
 struct Panels<T> {
     start: *const T,
@@ -36,7 +36,7 @@ struct Panels<T> {
     slab: isize,
 }
 
-/// The product of one box. `call` contains the arguments that are the same for all tiles of the box.
+/// The product for one box of `out`. `call` contains the arguments that are the same for all tiles of the box.
 struct Product<'a, T: Element> {
     call: Call<T::Real>,
     right: Panels<T>,
@@ -140,7 +140,8 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Returns the offsets of a batch, and the number of slab indices in the batch.
+    /// Returns the offsets of a batch, and the number of slab indices in the batch. The slab is a batch dimension whose
+    /// indices are packed together.
     fn batch(&self, batch: usize) -> ([isize; 3], usize) {
         let (slab, mut start) = (self.plan.slab, [0; 3]);
         let mut rest = batch;
@@ -215,7 +216,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         panels
     }
 
-    /// Computes the product of one box in a dense buffer, and merges the buffer into `out`.
+    /// Computes the product for one box of `out` in a dense buffer, and merges the buffer into `out`.
     ///
     /// # Safety
     /// Same as for [`GemmShare::product`], with all slabs of `out`.
@@ -244,7 +245,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Computes the product of one box. Writes it to the box of `out` or to a dense copy of this box.
+    /// Computes the product for one box of `out`, and writes it to the box itself or to a dense copy of the box.
     ///
     /// # Safety
     /// The panels contain the operands of the box, or point to them in place. The elements at the plan's offsets from
@@ -328,7 +329,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             if group.layout != RowLayout::Scattered && self.multiply.compute_tiles(&call, col.len, tile_offsets) {
                 return;
             }
-            // The call is modified in place, because copying it would stall on the preceding stores to it.
+            // `call` is modified in place, because copying it would stall on the preceding stores to its fields.
             let (left, out, columns_of_out) = (call.left, call.out, call.columns);
             for (at, tile_offset) in tile_offsets.iter().enumerate() {
                 call.left = left.wrapping_offset(at as isize * call.left_next + tile_offset.left);

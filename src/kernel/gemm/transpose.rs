@@ -1,4 +1,4 @@
-//! Transposes a matrix of elements while it is packed. Elements are moved as the real numbers that they consist of.
+//! Transposes a matrix of elements while it is packed. Complex elements are moved as pairs of real numbers.
 
 use crate::dtype::Dtype;
 use crate::kernel::Element;

@@ -10,11 +10,11 @@ use super::{add, nest};
 use crate::kernel::Element;
 use crate::local_plan::{Isa, Nest, SumBlocks};
 
-/// The sum of one thread's share.
+/// Computes the sum of one thread's share of the loops.
 pub(super) struct Sum<'a, T> {
     pub blocks: &'a SumBlocks,
-    /// The loop nest for all blocks of full length. A shorter block at the end of the loop that is cut into blocks has
-    /// its own nest, [`SumBlocks::last`].
+    /// The loop nest for all blocks of full length. If the last block is shorter, it has its own nest,
+    /// [`SumBlocks::last`].
     pub nest: &'a Nest,
     pub isa: Isa,
     pub operands: [*const T; 2],
@@ -39,7 +39,8 @@ impl<T: Element> Sum<'_, T> {
         self.scratch.wrapping_add(self.blocks.at + level * self.blocks.sums.step)
     }
 
-    /// Sums a range of blocks into the buffer for `level`. Overwrites the buffers for higher levels.
+    /// Sums a range of blocks into the buffer for `level`, the depth in the binary tree. Overwrites the buffers for
+    /// greater depths.
     ///
     /// # Safety
     /// Same as for [`Sum::run`]. The range contains blocks of the plan. There is a buffer for this level, and one more

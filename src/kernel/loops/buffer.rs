@@ -4,7 +4,7 @@
 //! addition would round a number that may be far larger than the terms. Such a nest therefore sums from zero in a
 //! buffer, and adds each finished sum to `out` once.
 //!
-//! A buffer fits on the stack of any thread. Each element is written before it is read.
+//! A buffer of 64 KiB fits on the stack of any thread. Each element is written before it is read.
 
 use std::mem::MaybeUninit;
 

@@ -59,7 +59,8 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
                     };
                     // SAFETY: guaranteed by the caller for these rows, columns and lanes.
                     unsafe {
-                        // The condition is constant, so either only real or only complex tiles are compiled.
+                        // The condition is constant, so only the real or only the complex tiles are compiled for each
+                        // element type.
                         if const { T::DTYPE.is_complex() } {
                             match (height, width) {
                                 (1, _) => tile.run::<S, 1, 1, 4, false>(&mut sum),
@@ -89,7 +90,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
     }
 }
 
-/// Rows and columns of `out` whose dot products are computed together, over a range of lanes.
+/// Rows and columns of `out` whose dot products are computed together, over a range of terms (lanes).
 struct Tile<'a, T> {
     task: &'a Task<'a, T, Dots>,
     visit: Visit<T>,

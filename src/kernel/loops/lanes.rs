@@ -1,9 +1,9 @@
 //! Provides SIMD vectors of elements of any type. Complex elements have real and imaginary parts in alternate lanes.
 //!
 //! A complex product of a vector and a factor consists of two real products, one with the real part of the factor and
-//! one with the imaginary part. The lanes of each pair are swapped in the second product, which is then subtracted from
-//! the first product in even lanes and added to it in odd lanes. Sums accumulate the two products separately and swap
-//! once, at the end.
+//! one with its imaginary part. In the second product, the lanes of each pair are swapped. The swapped product is then
+//! subtracted from the first product in even lanes, and added to it in odd lanes. Sums accumulate the two products
+//! separately, so that lanes are swapped only once, at the end.
 //!
 //! A vector of real or complex elements fills one register.
 
@@ -21,7 +21,7 @@ pub(super) trait Lanes<S>: Element {
     type Vector: Copy;
     /// A factor by which a vector is multiplied.
     type Factor: Copy;
-    /// A sum of products.
+    /// A sum of products of factors and vectors, as accumulated before [`Lanes::finish`] or [`Lanes::total`].
     type Sum: Copy;
     /// `alpha` or `beta`, prepared for scaling vectors.
     type Scale: Copy;
@@ -49,7 +49,7 @@ pub(super) trait Lanes<S>: Element {
     /// Returns `sum + factor * vector`.
     unsafe fn plus_times(factor: Self::Factor, vector: Self::Vector, sum: Self::Sum) -> Self::Sum;
     unsafe fn merge(a: Self::Sum, b: Self::Sum) -> Self::Sum;
-    /// Returns the finished sum of each lane.
+    /// Returns the final sum of each lane, in which the parts of complex products are combined.
     unsafe fn finish(sum: Self::Sum) -> Self::Vector;
     /// Adds up all lanes of a sum of products with factors from [`Lanes::across`].
     unsafe fn total(sum: Self::Sum) -> Self;

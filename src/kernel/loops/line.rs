@@ -1,9 +1,9 @@
-//! Computes sums of scaled vectors, or of vectors that are multiplied element by element. The innermost loop runs over
-//! elements of `out`, with stride 1.
+//! Computes sums of vectors. Each term is a vector times a scalar, or the elementwise product of two vectors. The
+//! innermost loop runs over lanes, which are elements of `out` with stride 1.
 //!
-//! Up to 8 terms of the sum are added to `out` at a time, so that `out` is not accessed for every product. If rows
+//! Up to 8 terms of the sum are added to `out` at a time, so that `out` is not read and written for every term. If rows
 //! share the vectors of the first operand, 4 rows are computed together, with up to 4 terms at a time (2 if complex).
-//! If a sum has more terms, `out` is accessed several times, in blocks that stay in the first-level cache. The plan
+//! If a sum has more terms, a block of `out` is accessed several times while it is in the first-level cache. The plan
 //! sets the block sizes.
 
 use super::Task;
@@ -24,8 +24,8 @@ const fn tile_terms(dtype: Dtype) -> usize {
     4 / if dtype.is_complex() { 2 } else { 1 }
 }
 
-/// Whether rows may share the vectors of the first operand. With one term, sharing saves nothing, and writing one row
-/// after the other is fastest.
+/// Whether several rows can be computed together, because they share the vectors of the first operand. With a single
+/// term, rows are computed one after the other, because writing `out` row by row is fastest.
 #[inline(always)]
 fn shares(line: &Line) -> bool {
     line.rows.strides[0] == 0 && line.terms.extent > 1
@@ -117,7 +117,7 @@ unsafe fn add<T: Element>(visit: Visit<T>, [rows, lanes]: [usize; 2], sums: Rows
     }
 }
 
-/// A block of `out`, which consists of some rows and lanes, with all terms of their sums.
+/// A block of `out`, given by ranges of rows and lanes, with all terms of its sums.
 struct Block<'a, T> {
     line: &'a Line,
     factors: Factors<T>,

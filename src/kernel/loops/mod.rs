@@ -11,8 +11,9 @@
 //!
 //! An element of `out` is read and written once, or several times while it is in a cache. `beta` is applied when an
 //! element is first visited; with `beta` = 0, its old value is not read. Each sum is finished before it is added to the
-//! old value of `out`, except that [`Dots`] may add a sum in up to 16 parts. If shares split the sum, their partial
-//! results are added in the order of the shares, so results are reproducible. Nothing here allocates.
+//! old value of `out`. Only a [`Dots`] nest may add a sum in several parts (at most 16). Each thread computes a share
+//! of the loops. If the shares split a sum, their partial results are added in the order of the shares, so results are
+//! reproducible. The loops do not allocate memory.
 
 mod blocks;
 mod buffer;
@@ -52,9 +53,9 @@ struct Task<'a, T, N> {
 /// Computes `out = alpha left right + beta out`. With `beta` = 0, `out` is not read.
 ///
 /// # Safety
-/// The instruction set is available. The offsets of the plan's loops lead to elements of `left` and `right` that may be
-/// read. In `out`, the offsets lead to distinct elements that no other code accesses, and that are initialised unless
-/// `beta` is 0.
+/// The instruction set is available. The elements of `left` and `right` at the offsets of the plan's loops may be read.
+/// The offsets in `out` are distinct. No other code accesses the elements of `out` at these offsets, and they are
+/// initialised unless `beta` is 0.
 ///
 /// # Panics
 /// If the workspace has fewer elements than the plan requires.
@@ -77,8 +78,8 @@ pub(super) unsafe fn run<T: Element>(
         return unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(out)), scratch) };
     };
     let factors = Factors::sum();
-    // SAFETY: each share writes its own part of the workspace, whose length was checked above. The rest is guaranteed
-    // by the caller.
+    // SAFETY: each share writes its own part of the workspace, whose length was checked above. The caller guarantees
+    // all other requirements.
     unsafe { shares(&plan.shares, isa, factors, (first, second, scratch), scratch) };
     let results = &workspace[..plan.shares.len() * partials.step];
     // SAFETY: the partial results were written above; the caller guarantees that the elements of `out` may be accessed.
@@ -187,7 +188,8 @@ impl<T: Element> Task<'_, T, Nest> {
 }
 
 impl<T: Element, M> Task<'_, T, M> {
-    /// Returns this task with `nest`, the content of the task's [`Nest`]. `U` is the same type as `T`.
+    /// Returns this task with its [`Nest`] replaced by `nest`, the content of the enum's variant. `U` is the same type
+    /// as `T`.
     fn of<'a, U: Element, N>(&self, nest: &'a N) -> Task<'a, U, N> {
         debug_assert_eq!(T::DTYPE, U::DTYPE);
         // The conversion is exact, because `T` and `U` are the same type, and `f64` represents every real and imaginary
@@ -228,10 +230,10 @@ macro_rules! bodies {
 
 bodies!(f32, f64, Complex<f32>, Complex<f64>);
 
-/// Adds the partial results to `out`.
+/// Adds up the partial results for each element, and merges the sums into `out`.
 ///
 /// # Safety
-/// The offsets of the loops are inside each partial result, and lead to elements of `out` as [`run`] requires.
+/// The offsets of the loops are inside each partial result. Their offsets in `out` meet the requirements of [`run`].
 unsafe fn add<T: Element>(partials: &Partials, results: &[T], factors: Factors<T>, out: *mut T) {
     let visit = Visit::new(factors, true);
     let mut walk = Walk::new();

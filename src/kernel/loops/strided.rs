@@ -45,7 +45,7 @@ pub(super) unsafe fn run<T: Element>(task: &Task<T, StridedNest>) {
 /// Computes `out` tile by tile. Each tile is summed in a buffer and then added to `out`.
 ///
 /// # Safety
-/// Same as for [`run`], with the offsets of one index of the outer loops.
+/// Same as for [`run`]. `start` contains the offsets of one iteration of the outer loops.
 unsafe fn tiles<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, start: [isize; 4]) {
     let nest = task.nest;
     let size = |l: usize| if nest.blocked[l].strides[3] == 0 { nest.sizes[l] } else { nest.blocked[l].extent };
@@ -65,7 +65,7 @@ unsafe fn tiles<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, start: 
 /// Sums a tile of `out` from zero in a buffer, and adds the sums to `out`.
 ///
 /// # Safety
-/// Same as for [`tiles`], with ranges of the blocked loops.
+/// Same as for [`tiles`]. `ranges` contains a range of each blocked loop.
 unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: [[usize; 2]; 3], start: [isize; 4]) {
     let mut blocked = task.nest.blocked;
     // The tile's loops over `out`, with strides in the buffer and in `out`.
@@ -101,7 +101,8 @@ unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: 
 /// Adds all terms for ranges of the blocked loops, block by block.
 ///
 /// # Safety
-/// Same as for [`run`], with ranges of the blocked loops, and the offsets of one index of the outer loops.
+/// Same as for [`run`], with ranges of the blocked loops. `start` contains the offsets of one iteration of the outer
+/// loops.
 unsafe fn blocks<T: Element>(
     task: &Task<T, StridedNest>,
     [a, b, inner]: &[Dim<4>; 3],

@@ -38,8 +38,8 @@ impl Rng {
     }
 }
 
-/// The dimensions of a contraction by kind, in the order c (batch), m (rows), n (columns) and k (sum). For each tensor,
-/// `first` is the position of its first element, and `length` is the number of elements in its memory.
+/// The dimensions of a contraction, grouped by kind in the order c (batch), m (rows), n (columns) and k (sum). For each
+/// tensor, `first` is the position of its first element, and `length` is the number of elements in its memory.
 struct Case {
     dims: [Vec<Dim<3>>; 4],
     first: [usize; 3],
@@ -47,8 +47,9 @@ struct Case {
 }
 
 impl Case {
-    /// Returns a random case with these extents by kind. Each tensor has its own order of dimensions. Unless `plain` is
-    /// true, strides may be negative or leave gaps, and strides of `left` and `right` may be 0.
+    /// Returns a random case whose dimensions have these extents, which are grouped by kind. Each tensor has its own
+    /// order of dimensions. Unless `plain` is true, strides may be negative or leave gaps, and strides of `left` and
+    /// `right` may be 0.
     fn new(rng: &mut Rng, extents: &[Vec<usize>; 4], plain: bool) -> Case {
         let none = |extents: &Vec<usize>| extents.iter().map(|&extent| Dim { extent, strides: [0; 3] }).collect();
         let mut case = Case { dims: extents.each_ref().map(none), first: [0; 3], length: [1; 3] };
@@ -298,7 +299,7 @@ fn large_outer_products_and_long_dots() {
 }
 
 /// Adds sums of up to 500 small terms to old values of 2^24, where single-precision numbers are 2 apart. If a sum is
-/// added once, the error is at most 1, which is half of that distance. Repeated additions would lose more.
+/// added once, the error is at most 1, which is half of that distance. Repeated additions would cause a larger error.
 fn old_values_are_added_once<T: Element>(seed: u64) {
     let mut rng = Rng(seed);
     let mut seen = std::collections::HashSet::new();

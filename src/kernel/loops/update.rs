@@ -10,7 +10,7 @@ pub(super) struct Factors<T> {
 }
 
 impl<T: Element> Factors<T> {
-    /// Returns the factors for a sum that starts from zero.
+    /// Returns the factors for storing a sum as it is, without scaling it and without old values.
     #[inline(always)]
     pub fn sum() -> Self {
         Factors { alpha: T::ONE, beta: T::ZERO }
@@ -61,7 +61,7 @@ impl<T: Element> Visit<T> {
         }
     }
 
-    /// Returns the same visit for vectors.
+    /// Returns the form of this visit for vectors, in which `alpha` and `beta` are broadcast to all lanes.
     ///
     /// # Safety
     /// The instructions are available.

@@ -1,9 +1,9 @@
-//! Iterates over the offsets of nested loops, in a fixed amount of memory.
+//! Iterates over the offsets of nested loops without allocating memory.
 
 use crate::local_plan::Dim;
 
-/// Maximum number of loops. With at least two indices each, 64 loops have 2^64 iterations, more than any run could
-/// finish.
+/// Maximum number of loops. With an extent of at least 2 each, 64 loops have at least 2^64 iterations, more than any
+/// program could finish.
 const MAX_LOOPS: usize = 64;
 
 /// A position in nested loops, initially the first position. No loop has extent 0, and only a few loops have extent 1,

@@ -1,16 +1,16 @@
-//! Computes the sums of a tile on x86-64 in assembly. The Rust code for these sums is slower, because the compiler
-//! computes column addresses between the multiply-adds, and stores the sums to memory before it writes them to `out`.
+//! Computes the sums of a tile on x86-64 in assembly. Rust code for these sums is slower. The compiler would compute
+//! column addresses between the multiply-adds, and store the sums to memory before writing them to `out`.
 //!
 //! Columns are listed as `{ number "number" "address" ["address" "part"] ("sum" "row" vector) .. }`. The first address
 //! is used for real terms. The second address is used for complex terms, and is followed by the part of the terms (0 is
 //! real, 1 is imaginary). For each vector of rows, the list contains the register of the sum, the register of the rows,
 //! and the number of the vector.
 //!
-//! The sums, the vectors of rows and one column fit into the vector registers (12 sums with AVX2, 24 with AVX-512). The
-//! assembly needs at most 13 general-purpose registers, which is the number available. The loop is unrolled by four
-//! steps, so that strides are added to addresses only once per four steps. Rust code computes the remaining tiles, in
-//! which neither the terms nor the columns of `right` are contiguous, vectors must not be read in full, or a single
-//! vector has more than 16 columns of sums.
+//! The sums (at most 12 with AVX2, 24 with AVX-512), the vectors of rows and one column fit into the vector registers.
+//! The assembly needs at most 13 general-purpose registers, which is the number available. The loop is unrolled by four
+//! steps, so that strides are added to addresses only once per four steps. Rust code computes a tile if neither the
+//! terms nor the columns of `right` are contiguous, or if vectors must not be read in full. It also computes tiles of
+//! one vector with more than 16 columns of sums.
 
 use std::arch::x86_64::_mm256_zeroupper;
 use std::mem::offset_of;
@@ -23,7 +23,7 @@ use super::tile_sums::{Store, Sum, TileDestination, TileSums};
 enum Order {
     Columns,
     Terms,
-    /// Complex terms.
+    /// Like `Terms`, for complex numbers, which are pairs of real numbers.
     Pairs,
 }
 
@@ -43,9 +43,9 @@ impl<R> Sum<R> {
     }
 }
 
-/// Emits one step of the sum. For each column, broadcasts the column's element of `right` to all lanes, and adds the
-/// products of this element and the vectors of rows to the sums. `$ls` and `$rs` are the suffixes of the addresses of
-/// `left` and `right`, and `$u` is the number of the step.
+/// Emits the code for one step of the sum. For each column, broadcasts the column's element of `right` to all lanes,
+/// multiplies it by the vectors of rows, and adds the products to the sums. `$ls` and `$rs` are the suffixes of the
+/// addresses of `left` and `right`, and `$u` is the number of the step.
 #[rustfmt::skip]
 macro_rules! step {
     ($order:tt $t:tt $w:tt $ls:tt $rs:tt $u:tt [$($row:tt $at:tt)*] $($column:tt)*) => {
@@ -87,7 +87,7 @@ macro_rules! size { ("s") => { "4" }; ("d") => { "8" }; }
 #[rustfmt::skip]
 macro_rules! lanes { ("s") => { "16" }; ("d") => { "8" }; }
 
-/// Writes the sums of one column.
+/// Emits the stores of the sums of one column.
 #[rustfmt::skip]
 macro_rules! put {
     ($move:tt $t:tt { $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* }) => {
@@ -95,7 +95,7 @@ macro_rules! put {
     };
 }
 
-/// Adds the old values of `out` to the sums of one column.
+/// Emits the additions of the old values of `out` to the sums of one column.
 #[rustfmt::skip]
 macro_rules! add {
     ($t:tt { $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* }) => {
@@ -103,7 +103,7 @@ macro_rules! add {
     };
 }
 
-/// The address of a vector of the current column.
+/// The address of a vector of the current column in the destination.
 #[rustfmt::skip]
 macro_rules! at {
     ($t:tt 0) => { concat!("[{n}+", size!($t), "*{l}]") };
@@ -142,7 +142,7 @@ macro_rules! sum {
     };
 }
 
-/// Emits the complete sum of a tile and its stores.
+/// Emits the code that computes all sums of a tile and stores them.
 #[rustfmt::skip]
 macro_rules! steps {
     ($order:tt $from:ident $place:ident $t:tt [$r0:tt $r1:tt $r2:tt $r3:tt] [$($four:expr,)*] [$($one:expr,)*] [$($operand:tt)*]
@@ -228,9 +228,9 @@ macro_rules! steps {
     };
 }
 
-/// Emits the sums of the first columns of a list, with a branch for each number of columns. The conditions are
-/// constant, so the compiler's back end processes one branch only. Processing the other branches would be a fifth of
-/// the back end's work on this crate.
+/// Emits the code for the sums of the first columns of a list, with a branch for each number of columns. The conditions
+/// are constant, so the compiler's back end processes one branch only. Processing the other branches too would take a
+/// fifth of the back end's time for this crate.
 #[rustfmt::skip]
 macro_rules! columns {
     ($shape:tt [$($set:tt)*] [$($done:tt)*]) => {};
@@ -268,7 +268,7 @@ macro_rules! sums {
             place: &TileDestination<$real>,
         ) -> bool {
             let Some(order) = sum.order(PARTS) else { return false };
-            // SAFETY: guaranteed by the caller; the registers are those of the instruction set.
+            // SAFETY: guaranteed by the caller; the assembly uses only registers of the instruction set.
             unsafe {
                 columns!([1 V order sum place $t $real] ["ymm" "vxorps" ["ymm0" ""] [""]] []
                     { 0 "0" "{b0}" ["{b0}" "0"] ("ymm4" "ymm0" 0) }
@@ -315,7 +315,7 @@ macro_rules! sums {
             place: &TileDestination<$real>,
         ) -> bool {
             let Some(order) = sum.order(PARTS) else { return false };
-            // SAFETY: guaranteed by the caller; the registers are those of the instruction set.
+            // SAFETY: guaranteed by the caller; the assembly uses only registers of the instruction set.
             unsafe {
                 columns!([1 V order sum place $t $real] ["zmm" "vpxord" ["zmm0" ""] [""]] []
                     { 0 "0" "{b0}" ["{b0}" "0"] ("zmm8" "zmm0" 0) }

@@ -2,18 +2,18 @@
 //!
 //! A complex product consists of two real products. One multiplies the elements of `left` by the real part of `right`,
 //! and the other multiplies them by the imaginary part of `right`. The sums of these products are combined once, at the
-//! end. The lanes of each pair are swapped in the second sum, which is then subtracted from the first in real parts and
-//! added to it in imaginary parts.
+//! end. For this, the lanes of each pair are swapped in the second sum. The swapped sum is then subtracted from the
+//! first sum in real parts, and added to it in imaginary parts.
 
 use super::super::simd::{Real, Simd};
 use super::{Call, advanced, columns};
 use crate::local_plan::TileOffsets;
 
-/// Number of real numbers in an element.
+/// Number of real numbers per element.
 pub(super) const PARTS: usize = 2;
 
-/// For each column of `right`, the sums of products of each vector of `left` with the real parts of the column,
-/// followed by the sums of products with the imaginary parts of the column.
+/// The sums of products of each vector of `left` with each column of `right`. For each column, the sums of products
+/// with its real parts precede the sums of products with its imaginary parts.
 pub(super) type Sums<Vector, const V: usize, const N: usize> = [[[Vector; V]; 2]; N];
 
 /// Computes a tile of `V` vectors by `N` columns. A complex element fills two lanes of a vector. `PACKED` states
@@ -76,8 +76,8 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
         let (alpha, beta) = (Scale::<S::Vector>::new::<S, R>(call.alpha), Scale::<S::Vector>::new::<S, R>(call.beta));
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
-        // The usual case, without scaling and without adding to `out`, has separate code with fewer branches, because
-        // storing sums of a few terms takes as long as computing them.
+        // The usual case, without scaling and without adding to `out`, has separate code with fewer branches. This
+        // matters for sums of a few terms, which take as long to store as to compute.
         if !scales && !reads {
             for n in 0..N {
                 let to = out.offset(2 * *call.columns.add(n));

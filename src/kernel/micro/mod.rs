@@ -1,8 +1,8 @@
 //! Implements micro-kernels, which multiply a few rows by a few columns and accumulate the products in registers.
 //!
-//! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile size, given in vectors and columns.
-//! Tiles have a size that [`crate::local_plan::register_tiles`] returns, or fewer columns. There is one function per
-//! size, so that all sums stay in registers and inner loops have constant lengths.
+//! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile size, given in vectors and columns. A
+//! tile has one of the sizes that [`crate::local_plan::register_tiles`] returns, or fewer columns. There is one
+//! function per size, so that all sums stay in registers and inner loops have constant lengths.
 
 #[cfg(target_arch = "x86_64")]
 mod avx_fma;
@@ -29,8 +29,8 @@ use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 ///
 /// The caller guarantees the following for every tile, after the tile's offsets are added. At each of `depth` steps,
 /// `rows` numbers from `left` on may be read, or full vectors with `left_padded`. At each step, one element of `right`
-/// per column may be read. `rows` numbers in each column of `out` may be written, and are initialised unless `beta` is
-/// 0. `rows` numbers fill as many vectors (the last may be partial) as the kernel computes.
+/// per column may be read. `rows` numbers in each column of `out` may be written, and if `beta` is not 0, they are
+/// initialised. `rows` numbers fill as many vectors (the last may be partial) as the kernel computes.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<R> {
     /// Number of terms in the sum.
@@ -45,19 +45,20 @@ pub struct Call<R> {
     /// The distance from one column of `right` to the next. Kernels for packed columns ignore this field.
     pub right_column: isize,
     pub out: *mut R,
-    /// Offset of each column of `out`, in elements.
+    /// The offsets of the columns in `out`, one per column, in elements.
     pub columns: *const isize,
     pub rows: usize,
     pub left_padded: bool,
     /// Whether stores to `out` bypass the caches. This requires full vectors that are aligned to their size, `beta` =
     /// 0, and a fence after the call.
     pub streams: bool,
-    /// Whether to prefetch `out` before the sum. For batches of small products, prefetching costs more than it saves.
+    /// Whether to prefetch `out` before the sum is computed. For batches of small products, prefetching costs more than
+    /// it saves.
     pub prefetches_out: bool,
     /// The address from which about one cache line per step is prefetched. It points to the part of `right` that the
     /// next call reads, or to the next product in a batch.
     pub next: *const R,
-    /// The prefetch distance for `left`; 0 for panels, which are in the cache.
+    /// The prefetch distance for `left`. It is 0 if `left` is packed, because panels are already in a cache.
     pub ahead: isize,
     /// Real and imaginary part. The imaginary part is 0 for real types.
     pub alpha: [R; 2],
@@ -90,9 +91,9 @@ impl<R> Call<R> {
         self.right.wrapping_offset(tile_offset.right)
     }
 
-    /// Returns the address from which the tile prefetches. If tiles share a panel of `right`, the first tile prefetches
-    /// from `next`, and the other tiles from the shared panel, which is already in the cache. In a batch, each product
-    /// has its own panel of `right`, and each tile prefetches the panel of the next product.
+    /// Returns the address from which the tile prefetches. If tiles share a panel of `right`, only the first tile
+    /// prefetches from `next`. The other tiles prefetch the shared panel, which is already in the cache. In a batch,
+    /// each product has its own panel of `right`, and each tile prefetches the panel of the next product.
     #[inline(always)]
     fn next_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
         if at == 0 || tile_offset.right != 0 { self.next.wrapping_offset(tile_offset.right) } else { self.right }
@@ -123,8 +124,8 @@ pub trait Vectorized: Copy {
     fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<Self::Real>;
 }
 
-/// Pointers to every third column of `right`. The two columns after a pointer need no pointers of their own, because
-/// processors add one or two times a stride to an address at no cost.
+/// Pointers to every third column of `right`. The two columns after each of these columns need no pointers. Processors
+/// add one or two times a stride to an address at no cost.
 type Columns<R> = [*const R; 6];
 
 #[inline(always)]
@@ -143,18 +144,18 @@ fn advanced<R>([c0, c3, c6, c9, c12, c15]: Columns<R>, step: isize) -> Columns<R
 /// The remaining work on a tile.
 enum RemainingWork {
     Nothing,
-    /// The sums are computed, but must still be scaled, merged or masked.
+    /// The sums are computed, but must still be scaled, combined, masked or added to `out`.
     Write,
     All,
 }
 
-/// If the instruction set has specialised code for a tile of `V` vectors by `N` columns of `PARTS` real numbers,
-/// computes the tile or only its sums. Prefetches the tile of `out` even if there is no such code, unless the call
-/// disables prefetching. Returns the remaining work.
+/// Computes a tile of `V` vectors by `N` columns of `PARTS` real numbers, or only its sums, if the instruction set has
+/// specialised code for the tile. Prefetches the tile of `out` even if there is no such code, unless the call disables
+/// prefetching. Returns the remaining work.
 ///
 /// `PACKED` states whether the columns of `right` are contiguous at each step of the sum. `store` is the result of
 /// [`Call::store`], or `None` for complex types. `sums` is memory for the sums of products of each vector with each
-/// column; a complex column has separate sums for its real parts and its imaginary parts.
+/// column. A complex column has separate sums for its real parts and its imaginary parts.
 ///
 /// # Safety
 /// Same as for [`Call`]; the instructions of `S` are available; sums may be written to `sums`.
@@ -193,7 +194,8 @@ unsafe fn compute_specialised<
         }
     };
     let column = if PACKED { PARTS as isize } else { call.right_column };
-    // SAFETY: vectors are full, or they may be read in full and are written to `sums`, which is large enough.
+    // SAFETY: either all vectors are full, or partial vectors may be read in full and the sums are written to `sums`,
+    // which is large enough.
     match unsafe { S::sums::<V, N, PARTS>(&sum(call, tile_offset, at, column), &place) } {
         false => RemainingWork::All,
         true if store.is_some() => RemainingWork::Nothing,
@@ -232,7 +234,7 @@ const fn columns_of(reals: usize) -> [isize; MAX_SUMS] {
     columns
 }
 
-/// Prefetches the tile of `out`, which is needed after the sum.
+/// Prefetches the tile of `out`, which is accessed when its sums have been computed.
 #[inline(always)]
 fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: &TileOffsets, parts: isize) {
     if call.streams || !call.prefetches_out {
@@ -246,11 +248,11 @@ fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: 
     }
 }
 
-/// Defines the function that looks up a kernel for one instruction set. The tiles with the most columns are compiled a
-/// second time, for packed columns.
+/// Defines the function that looks up a kernel for one instruction set. Tiles with the maximum number of columns are
+/// compiled a second time, for packed columns.
 ///
-/// A separate function does the remaining work on a tile. If it were inlined into the loop over tiles, the compiler
-/// would keep sums in memory.
+/// The remaining work on a tile is done in a separate function, `finish`. If `finish` were inlined into the loop over
+/// tiles, the compiler would keep sums in memory instead of registers.
 macro_rules! kernels {
     ($find:ident, $real:ident, $complex:ident, $isa:ident, $(#[$feature:meta])?
      real { $($v:literal: $($n:literal)* and $packed:literal;)* }
@@ -280,7 +282,7 @@ macro_rules! kernels {
             $isa: TileSums<R>,
         {
             /// # Safety
-            /// Same as for [`Call`]; the instructions are available; sums are passed if they were computed.
+            /// Same as for [`Call`]; the instructions are available; `sums` contains the sums if they were computed.
             $(#[$feature])?
             #[inline(never)]
             unsafe fn finish<R: Real, const V: usize, const N: usize, const P: bool>(

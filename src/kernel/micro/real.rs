@@ -19,7 +19,7 @@ macro_rules! each_column {
     };
 }
 
-/// Number of real numbers in an element.
+/// Number of real numbers per element.
 pub(super) const PARTS: usize = 1;
 
 /// The sums of products of each column of `right` with each vector of `left`.

@@ -7,8 +7,8 @@ use super::super::{Element, available};
 use super::Call;
 use crate::local_plan::{Isa, KernelFamily, TileOffsets, register_tiles};
 
-/// The layout of the columns' operand. `step` and `column` are the strides from one term and from one column to the
-/// next, in elements.
+/// The layout of `right`, the operand that contains the columns. `step` and `column` are the strides from one term and
+/// from one column to the next, in elements.
 #[derive(Debug, Clone, Copy)]
 struct Right {
     step: isize,
@@ -62,8 +62,8 @@ fn numbers<T: Element>(count: usize) -> Vec<T> {
     (0..count).map(|i| T::from_f64((i * 7 % 11) as f64 - 5.0, (i * 5 % 7) as f64 - 3.0)).collect()
 }
 
-/// Returns the index at which loops with these strides and extents start in a slice, and the length of the slice.
-/// Negative strides then stay inside the slice, too.
+/// Returns the index at which loops with these strides and extents start in a slice, and the length of the slice. Loops
+/// with negative strides start far enough inside the slice to stay within it.
 fn start(steps: &[(isize, usize)]) -> (usize, usize) {
     let reach = |&(step, count): &(isize, usize)| step.unsigned_abs() * count.saturating_sub(1);
     let before = steps.iter().filter(|(step, _)| *step < 0).map(reach).sum();
@@ -75,7 +75,7 @@ fn check<T: Element>(case: Case) {
     let (first_left, left_len) = start(&[(left_step, depth), (1, rows)]);
     let (first_right, right_len) = start(&[(right.step, depth), (right.column, columns)]);
     let (left, right_numbers) = (numbers::<T>(left_len), numbers::<T>(right_len));
-    // Stores that bypass the caches need columns that are aligned to vectors.
+    // Stores that bypass the caches need columns that are aligned to the size of a vector.
     let bytes = isa.vector_bytes();
     let lead = if factors.stream() { rows + bytes / size_of::<T>() } else { rows + 3 };
     let mut room = numbers::<T>(lead * columns + bytes);

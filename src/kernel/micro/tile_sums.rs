@@ -1,7 +1,7 @@
 //! Defines the interface to code that computes the sums of a tile and is specialised for an instruction set.
 //!
-//! Inputs may be read, and the destination may be read and written, in full vectors. `avx_fma` contains the specialised
-//! code. `real` and `complex` contain the Rust code for all other sums.
+//! Callers guarantee that inputs may be read, and that the destination may be read and written, in full vectors.
+//! `avx_fma` contains the specialised code. `real` and `complex` contain the Rust code for all other sums.
 
 #[cfg(target_arch = "aarch64")]
 use super::super::simd::Neon;
@@ -48,8 +48,8 @@ pub struct Sum<R> {
     pub next: *const R,
 }
 
-/// The destination of sums, column by column. For a complex column, there are two columns of sums, one for the products
-/// with its real parts and one for the products with its imaginary parts. Offsets are in real numbers.
+/// The destination of sums, column by column. A complex column has two columns of sums, one for products with its real
+/// parts and one for products with its imaginary parts. Offsets are counted in real numbers.
 ///
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that there is an offset for every column, and that every vector of the

@@ -38,7 +38,7 @@ unsafe fn each<T: Element>(PermuteShare { plan, share, tensors, .. }: PermuteSha
             for _ in 0..cols {
                 for part in 0..wide {
                     // SAFETY: the element belongs to a block of the caller's share; it is one of `wide` adjacent
-                    // elements that the plan moves as one.
+                    // elements that the plan moves as one unit.
                     unsafe { merge(at.to.wrapping_add(part), *at.from.wrapping_add(part)) };
                 }
                 at = at.at(along);

@@ -1,5 +1,5 @@
-//! Moves blocks of lines. Each line is contiguous in the destination. In the source, it is also contiguous, or it is a
-//! single element with which the line is filled.
+//! Moves blocks of lines. Each line is contiguous in the destination. In the source, a line is either contiguous as
+//! well, or a single element that is repeated along the line.
 //!
 //! Stores that bypass the caches write only complete cache lines. Ordinary stores write the incomplete cache lines at
 //! the start and the end of a line.
@@ -34,7 +34,8 @@ pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: 
     }
 }
 
-/// The offset of each line in the destination, which is a multiple of a stride or an entry of a table.
+/// The offsets of lines in the destination, relative to the first line of a block. They are multiples of a stride or
+/// entries of a table.
 #[derive(Clone, Copy)]
 pub(super) enum Starts<'a> {
     Every(isize),
@@ -50,7 +51,7 @@ pub(super) struct Lines<'a, R, M> {
     pub count: usize,
     pub rows: usize,
     /// Whether stores bypass the caches. This has an effect only if the merge never reads the destination (`PUTS`). A
-    /// fence must follow.
+    /// fence must follow the stores.
     pub streams: bool,
     pub merge: M,
 }
@@ -125,7 +126,7 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
 }
 
 /// Merges `count` reals that are contiguous in both tensors. With `STREAM`, stores bypass the caches. This requires a
-/// merge with `PUTS`, and a fence must follow.
+/// merge with `PUTS`, and a fence must follow the stores.
 ///
 /// # Safety
 /// The instructions are available. The source may be read, the destination may be accessed as `merge` requires, and
@@ -138,7 +139,7 @@ unsafe fn line<S: Simd<R>, R: Real, M: Merge<R>, const STREAM: bool>(
     merge: M,
 ) {
     let mut i = 0;
-    // SAFETY: guaranteed by the caller for indices below count.
+    // SAFETY: guaranteed by the caller for indices below `count`.
     unsafe {
         if STREAM {
             let head = (to.align_offset(CACHE_LINE)).min(count);

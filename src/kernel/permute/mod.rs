@@ -76,7 +76,7 @@ impl<T> Tensors<T> {
     }
 }
 
-/// One thread's share of a plan. `T` is the element type, or the type of the reals that elements consist of.
+/// One thread's share of a plan. `T` is the element type, or the real type that elements consist of.
 #[derive(Debug, Clone, Copy)]
 struct PermuteShare<'a, T> {
     plan: &'a Permute,
@@ -138,7 +138,8 @@ impl<R: Real> PermuteShare<'_, R> {
         }
     }
 
-    /// Returns the number of reals that the plan moves as one unit, which is one element or several adjacent elements.
+    /// Returns the number of real numbers (`R`) in a unit of the plan. A unit is one element, or several adjacent
+    /// elements that are moved together.
     fn reals_per_unit(&self) -> usize {
         self.plan.element_bytes() * self.plan.widened() / size_of::<R>()
     }

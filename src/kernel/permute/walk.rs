@@ -6,8 +6,8 @@ use crate::local_plan::{Permute, Side};
 /// further loops step through blocks.
 const MAX_LOOPS: usize = 66;
 
-/// Visits the blocks of a share. `visit` receives the offsets of a block's first element, and the numbers of columns
-/// and rows of the block. Offsets and numbers are in widened elements ([`Permute::widened`]).
+/// Visits the blocks of a share. `visit` receives the offsets of a block's first element in both tensors, and the
+/// block's numbers of columns and rows. Offsets and numbers are in widened elements ([`Permute::widened`]).
 #[inline(always)]
 pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize; 2], [usize; 2])) {
     let blocks = plan.blocks();
@@ -35,8 +35,8 @@ pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize;
     }
 }
 
-/// Returns the offsets of the columns or rows of a block in one tensor, multiplied by `scale`. The innermost loop
-/// varies fastest. A block has at most `LEN` columns or rows.
+/// Returns the offsets of a block's columns or rows in one tensor, relative to the first column or row, and multiplied
+/// by `scale`. The innermost loop varies fastest. A block has at most `LEN` columns or rows.
 #[inline(always)]
 pub(super) fn offsets<const LEN: usize>(side: &Side, tensor: usize, scale: usize) -> [isize; LEN] {
     let mut table = [0; LEN];

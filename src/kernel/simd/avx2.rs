@@ -51,7 +51,7 @@ unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
             (to, rest) = (to.add(4), _mm256_extractf128_ps::<1>(vector));
         }
         if count & 2 != 0 {
-            // This 8-byte store needs no alignment.
+            // This 8-byte store needs no alignment, despite the type of its pointer.
             _mm_storel_epi64(to.cast(), _mm_castps_si128(rest));
             (to, rest) = (to.add(2), _mm_movehl_ps(rest, rest));
         }

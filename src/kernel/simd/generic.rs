@@ -11,7 +11,8 @@ pub(in super::super) struct Generic;
 #[inline(always)]
 fn words<V: Copy, W: Copy, const N: usize>(a: V, b: V, order: [usize; N]) -> V {
     const { assert!(size_of::<V>() == 16 && size_of::<W>() * N == 16) };
-    // SAFETY: both types have 16 bytes, as asserted, and the private callers pass plain numbers only.
+    // SAFETY: both types have 16 bytes, as asserted. All callers are in this module, and pass only arrays of numbers,
+    // for which every bit pattern is valid.
     let [a, b]: [[W; N]; 2] = unsafe { [std::mem::transmute_copy(&a), std::mem::transmute_copy(&b)] };
     let all = order.map(|at| if at < N { a[at] } else { b[at - N] });
     // SAFETY: as above.
@@ -49,14 +50,14 @@ macro_rules! generic {
 
             #[inline(always)]
             unsafe fn load_first(from: *const $real, count: usize) -> Self::Vector {
-                // SAFETY: lanes below count may be read.
+                // SAFETY: lanes below `count` may be read.
                 std::array::from_fn(|lane| if lane < count { unsafe { from.add(lane).read_unaligned() } } else { 0.0 })
             }
 
             #[inline(always)]
             unsafe fn store_first(to: *mut $real, vector: Self::Vector, count: usize) {
                 for (lane, &value) in vector.iter().enumerate().take(count) {
-                    // SAFETY: lanes below count may be written.
+                    // SAFETY: lanes below `count` may be written.
                     unsafe { to.add(lane).write_unaligned(value) };
                 }
             }
@@ -135,7 +136,7 @@ macro_rules! generic {
 
             #[inline(always)]
             unsafe fn stream(to: *mut $real, vector: Self::Vector) {
-                // SAFETY: as for a store.
+                // SAFETY: the requirements are those of `store`.
                 unsafe { Self::store(to, vector) }
             }
         }

@@ -1,7 +1,7 @@
 //! Merges vectors into their destination in memory.
 //!
-//! A merge whose result does not depend on the old value never reads the old value, so NaN in fresh memory cannot
-//! propagate. This module does not choose the source element for a destination element; `tile` and `permute` do.
+//! A merge that does not need the old value of the destination never reads it, so a NaN in newly allocated memory
+//! cannot propagate. This module does not choose the source element for a destination element; `tile` and `permute` do.
 
 use num_complex::Complex;
 
@@ -97,8 +97,9 @@ impl<R: Real, F: Factor<R>> Merge<R> for Blend<F> {
     }
 }
 
-/// A real factor, or a complex factor for complex numbers, each of which fills a pair of lanes. If the imaginary part
-/// of a complex factor is 0, the factor scales each lane separately, as `Element::scaled` does.
+/// A factor by which vectors are multiplied. A real factor scales every lane. A complex factor multiplies complex
+/// numbers, each of which fills a pair of lanes. If the imaginary part of a complex factor is 0, the factor scales each
+/// lane separately, as `Element::scaled` does.
 pub(in super::super) trait Factor<R: Real>: Copy + Send + Sync {
     /// # Safety
     /// The instructions are available.

@@ -32,11 +32,11 @@ pub(super) use neon::Neon;
 
 use crate::local_plan::Isa;
 
-/// With LIBXSMM, the trait that every real type must implement.
+/// With LIBXSMM, the trait that generates code for a real type. It is a supertrait of [`Real`].
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use super::xsmm::Real as Generated;
 
-/// Without LIBXSMM, an empty trait that every type implements.
+/// Without LIBXSMM, an empty supertrait of [`Real`], so that [`Real`] is declared only once.
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub trait Generated {}
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
@@ -155,12 +155,12 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Returns `a - b` in even lanes and `a + b` in odd lanes.
     unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Loads a vector in pieces of 16 bytes. Piece i is loaded from address i. Vectors shorter than 64 bytes use only
+    /// Loads a vector in pieces of 16 bytes. Piece i is loaded from `from[i]`. Vectors shorter than 64 bytes use only
     /// the first addresses.
     unsafe fn load_pieces(from: [*const R; 4]) -> Self::Vector;
 
-    /// Stores a vector in pieces of 16 bytes. Piece i is stored at address i. Vectors shorter than 64 bytes use only
-    /// the first addresses.
+    /// Stores a vector in pieces of 16 bytes. Piece i is stored at `to[i]`. Vectors shorter than 64 bytes use only the
+    /// first addresses.
     unsafe fn store_pieces(to: [*mut R; 4], vector: Self::Vector);
 
     /// For each piece of 16 bytes, interleaves the two 4-byte words in the first half of the piece of `a` with those of
@@ -171,16 +171,16 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// of `b`.
     unsafe fn high_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Returns, for each piece of 16 bytes, the first 8 bytes of the piece of `a`, followed by the first 8 bytes of the
+    /// For each piece of 16 bytes, concatenates the first 8 bytes of the piece of `a` and the first 8 bytes of the
     /// piece of `b`.
     unsafe fn low_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Returns, for each piece of 16 bytes, the last 8 bytes of the piece of `a`, followed by the last 8 bytes of the
-    /// piece of `b`.
+    /// For each piece of 16 bytes, concatenates the last 8 bytes of the piece of `a` and the last 8 bytes of the piece
+    /// of `b`.
     unsafe fn high_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Transposes the pieces of 16 bytes, so that piece i of vector j becomes piece j of vector i. If a vector has
-    /// fewer than four pieces, only as many vectors as it has pieces take part, and the other vectors are unchanged.
+    /// Transposes the pieces of 16 bytes, so that piece i of vector j becomes piece j of vector i. If a vector has only
+    /// n < 4 pieces, only the first n vectors are transposed, and the other vectors are unchanged.
     unsafe fn exchange(vectors: [Self::Vector; 4]) -> [Self::Vector; 4];
 
     /// Like [`Simd::store`], but bypasses the caches if the instruction set has such a store. `to` is aligned to the

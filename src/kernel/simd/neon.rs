@@ -50,7 +50,7 @@ macro_rules! neon {
             unsafe fn load_first(from: *const $real, count: usize) -> $vector {
                 let mut lanes = [0.0; $lanes];
                 for (lane, value) in lanes.iter_mut().enumerate().take(count) {
-                    // SAFETY: lanes below count may be read.
+                    // SAFETY: lanes below `count` may be read.
                     *value = unsafe { from.add(lane).read_unaligned() };
                 }
                 // SAFETY: the array has one element per lane.
@@ -63,7 +63,7 @@ macro_rules! neon {
                 // SAFETY: the array has one element per lane.
                 unsafe { $store(lanes.as_mut_ptr(), vector) };
                 for (lane, &value) in lanes.iter().enumerate().take(count) {
-                    // SAFETY: lanes below count may be written.
+                    // SAFETY: lanes below `count` may be written.
                     unsafe { to.add(lane).write_unaligned(value) };
                 }
             }
@@ -162,7 +162,7 @@ macro_rules! neon {
 
             #[inline(always)]
             unsafe fn stream(to: *mut $real, vector: $vector) {
-                // SAFETY: as for a store.
+                // SAFETY: the requirements are those of `store`.
                 unsafe { $store(to, vector) }
             }
         }

@@ -1,9 +1,9 @@
 //! Transposes tiles of elements in registers.
 //!
-//! An element consists of `P` reals, which together have 4, 8 or 16 bytes. A square tile has as many rows and columns
-//! as a vector has elements. Square tiles are loaded in pieces of 16 bytes, so that loads replace half of the shuffles.
-//! A flat tile has as many rows as a piece has elements, and as many columns as a vector has elements. Flat tiles are
-//! loaded in full vectors and stored in pieces.
+//! An element consists of `P` real numbers (reals), which together have 4, 8 or 16 bytes. A square tile has as many
+//! rows and columns as a vector has elements. Square tiles are loaded in pieces of 16 bytes, so that loads replace half
+//! of the shuffles. A flat tile has as many rows as a piece has elements, and as many columns as a vector has elements.
+//! Flat tiles are loaded in full vectors and stored in pieces.
 //!
 //! Only the `rows` x `cols` elements of source and destination are accessed, and the destination is never read. This
 //! module does not block for the caches or loop over further dimensions; `permute` does.
@@ -27,8 +27,8 @@ unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(
     unsafe {
         let mut out = [S::zero(); MAX_TILE_VECTORS];
         for q in 0..pieces {
-            // The addresses of piece q in rows r, r + step, and so on, one row for each piece of a vector. Closures
-            // only compute addresses, because they are not compiled for the instruction set.
+            // The addresses of piece q in rows r, r + step, and so on, one row for each piece of a vector. The closures
+            // only compute addresses, because code in closures is not compiled for the instruction set.
             let row = |r: usize, step: usize| {
                 let piece = |g: usize| from(if g < pieces { r + g * step } else { r }).wrapping_add(q * in_piece);
                 [piece(0), piece(1), piece(2), piece(3)]
@@ -82,7 +82,8 @@ unsafe fn transpose<S: Simd<R>, R: Real, const P: usize>(
     // vectors that `exchange` does not change.
     unsafe {
         let mut out = [S::zero(); MAX_TILE_VECTORS];
-        // After the first loop, piece p of vector `words * g + w` is column `words * p + w` of row group g.
+        // After the first loop, piece p of vector `words * g + w` contains the elements of column `words * p + w` in
+        // row group g.
         let mut inside = rows;
         for g in 0..pieces {
             match words {
@@ -155,8 +156,8 @@ pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: us
     }
 }
 
-/// Like [`transpose_square`], but for a flat tile, which has as many rows as a piece of 16 bytes has elements, and as
-/// many columns as a vector has elements.
+/// Like [`transpose_square`], but for a flat tile. A flat tile has as many rows as a piece of 16 bytes has elements,
+/// and as many columns as a vector has elements.
 ///
 /// # Safety
 /// Same as for [`transpose_square`], with exactly this number of rows and columns.
@@ -178,8 +179,8 @@ unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
             _ => [S::load(from(0)), S::zero(), S::zero(), S::zero()],
         };
         for (w, &column) in columns.iter().enumerate().take(words) {
-            // The closure only computes addresses, because it is not compiled for the instruction set. It returns only
-            // addresses of existing columns.
+            // The closure only computes addresses, because code in closures is not compiled for the instruction set. It
+            // returns only addresses of existing columns.
             let piece = |q: usize| to(if q < pieces { words * q + w } else { w });
             S::store_pieces([piece(0), piece(1), piece(2), piece(3)], column);
         }

@@ -23,8 +23,8 @@ fn large_memory_is_not_touched() {
     };
     let before = resident();
     let memory = Zeroed::new(1 << 30, 4096).unwrap();
-    // If touched, the memory would have 262,144 pages. The limit leaves room for pages that other tests of this process
-    // touch at the same time.
+    // If touched, the memory would add 262,144 resident pages. The limit leaves room for pages that other tests of this
+    // process touch at the same time.
     assert!(resident() < before + 100_000);
     drop(memory);
 }
