@@ -21,7 +21,7 @@ pub(crate) enum Shape {
 pub(crate) fn shape(text: &str, tokens: &[Token]) -> Result<Shape, ParseError> {
     let mut open = Vec::new();
     let mut list = None;
-    // The last `[`, if no bracket or arrow has followed it yet.
+    // The last `[` so far, unless a bracket or an arrow has followed it.
     let mut plain: Option<Span> = None;
     let mut form = Form::Einsum;
     for token in tokens {

@@ -1,8 +1,8 @@
 //! Checks the outputs, as far as this is possible without extents. Every output label must be in an input, and must
 //! occur only once in the output.
 //!
-//! This module does not check that an ellipsis of the inputs is also in the output. An ellipsis that is missing in the
-//! output is a mistake only if it stands for at least one dimension, which depends on the shapes.
+//! This module does not check that an ellipsis of the inputs is also in the output. An ellipsis that is missing from
+//! the output is a mistake only if it stands for at least one dimension, which depends on the shapes.
 
 use crate::message::{labels_list, quoted};
 use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, ParseError, Span, Term};

@@ -1,9 +1,9 @@
 //! Implements `master-worker`. All tensors are on rank 0 before and after the contraction. Rank 0 sends parts of the
 //! work to the other ranks (the workers), and computes one part itself.
 //!
-//! Source: J. Dressler, Scaling Out (Jena 2025), section 4. Products are cut along one dimension of kind c, m or n. A
-//! worker receives only its part of an operand that has this dimension, and the complete operand otherwise. Parts are
-//! transferred in chunks, so that sending operands, computing, and returning results overlap.
+//! Source: J. Dressler, Scaling Out (Jena 2025), section 4. The products are divided along one dimension of kind c, m
+//! or n. A worker receives only its part of an operand that has this dimension, and the complete operand otherwise.
+//! Parts are transferred in chunks, so that sending operands, computing, and returning results overlap.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, cut along m, 2 chunks
@@ -104,8 +104,7 @@ impl Generator for MasterWorker {
         cost.overlapped(compute, through) + chunk
     }
 
-    /// Counts the words of the parts of both operands for a worker, and those of `out` without rank 0's own part for
-    /// rank 0.
+    /// A worker receives its parts of both operands. Rank 0 receives all of `out` except its own part.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let Contraction { left, right, out, .. } = contraction;
         let part = |tensor: &Tensor, rank: usize| {

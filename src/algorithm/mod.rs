@@ -18,8 +18,7 @@
 //! of an algorithm from the same function, [`Algorithm::distributions`], so they cannot disagree. The table in
 //! `registry` lists all algorithms.
 //!
-//! In these files, "the thesis" is J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena
-//! 2025.
+//! Several files cite J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena 2025.
 //!
 //! Invariant: all ranks run the steps of a contraction in the same order. The transfers of a contraction have one total
 //! order, and every rank starts its own transfers in this order. This module does not choose algorithms;

@@ -10,8 +10,8 @@
 //! A rank copies the part of its target block that it already stores. If source blocks are replicated, the rank
 //! receives each remaining part from only one replica. All boxes from one rank arrive in one transfer. If the source
 //! ranks store partial sums, these are added in ascending order, so results are bitwise reproducible. If the target
-//! distribution has partial sums, the first summand contains the values, and all other summands are zero. In round d,
-//! rank r sends to rank r + d, so that the ranks do not all send to the same rank first.
+//! distribution has partial sums, the first summand receives the values of the tensor, and all other summands are zero.
+//! In round d, rank r sends to rank r + d, so that the ranks do not all send to the same rank first.
 //!
 //! If one rank stores the tensor and more than two ranks need all of it, the tensor is broadcast ([`collective`]). The
 //! broadcast uses a ring if the tensor is large enough for many pieces, and a tree otherwise. Every rank receives the

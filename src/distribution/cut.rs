@@ -38,7 +38,8 @@ impl Cut {
             Cut::Even => Intervals::from(tile_bounds(extent, parts, index)),
             // A single coordinate has all indices. They are stored as one interval instead of one per block.
             Cut::Cyclic { .. } if parts == 1 => Intervals::from(0..extent),
-            // Saturation gives the correct tiles, because no extent exceeds a saturated product.
+            // Products may saturate: a saturated product is at least as large as any extent, so the tile is still
+            // correct.
             Cut::Cyclic { block } => {
                 let starts = (index.saturating_mul(*block)..extent).step_by(parts.saturating_mul(*block));
                 Intervals::ascending(starts.map(|start| start..start.saturating_add(*block).min(extent)))

@@ -60,7 +60,7 @@ pub struct Distribution {
     /// does not overflow.
     #[serde(skip_serializing)]
     places: usize,
-    /// One more than the largest rank. The constructor has checked that it does not overflow.
+    /// One more than the number of the largest rank in the grid. The constructor has checked that it does not overflow.
     #[serde(skip_serializing)]
     end: usize,
 }

@@ -8,9 +8,9 @@
 //! rank 1   ...
 //! ```
 //!
-//! The more ranks there are, the lower the rows. Only the first 64 ranks are drawn; if there are more, the caption
-//! states the total number. Invariant: the number of tasks does not affect the maximum size of the file, because bars
-//! less than a quarter of a pixel apart are merged.
+//! The height of a row decreases with the number of ranks. Only the first 64 ranks are drawn; if there are more, the
+//! caption states the total number of ranks. Invariant: the number of tasks does not affect the maximum size of the
+//! file, because bars less than a quarter of a pixel apart are merged.
 
 use std::fmt::Write;
 

@@ -106,8 +106,8 @@ impl Grid {
         cut.map_or(0..extent, |(&(_, parts), stride)| tile_bounds(extent, parts, rank / stride % parts))
     }
 
-    /// The ranks that need the same tile as `rank` of a tensor with these dimensions, in ascending order. The list
-    /// includes `rank`.
+    /// The ranks that need the same tile of a tensor as `rank` does, in ascending order and including `rank`. `labels`
+    /// are the dimensions of the tensor.
     pub fn sharing(&self, labels: &[Label], rank: usize) -> Vec<usize> {
         let mut ranks = vec![rank];
         for (&(_, parts), stride) in self.cuts.iter().zip(self.strides()).filter(|((cut, _), _)| !labels.contains(cut))

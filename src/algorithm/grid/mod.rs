@@ -15,8 +15,8 @@
 //!
 //! Each rank gathers its tiles of `left` and `right` along k, in rounds, from the ranks that store parts of these
 //! tiles. If k is cut, a rank computes only partial sums of its tile of `out`. In a reduce-scatter, the rank then
-//! receives the other ranks' partial sums for its own part of the tile. In total, a rank receives the fraction `1 -
-//! 1/s` of each tile that s ranks share. Transfers are ordered by round, and within a round by the distance between the
+//! receives the other ranks' partial sums for its own part of the tile. In total, a rank receives the fraction (s - 1)
+//! / s of each tile that s ranks share. Transfers are ordered by round, and within a round by the distance between the
 //! two ranks. While one piece is contracted, the pieces for the next two rounds are being received (fewer if memory is
 //! short).
 //!

@@ -11,7 +11,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Returns the list of a single number.
+    /// Returns the list that contains only the number `first`.
     pub const fn one(first: usize) -> Numbers {
         Numbers { first, step: 1, count: 1 }
     }

@@ -83,8 +83,7 @@ struct Member {
     /// The times at which the two scratch buffers become free. The first is the buffer that is used next.
     slots: [f64; 2],
     received: usize,
-    /// The time from which each piece of each part can be sent. Piece `piece` of part `part` has index `part * pieces +
-    /// piece`.
+    /// The time from which each piece of each part can be sent. The index of a piece is `part * pieces + piece`.
     since: Vec<f64>,
 }
 

@@ -193,7 +193,8 @@ fn trees_go_the_least_distance() {
         }
     }
     let carried = |algorithm| price(&Pattern::new(Collective::AllGather, algorithm, 8), &[1; 8], 1, RATES).carried;
-    // Parts times distance. Tree: 8 x (1 x 4 + 2 x 2 + 4 x 1). Direct: 8 x (1 + 2 + 3 + 4 + 3 + 2 + 1). Ring: 8 x 7.
+    // The expected sums of parts times distance. Tree: 8 x (1 x 4 + 2 x 2 + 4 x 1). Direct: 8 x (1 + 2 + 3 + 4 + 3 + 2
+    // + 1). Ring: 8 x 7.
     assert_eq!(
         [CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct, CollectiveAlgorithm::Ring].map(carried),
         [96, 128, 56]
@@ -211,7 +212,8 @@ fn seconds(collective: Collective, sizes: &[usize], pieces: usize) -> [f64; 3] {
 
 #[test]
 fn prices_of_copies() {
-    // Ring: two hops. Tree: 0 -> 2, then 0 -> 1. Direct: one message after another.
+    // Every algorithm needs two transfers of 5 seconds, one after the other. Ring: 0 -> 1, then 1 -> 2. Tree: 0 -> 2,
+    // then 0 -> 1. Direct: 0 -> 1, then 0 -> 2.
     assert_eq!(seconds(Collective::Broadcast { root: 0 }, &[12], 1), [10.0, 10.0, 10.0]);
     // Each of the two pieces takes 3 seconds. The ring forwards the first piece while it receives the second.
     assert_eq!(seconds(Collective::Broadcast { root: 0 }, &[12], 2), [9.0, 12.0, 12.0]);

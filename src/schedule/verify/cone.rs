@@ -25,7 +25,7 @@ use crate::schedule::{Action, Schedule, Task, TaskId};
 /// cone of these blocks.
 ///
 /// # Errors
-/// If there is a fault; the error is the first fault found, with its rank and task.
+/// If a check fails. The error describes the first fault found, with its rank and task.
 pub fn follow(schedule: &dyn Fn(usize) -> Schedule, spec: &Spec, chosen: &[usize]) -> Result<usize, VerifyError> {
     let mut cone = Cone { make: schedule, ranks: BTreeMap::new() };
     cone.mark(chosen)?;

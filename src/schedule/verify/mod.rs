@@ -42,7 +42,7 @@ impl Verified {
 /// Checks the bounds and the hazards of one rank's schedule.
 ///
 /// # Errors
-/// If there is a fault; the error is the first fault found, with its rank and task.
+/// If a check fails. The error describes the first fault found, with its rank and task.
 pub fn own(schedule: Schedule, spec: &Spec) -> Result<Verified, VerifyError> {
     hazard::check(&schedule, spec)?;
     Ok(Verified(schedule))
@@ -52,7 +52,7 @@ pub fn own(schedule: Schedule, spec: &Spec) -> Result<Verified, VerifyError> {
 /// limit per rank, in bytes.
 ///
 /// # Errors
-/// If there is a fault; the error is the first fault found, with its rank and task.
+/// If a check fails. The error describes the first fault found, with its rank and task.
 pub fn whole(schedules: &[Schedule], spec: &Spec, budget: Option<u64>) -> Result<(), VerifyError> {
     for (rank, schedule) in schedules.iter().enumerate() {
         let at = |fault| VerifyError { rank, task: None, fault };

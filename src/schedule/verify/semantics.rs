@@ -143,8 +143,8 @@ impl Semantics<'_> {
         self.accumulate(contents, Piece { bounds: out.bounds.clone(), content }, out, accumulate)
     }
 
-    /// Returns the region of products that a contraction or sum adds to each element. `ranges` contains the indices of
-    /// each label.
+    /// Returns the set of products that a contraction or sum adds to each element, as a region of the summed dimensions
+    /// of `value`. `ranges` contains the indices of each label.
     fn product_box(&self, value: usize, ranges: &HashMap<Label, Intervals>) -> Region {
         let labels = self.spec.summed(value).0;
         Region::from(labels.iter().map(|label| ranges.get(label).cloned().unwrap_or_default()).collect::<Vec<_>>())

@@ -65,7 +65,7 @@ pub struct Value {
     pub order: Order,
 }
 
-/// All tensors in a plan. Invariant: the inputs of a value precede it.
+/// The specification of a run, which lists all tensors in a plan. Invariant: the inputs of a value precede the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     pub values: Vec<Value>,

@@ -1,10 +1,11 @@
 //! Fits a grid of ranks to a contraction. The search finds the numbers of tiles along c, m, n and k for which ranks
 //! transfer the fewest words.
 //!
-//! As in section 7.1 of the COSMA paper, some ranks are left idle if this reduces the number of words. The search tries
-//! all numbers of tiles. [`words`] estimates the number of words for each grid. For the best few grids, the module
-//! counts exactly the words that the busiest rank receives. Guarantee: no rank stores more elements than the memory
-//! limit allows, unless the user prescribes `grid` and no grid fits. [`super::price`] predicts times.
+//! As in section 7.1 of the COSMA paper (Kwasniewski and others, 2019), some ranks are left idle if this reduces the
+//! number of words. The search tries all numbers of tiles. [`words`] estimates the number of words for each grid. For
+//! the best few grids, the module counts exactly the words that the busiest rank receives. Guarantee: no rank stores
+//! more elements than the memory limit allows, unless the user prescribes `grid` and no grid fits. [`super::price`]
+//! predicts times.
 
 mod sharing;
 mod words;

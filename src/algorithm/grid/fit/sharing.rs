@@ -1,4 +1,5 @@
-//! Decides how ranks that need the same tile of a tensor divide its storage among them.
+//! Decides how ranks that need the same tile of a tensor divide the tile, so that each of them stores one part. Cutting
+//! the tile along two dimensions can make the largest part smaller than cutting it along one dimension:
 //!
 //! ```text
 //! out of 8704 x 8704 on 576 ranks along k: parts of at most 16 rows, or 24 x 24 of 363 x 363, 5 % smaller
