@@ -1,6 +1,6 @@
 //! Builds an expression's arena bottom-up, and numbers its labels and operands.
 //!
-//! Invariant: a node is added after its inputs. The builder checks nothing; the parsers and `check` do.
+//! Invariant: a node is added after its inputs. The builder does not check its input; the parsers and `check` do.
 
 use std::collections::HashMap;
 

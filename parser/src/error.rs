@@ -20,7 +20,7 @@ pub struct ParseError {
     pub span: Span,
     /// Other places that help to explain the mistake, each with a short remark.
     pub related: Vec<(Span, String)>,
-    /// The whole text as typed.
+    /// The complete text as typed.
     pub text: Arc<str>,
     pub(crate) labels: Vec<String>,
     pub(crate) advice: Option<String>,
@@ -79,7 +79,7 @@ pub enum ErrorKind {
     MissingArrowInBracket,
     /// A tree without an arrow outside all brackets.
     MissingOuterArrow,
-    /// One bracket around the whole expression.
+    /// One bracket around the complete expression.
     BracketedWhole,
     /// A comma at the end of the text, with nothing after it.
     TrailingComma,

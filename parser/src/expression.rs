@@ -1,7 +1,7 @@
 //! Defines the parsed expression, which is an arena of nodes in post-order. Each node has a span in the text as typed.
 //!
-//! Invariants: children precede their parent and the root is last; operands are numbered in written order; labels are
-//! numbered in order of first appearance; only the root of a [`Form::Einsum`] may lack its output. Because of the
+//! Invariants: children precede their parent, and the root is the last node. Operands are numbered in written order,
+//! and labels in order of first appearance. Only the root of a [`Form::Einsum`] may lack its output. Because of the
 //! arena, cloning, comparing and dropping an expression needs no recursion, whatever its depth.
 //!
 //! `builder` constructs expressions. They are immutable afterwards.

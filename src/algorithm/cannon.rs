@@ -15,8 +15,8 @@
 //! On s x s ranks, a rank first receives the block of each operand that it contracts in step 0, unless it owns this
 //! block. The rank then receives s - 1 more blocks of each operand, each one step before the step that contracts the
 //! block. In these shifts, blocks of `left` move only left and blocks of `right` only up. A rank therefore receives all
-//! shifted blocks of an operand from a single neighbour, whereas in [`super::grid`] it receives parts of an operand
-//! from many ranks. The algorithm needs a square grid; `summa` also supports other grids.
+//! shifted blocks of an operand from a single neighbour. In [`super::grid`], it receives parts of an operand from many
+//! ranks. The algorithm needs a square grid; `summa` also supports other grids.
 
 use serde::{Deserialize, Serialize};
 
@@ -135,8 +135,7 @@ struct ShiftedOperand<'a> {
     tensor: &'a Tensor,
     /// For each step, the owner of the block that this rank contracts.
     owners: Vec<usize>,
-    /// `from` is the rank that sends the block for the next step to this rank; `to` is the rank to which this rank
-    /// sends its current block.
+    /// In each step, this rank receives its next block from rank `from`, and sends its current block to rank `to`.
     from: usize,
     to: usize,
     /// Up to two buffers, which alternately receive blocks that other ranks own.

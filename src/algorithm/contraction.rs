@@ -139,9 +139,9 @@ pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
 /// The maximum number of pieces in which one block is transferred.
 pub const MAX_PIECES: usize = 8;
 
-/// Returns the maximum number of pieces into which a block of `elements` elements should be divided, so that one piece
-/// is transferred while the previous piece is contracted. Pieces have at least 16,384 elements (unless the block is
-/// smaller), so that the fixed costs of a transfer and a task are small compared with the costs per element.
+/// Returns the maximum number of pieces into which a block of `elements` elements should be divided. Each piece is
+/// transferred while the previous piece is contracted. Pieces have at least 16,384 elements, unless the block is
+/// smaller. The fixed costs of a transfer and a task are then small compared with the costs per element.
 pub fn most_pieces(elements: f64) -> usize {
     const PIECE_ELEMENTS: f64 = 16384.0;
     (elements / PIECE_ELEMENTS).clamp(1.0, MAX_PIECES as f64) as usize

@@ -1,10 +1,10 @@
 //! Predicts the seconds for products, memory traffic and messages, on one machine and for one element type. Algorithms
 //! compute their prices from these times.
 //!
-//! If computing and receiving overlap, the predicted time is the maximum of the two times. For example, the time for a
-//! ring is the maximum of its computing time, and its receiving time plus the computing time for the pieces that
-//! overlap with no transfer. Computing and receiving also slow each other down by a fraction of the shorter of the two
-//! ([`Machine::interference`]). Each algorithm derives the computing and receiving times of its busiest rank
+//! If computing and receiving overlap, the predicted time is the maximum of the two times. For a ring, for example, one
+//! time is all computing. The other is all receiving, plus the computing that can overlap with no transfer. Computing
+//! and receiving also slow each other down by a fraction of the shorter of the two ([`Machine::interference`]). Each
+//! algorithm derives the computing and receiving times of its busiest rank
 //! ([`Generator::seconds`](super::generator::Generator::seconds)). The planner prices redistributions and unary steps
 //! with the same rates.
 

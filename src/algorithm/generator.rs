@@ -47,7 +47,7 @@ pub trait Generator {
     /// if the algorithm accepts any distributions. `tensors` contains the labels of `left`, `right` and `out`.
     fn distributions(&self, tensors: [&[Label]; 3], ranks: usize) -> Option<Distributions>;
 
-    /// Whether the algorithm stores a whole tensor on one rank.
+    /// Whether the algorithm stores a complete tensor on a single rank.
     fn holds_whole(&self) -> bool {
         false
     }

@@ -12,7 +12,7 @@ use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::Distribution;
 use crate::schedule::{Accumulate, Builder};
 
-/// Rank 0 computes the whole contraction.
+/// Rank 0 computes the contraction alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Local;
 

@@ -191,8 +191,8 @@ fn master(builder: &mut Builder, shares: &Shares) {
             builder.send(rank, shares.on_master(tensor, rank, 0).into_iter().collect());
         }
     }
-    // If products are added to existing values of `out`, rank 0 receives results in two alternating scratch buffers,
-    // because receiving them into `out` would overwrite these values.
+    // If products are added to existing values of `out`, receiving results into `out` would overwrite these values.
+    // Rank 0 then receives results in two alternating scratch buffers.
     let slots: Vec<BufferId> = if *onto && ranks > 1 {
         (0..SLOTS).map(|_| shares.scratch(builder, out, 1..ranks)).collect()
     } else {

@@ -111,7 +111,7 @@ macro_rules! registry {
 }
 
 registry! {
-    /// Rank 0 computes the whole contraction.
+    /// Rank 0 computes the contraction alone.
     Local = "local" => &local::Local, Row {
         ranks: RankCount::Any,
         residency: Residency::Alone,
@@ -267,7 +267,7 @@ impl Algorithm {
         self.generator().distributions([left, right, out], ranks)
     }
 
-    /// Whether the algorithm stores a whole tensor on one rank.
+    /// Whether the algorithm stores a complete tensor on a single rank.
     pub fn holds_whole(&self) -> bool {
         self.generator().holds_whole()
     }

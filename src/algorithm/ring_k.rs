@@ -14,9 +14,9 @@
 //!   step 3    block 0b += left right            -
 //! ```
 //!
-//! With s pieces per block, in step j rank i computes piece j mod s of block (i + 1 + j/s) mod p (j/s is rounded down).
-//! The rank adds its products to the partial sum that rank i + 1 computed s steps earlier. Each rank receives the
-//! fraction (p-1)/p of `out`.
+//! Let s be the number of pieces per block. In step j, rank i computes piece j mod s of block (i + 1 + j/s) mod p,
+//! where j/s is rounded down. The rank adds its products to the partial sum that rank i + 1 computed s steps earlier.
+//! Each rank receives the fraction (p-1)/p of `out`.
 //!
 //! A rank has s + 1 slots, which are buffers for one piece each. A slot is used in turn for receiving, computing and
 //! sending. The rank's own block of `out` provides s of these slots, and the last s steps leave the result in them. The
@@ -43,10 +43,10 @@ use crate::distribution::{Bounds, is_empty, tile_bounds};
 use crate::schedule::verify::Order;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// The memory for one piece, which is received, computed or sent there.
+/// The memory in which one piece is received, computed and sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
-    /// The piece with this number in the rank's own block of `out`.
+    /// The memory of the piece with this number in the rank's own block of `out`.
     Own(usize),
     Exchange(BufferId),
 }
@@ -74,8 +74,8 @@ pub struct RingK {
     pub pieces: usize,
 }
 
-/// Returns two candidates for every pair of a k dimension and an m or n dimension: one with two pieces per block, and
-/// one with up to `MAX_PIECES`.
+/// Returns two candidates for every pair of a k dimension and an m or n dimension. One has two pieces per block, and
+/// the other has up to `MAX_PIECES`.
 pub fn candidates(setting: &Setting) -> Vec<RingK> {
     let mut all = Vec::new();
     for &cut in &setting.kinds.k {
@@ -88,8 +88,8 @@ pub fn candidates(setting: &Setting) -> Vec<RingK> {
 }
 
 /// Chooses the dimension along which blocks are divided into pieces. It has at least two indices, if any dimension has.
-/// If blocks have different sizes, they are divided along `cut_out`, the dimension in which they differ, so that the
-/// pieces of all blocks have the same size. Otherwise, an even extent is preferred, then a dimension other than
+/// Blocks can only differ in their length along `cut_out`. If they do, they are divided along this dimension, so that
+/// the pieces of all blocks have the same size. Otherwise, an even extent is preferred, then a dimension other than
 /// `cut_out`, then the longest dimension.
 fn split(setting: &Setting, cut_out: Label) -> Label {
     let ranks = setting.ranks();

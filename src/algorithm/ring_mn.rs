@@ -29,9 +29,8 @@
 //! ```
 //!
 //! If the outermost dimension is summed, each piece of the last block is contracted with the matching part of the
-//! stationary operand, and the products are added to `out`. If the outermost dimension is too short, or its pieces
-//! would have too few summed indices, blocks are divided along the distributed dimension of the travelling operand
-//! instead.
+//! stationary operand. The outermost dimension may be too short, or its pieces may have too few summed indices. Blocks
+//! are then divided along the distributed dimension of the travelling operand instead.
 
 use std::ops::Range;
 
@@ -55,9 +54,9 @@ pub struct RingMn {
     pub pieces: usize,
 }
 
-/// Returns candidates for every pair of an m and an n dimension, in both orders, with one piece and with up to
-/// `MAX_PIECES` pieces per block. One piece suits rings whose computing time exceeds their transfer time; many pieces
-/// suit all other rings.
+/// Returns candidates for every pair of an m and an n dimension, in both orders. Blocks have one piece, or up to
+/// `MAX_PIECES` pieces. One piece suits rings whose computing time exceeds their transfer time; many pieces suit all
+/// other rings.
 pub fn candidates(setting: &Setting) -> Vec<RingMn> {
     let mirrored = setting.pairs().map(|(m, n)| (n, m));
     let rings = setting
@@ -148,8 +147,8 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
     let (dim, many) = dim_and_pieces(&travels.labels, &largest, &out.labels, travel, most);
     let pieces = if ranks == 1 { 1 } else { many };
 
-    // Returns piece number `which` (of `pieces`) of the block for a step, as a box of the tensor and as a view of a
-    // buffer on this rank.
+    // Returns piece `which` (of `pieces`) of the block for a step, as a box of the tensor and as a view of this rank's
+    // buffer.
     let piece = |step: usize, pieces: usize, which: usize| -> (Bounds, Option<View>) {
         let mut bounds = travels.block((rank + step) % ranks);
         let start = bounds[dim].start;
@@ -182,8 +181,9 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
 }
 
 /// The minimum number of summed indices in a piece that is cut along a summed dimension. A local product passes over
-/// `out` once per about 512 summed indices. If pieces had far fewer summed indices, the additional passes over `out`
-/// would cost more than packing the pieces before sending them and packing the stationary operand once per piece.
+/// `out` once per about 512 summed indices. With far fewer summed indices per piece, the additional passes over `out`
+/// would be too expensive. Cutting a different dimension is then cheaper, although pieces must be packed before they
+/// are sent, and every piece packs the stationary operand again.
 const MIN_DEPTH: usize = 256;
 
 /// Chooses the dimension along which a travelling block with these labels and extents is divided, and the number of

@@ -92,7 +92,7 @@ impl Distribution {
     ///
     /// # Errors
     /// If an axis has no ranks, or a cut is invalid for the number of ranks along its axis. If the number of places or
-    /// the largest rank overflows. If `owners` does not assign a distinct rank to each place.
+    /// the number of the largest rank overflows. If `owners` does not assign a distinct rank to each place.
     pub fn try_new(axes: Vec<Axis>, owners: Owners) -> Result<Distribution, GridError> {
         for (at, Axis { ranks, role }) in axes.iter().enumerate() {
             if *ranks == 0 {

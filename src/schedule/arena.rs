@@ -12,11 +12,11 @@
 //!
 //! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]. Buffers share bytes only if their contents are never
 //! needed at the same time. The first task to use an element of a buffer waits for all tasks that used the buffer's
-//! bytes while these belonged to a different buffer. These edges cannot cause a deadlock, because no transfer of one
-//! node needs a transfer of a different node to be in flight at the same time. A buffer that later runs read again
-//! shares memory with no other buffer. On several ranks, buffers share memory only if their contents stay valid for the
-//! same time (a slice, a run or the program). The arena does not contain the user's memory. The operands and the result
-//! of a node share no bytes.
+//! bytes while these belonged to a different buffer. These edges cannot cause a deadlock, because transfers of
+//! different nodes never need to be in flight at the same time. A buffer that later runs read again shares memory with
+//! no other buffer. On several ranks, buffers share memory only if their contents stay valid for the same time (a
+//! slice, a run or the program). The arena does not contain the user's memory. The operands and the result of a node
+//! share no bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

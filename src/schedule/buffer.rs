@@ -22,8 +22,8 @@ pub enum Home {
     Exchange,
 }
 
-/// The contents that a buffer has at the start of a run (operands, and an output to which results are added), or must
-/// have at the end (outputs).
+/// The contents of a buffer for an operand or the output. An operand has these contents at the start of a run, and the
+/// output must have them at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferPlacement {
     /// The region of the tensor that the buffer stores as a dense array.

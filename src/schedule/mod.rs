@@ -3,7 +3,7 @@
 //! A [`Schedule`] is a plain value. Algorithms generate it ([`crate::algorithm`]), [`verify`] proves it, the executor
 //! runs it, and the cost model prices it. A rank has three lanes, which are queues for its work, its sends and its
 //! receives. The work lane can contain sections, whose branches run at the same time ([`Section`]). **Each lane starts
-//! its tasks in order and completes them in order**. A task starts when all tasks in its `after` list are complete.
+//! its tasks in order, and completes them in order**. A task starts when all tasks in its `after` list are complete.
 //! Several transfers on one lane may be in flight at the same time. A transfer waits for the completion of a previous
 //! transfer only if there is an edge between the two.
 //!

@@ -1,8 +1,8 @@
 //! Provides locks, atomics and threads for code in which threads or ranks wait for each other. Outside of tests, std
 //! and rayon implement these primitives.
 //!
-//! In tests with `--cfg shuttle`, Shuttle implements them (`shuttle_runtime`). Shuttle runs one thread at a time and
-//! chooses the next thread at every use of a lock, an atomic or a thread, so that tests explore thousands of
+//! In tests with `--cfg shuttle`, Shuttle implements them (`shuttle_runtime`). Shuttle runs one thread at a time, and
+//! chooses the next thread at every use of a lock, an atomic or a thread. Tests thereby explore thousands of
 //! interleavings (`api/shuttle_tests.rs`, `comm/mpi/shuttle_tests.rs`). Under Shuttle, no sleep ends by timeout, a pool
 //! has one worker, and memory is sequentially consistent, so a missing fence is not detected.
 //!

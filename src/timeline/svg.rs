@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The height of a row decreases with the number of ranks. Only the first 64 ranks are drawn; if there are more, the
-//! caption states the total number of ranks. Invariant: the number of tasks does not affect the maximum size of the
-//! file, because bars less than a quarter of a pixel apart are merged.
+//! caption states the total number of ranks. Bars less than a quarter of a pixel apart are merged. Invariant: the size
+//! of the file is therefore bounded, whatever the number of tasks.
 
 use std::fmt::Write;
 
@@ -89,8 +89,8 @@ impl Timeline {
         document.to_string()
     }
 
-    /// Returns the text at the top right. It states the number of ranks (if not all are drawn), the fraction of the
-    /// time during which workers are busy, and the fraction of receiving time that is hidden.
+    /// Returns the text at the top right. It states the percentage of the time during which workers are busy, and the
+    /// percentage of receiving time that is hidden. If not all ranks are drawn, it also states the number of ranks.
     fn caption(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let some =

@@ -53,8 +53,8 @@ impl Einsums {
     /// Resolves an expression for operands with these shapes.
     ///
     /// # Errors
-    /// If the number of shapes is not the number of operands, if an operand has the wrong number of dimensions, or if
-    /// the extents of a label conflict. The error contains the positions of the mistake in the text.
+    /// If the number of shapes is not the number of operands, or an operand has the wrong number of dimensions. If the
+    /// extents of a label conflict. The error contains the positions of the mistake in the text.
     pub fn new(expression: &Expression, shapes: &[Vec<usize>]) -> Result<Einsums, ShapeError> {
         check_count(expression, shapes.len())?;
         let ranks: Vec<usize> = shapes.iter().map(Vec::len).collect();

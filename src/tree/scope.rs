@@ -130,7 +130,7 @@ fn resolve_term(term: &Term, scope: &Scope, dots: usize) -> Resolved {
 }
 
 /// Returns the implicit output. It consists of the dimensions of `...`, followed by the labels that occur only once in
-/// all inputs, sorted by the code points of their names.
+/// all inputs. These labels are sorted by the code points of their names.
 fn implicit(expression: &Expression, below: &[&[Index]], scope: &Scope, span: Span) -> Resolved {
     let mut count: HashMap<einsum_parser::Label, usize> = HashMap::new();
     for index in below.iter().copied().flatten() {

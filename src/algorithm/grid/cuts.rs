@@ -66,7 +66,7 @@ pub struct Sharing {
     /// The dimension of the tensor along which the tile is divided.
     pub along: Label,
     /// The number of ranks along `cut` that divide the tile along `along`. If several sharings have the same `cut`, the
-    /// product of these numbers is the number of ranks along the cut, and the last of these sharings varies fastest.
+    /// product of their `ranks` is the number of ranks along the cut. The last of these sharings varies fastest.
     pub ranks: usize,
 }
 

@@ -111,7 +111,8 @@ impl<'a> Tiles<'a> {
     }
 
     /// Returns the cell that a rank contracts in a round. In round 0, this is the first cell in the rank's own part of
-    /// `left`, or of `right` if the tile of `left` is not divided along this dimension.
+    /// `left`. If the tile of `left` is not divided along this dimension, it is the first cell in the rank's own part
+    /// of `right`.
     fn cell(&self, rank: usize, round: usize) -> Option<&Range<usize>> {
         let first = self.along.map_or(0, |along| {
             let operand = if self.grid.shares_along(0, along) { 0 } else { 1 };

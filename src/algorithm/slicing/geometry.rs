@@ -1,5 +1,5 @@
-//! Computes the share of the products that each rank computes, the division of this share into chunks, and the ranks
-//! that store the operands of each chunk.
+//! Computes which products each rank computes, how they are divided into chunks, and which ranks store the operands of
+//! each chunk.
 //!
 //! Invariant: the chunks of all ranks cover every product exactly once. Every rank determines the blocks and chunks of
 //! all ranks, so that ranks agree on all transfers without communication.
@@ -98,7 +98,7 @@ impl<'a> Geometry<'a> {
     }
 
     /// Returns a rank's block of a tensor. Returns `None` if the rank has no block. If the tensor is distributed as
-    /// partial sums, all of them except the first are zero, so ranks with another summand also have no block.
+    /// partial sums, only the first summand is nonzero. Ranks with any other summand therefore also have no block here.
     fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
         let Contraction { left, right, .. } = self.contraction;
         let at = if tensor.node == left.node && tensor.labels == left.labels {

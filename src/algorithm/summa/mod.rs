@@ -30,7 +30,7 @@
 //! | `panels` | the panels of k, and the rows and columns that own them |
 //! | `choose` | shapes of the grid, widths of panels, and broadcasts; their predicted time |
 //!
-//! Unlike [`super::grid`], `summa` never leaves ranks idle in order to transfer fewer words, and never divides the
+//! Unlike [`super::grid`], `summa` never leaves ranks idle in order to transfer fewer words. It also never divides the
 //! products for one block of `out` among several ranks.
 
 mod choose;
@@ -68,8 +68,8 @@ impl Summa {
         self.rows * self.columns
     }
 
-    /// Returns the distribution of a tensor whose dimension `by_row` is divided among the rows of the grid, and whose
-    /// dimension `by_column` is divided among the columns.
+    /// Returns the distribution of a tensor. The rows of the grid divide the dimension `by_row`, and the columns divide
+    /// the dimension `by_column`.
     fn cut(&self, labels: &[Label], [by_row, by_column]: [Label; 2]) -> Distribution {
         let axis = |label: Label, ranks: usize| {
             let dim = labels.iter().position(|&l| l == label);

@@ -130,7 +130,7 @@ fn words_of_exchanges() {
             but(&|member| (member + 1) % members)
         );
     }
-    // If the number of members is odd, the last member has no partner, and sends its summands for the odd half to the
+    // If the number of members is odd, the last member has no partner. It sends its summands for the odd half to the
     // member before it. The even half has one part more than the odd half, so members of the even half receive more
     // words from their partners.
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 3]), [3, 2, 1]);

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! On ranks that the caller did not choose, a task is followed only if it writes data that a followed task reads. The
-//! followed tasks of a rank keep the order that the rank's complete schedule imposes on them. Invariant: for any two
-//! ranks in the cone, the number of sends from one to the other equals the number of matching receives, so sends and
-//! receives are matched by position. Termination is proved only for ranks in the cone; the other ranks run the same
+//! followed tasks of a rank keep the order that the rank's complete schedule imposes on them. Invariant: if two ranks
+//! are in the cone, the first has as many sends to the second as the second has receives from the first. The n-th send
+//! therefore matches the n-th receive. Termination is proved only for ranks in the cone; the other ranks run the same
 //! algorithm.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Defines the semantics of work tasks, which is how each kind of work changes the contents of a rank's buffers.
+//! Defines how each kind of work task changes the contents of a rank's buffers.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -17,13 +17,13 @@ pub struct Sharing<'a> {
     occupants: Occupants,
     /// For each buffer, whether it is kept: later runs read it again without writing it first.
     kept: Vec<bool>,
-    /// The sharing group of each buffer, which is the time for which its contents stay valid. Buffers of different
-    /// groups must not share memory.
+    /// The sharing group of each buffer, identified by the time for which the buffer's contents stay valid. Buffers of
+    /// different groups must not share memory.
     groups: Vec<ReuseScope>,
     /// For each buffer and section, the first and the last branch of the section that use the buffer.
     branches: HashMap<(BufferId, usize), (usize, usize)>,
-    /// For each buffer and lane, the number of tasks on the lane that must be complete before the buffer may be used,
-    /// because they use previous buffers in the same bytes.
+    /// For each buffer and lane, the number of tasks on the lane that must be complete before the buffer may be used.
+    /// These include all tasks that use the previous buffers in the same bytes.
     needs: Vec<Clock>,
 }
 

@@ -53,7 +53,7 @@ pub struct GridFit<'a> {
 #[derive(Debug, Clone)]
 struct Tiles {
     cuts: Vec<(Label, usize)>,
-    /// Number of indices in the largest tile, which is the product over these dimensions.
+    /// The product, over these dimensions, of the number of indices in the largest tile.
     volume: f64,
 }
 
@@ -206,8 +206,8 @@ impl GridFit<'_> {
     }
 
     /// Returns the `keep` cheapest grids with at least `least` ranks, cheapest first. `price` computes the two sort
-    /// keys of a grid from the number of words that its busiest rank receives and the number of products that this rank
-    /// computes.
+    /// keys of a grid. Its arguments are the number of words that the busiest rank receives, and the number of products
+    /// that this rank computes.
     fn cheapest(&self, least: usize, price: impl Fn(f64, f64) -> (f64, f64), keep: usize) -> Vec<Found> {
         let tables = self.kinds().map(|labels| {
             (1..=self.ranks).map(|parts| Some(self.tiles(labels, parts)?.volume)).collect::<Vec<Option<f64>>>()

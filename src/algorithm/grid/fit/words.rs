@@ -33,10 +33,10 @@ impl Volumes {
         left * of_others(n) + right * of_others(m) + out * of_others(k)
     }
 
-    /// The number of words that a rank stores for its parts of the three tensors, its partial sums for `out`, and
-    /// `slots` slots per operand, whose pieces have at least one index of k. With `in_place`, the rank adds up its own
-    /// part of `out` directly in its block of `out`. Partial sums are sent after all operands have arrived, so the two
-    /// kinds of slots are never needed at the same time.
+    /// The number of words that a rank stores. It stores its parts of the three tensors, its partial sums for `out`,
+    /// and `slots` slots per operand. The pieces in these slots have one index of k, which is the minimum. With
+    /// `in_place`, the rank adds up its own part of `out` directly in its block of `out`. Partial sums are sent after
+    /// all operands have arrived, so the two kinds of slots are never needed at the same time.
     pub fn held(&self, slots: f64, in_place: bool) -> f64 {
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         let own = out / k as f64;
