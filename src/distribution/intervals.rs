@@ -85,7 +85,7 @@ impl Intervals {
     }
 
     /// The positions of the indices in `run` within this set, counted from its smallest index. `None` unless a single
-    /// interval of the set contains all indices in `run`.
+    /// interval of the set contains all indices in `run`, or `run` is empty.
     pub fn locate(&self, run: &Range<usize>) -> Option<Range<usize>> {
         let mut before = 0;
         for range in &self.0 {

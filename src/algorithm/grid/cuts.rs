@@ -42,7 +42,7 @@ pub struct Grid {
     /// that is not listed, the first rank stores the tile.
     pub shared: [Vec<Sharing>; 3],
     /// The approximate number of rounds in which a rank receives operands from other ranks. The exact number can differ
-    /// slightly, because a round never spans parts of two ranks.
+    /// slightly, because rounds end where a rank's stored part of an operand ends, if possible.
     pub rounds: usize,
     /// The number of received pieces of an operand that are in memory at the same time. One piece is contracted while
     /// the others are being received.
