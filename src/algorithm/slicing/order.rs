@@ -12,8 +12,8 @@ use crate::schedule::verify::Summand;
 
 /// Returns, for each rank, the summands of its block of `out` in the order in which they are added. A summand contains
 /// the products of one chunk. Summands that the rank adds up itself precede those that it receives in the all-reduce
-/// over replicas. If an operand is stationary, the rank also receives summands from other ranks in every round. It adds
-/// them after its own summand for that round and the next.
+/// over replicas. If an operand is stationary, the rank also receives summands from other ranks. It adds those of round
+/// r - 1 after its own summand of round r.
 pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
     let geometry = Geometry::new(contraction, stationary, chunks, ranks);
     let summed: Vec<Label> =
