@@ -4,14 +4,14 @@
 //! Expression --shapes--> Einsums (any number of inputs each) --an order for each--> Tree
 //! ```
 //!
-//! Labels are resolved first. A bracket's summed labels are local to that bracket, so the two `j` in `[ij->i],jk->ik`
-//! are different dimensions. Ellipses become right-aligned dimensions, implicit outputs become explicit, and dimensions
-//! of extent 1 are broadcast. If an operand of a contraction has repeated labels, or labels that occur in no other
-//! tensor, a unary step first removes them.
+//! First, every label is mapped to a dimension. The labels that a bracket sums are local to the bracket, so the two `j`
+//! in `[ij->i],jk->ik` are different dimensions. Ellipses become right-aligned dimensions, implicit outputs become
+//! explicit, and dimensions of extent 1 are broadcast. If an operand of a contraction has repeated labels, or labels
+//! that occur in no other tensor, a unary step first removes them.
 //!
-//! Invariants: Every node is listed after its inputs, and the last node is the root. The labels of every node except
-//! leaves are distinct. Every label of a contraction is of kind c, m, n or k. No function here is recursive, so only
-//! memory limits the depth of a tree.
+//! Invariants: Every node is listed after its inputs, and the last node is the root. The labels of a node are distinct,
+//! unless the node is a leaf. Every label of a contraction is of kind c, m, n or k. No function in this module is
+//! recursive, so only memory limits the depth of a tree.
 //!
 //! This module does not search for a contraction order; [`crate::plan`] does.
 
@@ -36,11 +36,11 @@ pub type NodeId = usize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnaryOp {
-    /// Only reorders dimensions, or copies the tensor.
+    /// Reorders dimensions, or copies the tensor.
     Permute,
     /// Sums over the labels that are not in the result.
     Sum,
-    /// Keeps the elements whose indices are equal for every repeated label, and sums over the labels that are not in
+    /// Selects the elements whose indices for a repeated label are all equal, and sums over the labels that are not in
     /// the result.
     Diagonal,
 }
@@ -64,17 +64,17 @@ pub struct Network<'a> {
     pub tensors: Vec<&'a [Label]>,
     /// Labels of the result.
     pub output: &'a [Label],
-    /// Extents, indexed by label.
+    /// The extent of each dimension, indexed by label.
     pub extents: &'a [usize],
 }
 
-/// The order in which the tensors of an einsum are contracted. Each group lists the numbers of the tensors that are
-/// contracted into one tensor. The n inputs are numbered 0 to n - 1. The results of the groups are numbered from n on,
-/// in the order of the groups. Each number occurs in exactly one group, except the number of the final result, which
-/// occurs in none.
+/// The order in which the tensors of an einsum are contracted, as a list of groups. Each group lists the numbers of the
+/// tensors that are contracted into a single tensor. The n inputs have the numbers 0 to n - 1. The result of the first
+/// group has number n, that of the second has number n + 1, and so on. Each number occurs in exactly one group, except
+/// the number of the final result, which occurs in none.
 pub type Order = Vec<Vec<usize>>;
 
-/// The order that contracts tensors from left to right, as written.
+/// Returns the order that contracts `tensors` tensors from left to right.
 pub fn left_to_right(tensors: usize) -> Order {
     let left = |step: usize| if step == 0 { 0 } else { tensors + step - 1 };
     (1..tensors).map(|right| vec![left(right - 1), right]).collect()
@@ -83,30 +83,30 @@ pub fn left_to_right(tensors: usize) -> Order {
 /// A tensor in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Dimensions, slowest-varying first.
+    /// The dimensions of the tensor, slowest-varying first.
     pub labels: Vec<Label>,
     /// The step that computes the tensor.
     pub step: Step,
-    /// The part of the expression that defines the tensor.
+    /// The position in the text of the operand or einsum that defines the tensor.
     pub span: Span,
 }
 
-/// An expression and its extents, represented as a tree of unary steps and contractions.
+/// An expression with the extents of its dimensions, as a tree of unary steps and contractions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
-    /// Distinct names of dimensions. If several dimensions have the same letter, primes or numbers are appended to all
-    /// names but the first.
+    /// Distinct names of the dimensions, indexed by label. If several dimensions have the same letter, primes or
+    /// numbers are appended to the names of all but the first.
     pub names: Vec<String>,
-    /// Extents of dimensions, indexed by label.
+    /// Extents of the dimensions, indexed by label.
     pub extents: Vec<usize>,
-    /// Nodes, each listed after its inputs. The last node is the result.
+    /// The nodes, each listed after its inputs. The last node is the result.
     pub nodes: Vec<Node>,
-    /// Number of operands.
+    /// Number of operands of the expression.
     pub operands: usize,
 }
 
 impl Tree {
-    /// Builds a tree that contracts every einsum in the order that `order` returns for it.
+    /// Builds a tree. Calls `order` for every einsum, and contracts the einsum in the order that it returns.
     ///
     /// # Errors
     /// If `order` returns an error for any einsum.
@@ -156,8 +156,8 @@ impl Tree {
         }
     }
 
-    /// Number of multiply-adds in a contraction, which is the product of the extents of all its dimensions; 0 for other
-    /// steps.
+    /// Number of multiply-adds in a contraction, which is the product of the extents of all its dimensions. It is 0 for
+    /// all other steps.
     pub fn products(&self, node: NodeId) -> f64 {
         match &self.nodes[node].step {
             Step::Contract { kinds, .. } => kinds.iter().map(|(label, _)| self.extent(label) as f64).product(),

@@ -1,8 +1,9 @@
-//! Determines the form of the text. If an innermost bracket contains no arrow, the whole text is an einsum_ir tree.
-//! Otherwise, a text with brackets is a tree, and a text without brackets is one einsum.
+//! Determines the form (notation) of a text: a single einsum, a tree of einsums, or an einsum_ir tree. If an innermost
+//! bracket contains no arrow, the text is an einsum_ir tree. Otherwise, a text with brackets is a tree, and a text
+//! without brackets is one einsum.
 //!
-//! Also checks that brackets are balanced, because the parsers rely on this. A bracket that is never closed is reported
-//! here, before the parsers report other mistakes in the text after it.
+//! This module also checks that brackets are balanced, because the parsers rely on this. It reports an unclosed bracket
+//! before the parsers can report other mistakes in the text after that bracket.
 //!
 //! The rules for the contents of a bracket are in `parse_terms` and `parse_ir`.
 
@@ -10,9 +11,9 @@ use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Form, ParseError, Span};
 
 pub(crate) enum Shape {
-    /// An einsum or a tree, in which every label is one character.
+    /// An einsum or a tree. Every label is one character.
     Terms { form: Form },
-    /// An einsum_ir tree. The bracket `list` contains no arrow.
+    /// An einsum_ir tree. `list` is the first innermost bracket without an arrow.
     Ir { list: Span },
 }
 
@@ -20,7 +21,7 @@ pub(crate) enum Shape {
 pub(crate) fn shape(text: &str, tokens: &[Token]) -> Result<Shape, ParseError> {
     let mut open = Vec::new();
     let mut list = None;
-    // The last `[`, if no bracket or arrow has followed it yet.
+    // The last `[` so far, unless a bracket or an arrow has followed it.
     let mut plain: Option<Span> = None;
     let mut form = Form::Einsum;
     for token in tokens {

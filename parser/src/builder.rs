@@ -1,6 +1,6 @@
 //! Builds an expression's arena bottom-up, and numbers its labels and operands.
 //!
-//! Invariant: a node is added after its inputs. The builder checks nothing; the parsers and `check` do.
+//! Invariant: a node is added after its inputs. The builder does not check its input; the parsers and `check` do.
 
 use std::collections::HashMap;
 
@@ -19,12 +19,12 @@ impl<'a> Builder<'a> {
         Self { text, labels: HashMap::new(), names: Vec::new(), nodes: Vec::new(), operands: 0 }
     }
 
-    /// Returns the label written at `span`, and numbers it if it is new.
+    /// Returns the index whose label is written at `span`. A label that is new gets the next number.
     pub fn index(&mut self, span: Span) -> Index {
         let name = &self.text[span.start..span.end];
         let label = *self.labels.entry(name).or_insert_with(|| {
             self.names.push(name.to_owned());
-            // The number fits `u32`, because there are fewer names than bytes in the longest accepted text.
+            // The number fits in `u32`, because the text has fewer names than bytes, and its length is limited.
             Label((self.names.len() - 1) as u32)
         });
         Index { span, kind: IndexKind::Label(label) }
@@ -47,7 +47,8 @@ impl<'a> Builder<'a> {
 
     fn node(&mut self, span: Span, kind: NodeKind) -> NodeId {
         self.nodes.push(Node { span, kind });
-        // The number fits `u32`, because there are fewer nodes than bytes in the longest accepted text, plus three.
+        // The number fits in `u32`, because there are at most three more nodes than bytes in the text (see
+        // `MAX_TEXT_BYTES`).
         NodeId((self.nodes.len() - 1) as u32)
     }
 }

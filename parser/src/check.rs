@@ -1,13 +1,13 @@
-//! Checks each output as far as this is possible without extents. Every output label must be in an input, and must
+//! Checks the outputs, as far as this is possible without extents. Every output label must be in an input, and must
 //! occur only once in the output.
 //!
-//! This module does not check that an ellipsis of the inputs is also in the output. An ellipsis that is missing in the
-//! output is a mistake only if it stands for at least one dimension, which depends on the shapes.
+//! This module does not check that an ellipsis of the inputs is also in the output. An ellipsis that is missing from
+//! the output is a mistake only if it stands for at least one dimension, which depends on the shapes.
 
 use crate::message::{labels_list, quoted};
 use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, ParseError, Span, Term};
 
-/// Maximum number of characters of a name that is shown split into one-character names.
+/// Maximum length, in characters, of a name for which the error message suggests a split into one-character names.
 const MAX_SPLIT_NAME: usize = 12;
 
 /// Checks the output of every einsum. Cost: O(length of the expression).
@@ -45,8 +45,8 @@ pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Returns the error for an output label that no input of `node` has. The label is either summed away in a bracket
-/// inside the node, or does not occur inside the node at all.
+/// Returns the error for an output label that no input of `node` has. Either a bracket inside the node sums the label
+/// away, or the label does not occur inside the node at all.
 fn unknown(expression: &Expression, node: &Node, label: Label, place: Span) -> ParseError {
     let name = expression.name(label);
     let below = expression.nodes().iter().filter(|inner| *inner != node && node.span.contains(inner.span));

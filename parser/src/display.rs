@@ -1,7 +1,7 @@
-//! Writes the canonical text of an expression, which has the notation of the typed text and no white space.
+//! Writes the canonical text of an expression. This text has the same notation as the typed text, and no white space.
 //!
-//! Parsing the canonical text gives the same structure again. The nodes are written with an explicit stack instead of
-//! recursion, so that trees can have any depth.
+//! Parsing the canonical text gives the same structure again. The code uses an explicit stack instead of recursion, so
+//! that trees can have any depth.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -9,7 +9,7 @@ use crate::{Expression, Form, IndexKind, NodeId, NodeKind, Term};
 
 impl Display for Expression {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        // The einsums that are being written, each with the number of its inputs that are already written.
+        // The nodes still to be written, each with the number of its inputs that are already written.
         let mut stack: Vec<(NodeId, usize)> = vec![(self.root(), 0)];
         while let Some((id, done)) = stack.pop() {
             match &self.node(id).kind {

@@ -1,15 +1,16 @@
-//! Defines the mistakes that a text can contain, with their kinds and their places in the text.
+//! Defines the error for an invalid text, with the kind of the mistake and its place in the text.
 //!
-//! Invariant: the span and all related spans are on character boundaries of the text. The error owns a copy of the
-//! text, so that it can be rendered anywhere. The wording of the messages is in `message`.
+//! Invariant: the span and all related spans start and end at character boundaries of the text. The error owns a copy
+//! of the text, so it can be rendered where the text is no longer available. The wording of the messages is in
+//! `message`.
 
 use std::sync::Arc;
 
 use crate::{Span, message, render_carets};
 
-/// The error for a text that is not an expression. Describes the mistake and its place.
+/// The error for a text that is not a valid expression.
 ///
-/// `to_string()` returns the message on one line; [`ParseError::render`] also shows the place.
+/// `to_string()` returns the message on one line. [`ParseError::render`] also marks the mistake in the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", message::message(self))]
 pub struct ParseError {
@@ -17,9 +18,9 @@ pub struct ParseError {
     pub kind: ErrorKind,
     /// The place of the mistake. The span is empty if something is missing between two characters.
     pub span: Span,
-    /// Other places that explain the mistake, each with a short explanation.
+    /// Other places that help to explain the mistake, each with a short remark.
     pub related: Vec<(Span, String)>,
-    /// The whole text as typed.
+    /// The complete text as typed.
     pub text: Arc<str>,
     pub(crate) labels: Vec<String>,
     pub(crate) advice: Option<String>,
@@ -78,7 +79,7 @@ pub enum ErrorKind {
     MissingArrowInBracket,
     /// A tree without an arrow outside all brackets.
     MissingOuterArrow,
-    /// One bracket around the whole expression.
+    /// One bracket around the complete expression.
     BracketedWhole,
     /// A comma at the end of the text, with nothing after it.
     TrailingComma,
@@ -102,7 +103,8 @@ pub enum ErrorKind {
     BareName,
     /// An output outside brackets, in an einsum_ir tree.
     BareOutput,
-    /// An arrow directly after names, in an einsum_ir tree. Probably only some brackets have an arrow.
+    /// An arrow directly after names, in an einsum_ir tree. The user probably left out the arrow in a different
+    /// bracket.
     ArrowAmongNames,
     /// A bracket among names.
     BracketAmongNames,
@@ -148,7 +150,7 @@ impl ParseError {
         message::message(self)
     }
 
-    /// Returns a short text to display next to the caret.
+    /// Returns a short text to display next to the caret of the mistake.
     #[must_use]
     pub fn label(&self) -> String {
         message::label(self.kind).to_owned()
@@ -166,7 +168,7 @@ impl ParseError {
         &self.labels
     }
 
-    /// Returns several lines with the message, the text with carets under the places, and the help.
+    /// Returns the message, the text with carets under the marked places, and the help, on several lines.
     #[must_use]
     pub fn render(&self) -> String {
         let mut places = vec![(self.span, self.label())];

@@ -1,10 +1,10 @@
 //! Defines the parsed expression, which is an arena of nodes in post-order. Each node has a span in the text as typed.
 //!
-//! Invariants: children precede their parent and the root is last; operands are numbered in written
-//! order; labels are numbered in order of first appearance; only the root of a [`Form::Einsum`] may lack its
-//! output. Thanks to the arena, an expression of any depth is cloned, compared and dropped without recursion.
+//! Invariants: children precede their parent, and the root is the last node. Operands are numbered in written order,
+//! and labels in order of first appearance. Only the root of a [`Form::Einsum`] may lack its output. Because of the
+//! arena, cloning, comparing and dropping an expression needs no recursion, whatever its depth.
 //!
-//! An expression is constructed by `builder` and cannot be changed afterwards.
+//! `builder` constructs expressions. They are immutable afterwards.
 
 use crate::Span;
 
@@ -22,14 +22,15 @@ pub struct NodeId(pub u32);
 pub enum Form {
     /// One einsum without brackets, where every label is one character, such as `mk,kn->mn`.
     Einsum,
-    /// A tree where every bracket contains an arrow and is contracted before the einsum around it, such as
+    /// A tree where every bracket is an einsum with an arrow, which is contracted before the einsum around it, such as
     /// `[ij,jk->ik],kl->il`.
     Tree,
-    /// A tree where brackets without an arrow are lists of names, such as `[m0,k0],[k0,n0]->[m0,n0]`.
+    /// A tree where a bracket without an arrow lists the names of a tensor's dimensions, such as
+    /// `[m0,k0],[k0,n0]->[m0,n0]`.
     EinsumIr,
 }
 
-/// A parsed expression, as returned by [`parse`](crate::parse).
+/// A parsed expression, which [`parse`](crate::parse) returns.
 ///
 /// `==` also compares the text and all spans, unlike [`Expression::same_structure`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub struct Expression {
     pub(crate) nodes: Vec<Node>,
 }
 
-/// A node of the tree, and its span in the text.
+/// A node of the tree, which is an operand or an einsum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// The span of the node in the text, including its brackets.
@@ -54,7 +55,7 @@ pub struct Node {
 pub enum NodeKind {
     /// A leaf of the tree.
     Operand {
-        /// Position among the operands, in written order.
+        /// Position of the operand among all operands, in written order.
         index: usize,
         /// The indices of the operand.
         term: Term,
@@ -63,7 +64,7 @@ pub enum NodeKind {
     Einsum {
         /// The inputs, in written order.
         inputs: Vec<NodeId>,
-        /// The output. `None` if it is implicit, which is possible only at the root of [`Form::Einsum`].
+        /// The output, or `None` if it is implicit. Only the root of [`Form::Einsum`] can have an implicit output.
         output: Option<Term>,
     },
 }
@@ -71,7 +72,8 @@ pub enum NodeKind {
 /// The indices of one operand or output; empty for a 0-dimensional tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// The span of the term in the text (with its brackets in an einsum_ir tree); empty for an empty term.
+    /// The span of the term in the text. In an einsum_ir tree, it includes the brackets. In the other forms, the span
+    /// of an empty term is empty.
     pub span: Span,
     /// The indices, in written order.
     pub indices: Vec<Index>,
@@ -89,7 +91,7 @@ pub struct Index {
 /// The kind of an index of a term.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum IndexKind {
-    /// One dimension.
+    /// The label of one dimension.
     Label(Label),
     /// `...`, which stands for any number of dimensions. A term has at most one ellipsis, and an einsum_ir tree has
     /// none.
@@ -103,7 +105,7 @@ impl Expression {
         &self.text
     }
 
-    /// The notation of the text.
+    /// Returns the notation of the text.
     #[must_use]
     pub fn form(&self) -> Form {
         self.form
@@ -128,7 +130,8 @@ impl Expression {
     /// Returns the root, which is the last node.
     #[must_use]
     pub fn root(&self) -> NodeId {
-        // The number fits `u32`, because there are fewer nodes than bytes in the longest accepted text, plus three.
+        // The number fits in `u32`, because there are at most three more nodes than bytes in the text (see
+        // `MAX_TEXT_BYTES`).
         NodeId((self.nodes.len() - 1) as u32)
     }
 

@@ -1,7 +1,8 @@
 //! Splits a text into tokens, in the same way for all three forms.
 //!
-//! A [`TokenKind::Word`] is a run of label characters without white space. A word is one name in an einsum_ir tree, and
-//! one label per character in the other two forms. The module `stray` explains a character that cannot start a token.
+//! A [`TokenKind::Word`] is a run of label characters without white space. In an einsum_ir tree, a word is one name. In
+//! the other two forms, each character of a word is a label. The module `stray` explains a character that cannot start
+//! a token.
 //!
 //! The rules for the order of tokens are in `brackets`, `parse_terms` and `parse_ir`.
 
@@ -45,7 +46,7 @@ fn space(input: &str) -> IResult<&str, &str> {
 }
 
 fn token(input: &str) -> IResult<&str, TokenKind> {
-    // Read all consecutive dots together, so that a fourth dot is not read as the start of the next token.
+    // Read all consecutive dots as one run, so that a fourth dot is not read as the start of the next token.
     let dots = verify(take_while1(|c| c == '.'), |dots: &str| dots.len() == 3);
     alt((
         value(TokenKind::Word, take_while1(is_label)),
@@ -74,7 +75,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
     Ok(tokens)
 }
 
-/// Returns the span from the first token to the last.
+/// Returns the span from the start of the first token to the end of the last token.
 pub(crate) fn extent(tokens: &[Token]) -> Span {
     match (tokens.first(), tokens.last()) {
         (Some(first), Some(last)) => first.span.to(last.span),

@@ -11,9 +11,9 @@
 //! | [`Form::Tree`]: every bracket contains an arrow | `[ij,jk->ik],kl->il` |
 //! | [`Form::EinsumIr`]: brackets without an arrow list names | `[m0,c0,k0],[n0,c0,k0]->[m0,n0,c0]` |
 //!
-//! Invariants: an [`Expression`] has passed every check that needs no extents; every [`Span`] is on character
-//! boundaries of the text. Parsing is linear in the length of the text and never recurses, so it can handle 100,000
-//! terms or 100,000 levels of brackets.
+//! Invariants: an [`Expression`] has passed every check that needs no extents; every [`Span`] starts and ends at
+//! character boundaries of the text. Parsing is linear in the length of the text and never recurses, so it can handle
+//! 100,000 terms or 100,000 levels of brackets.
 //!
 //! This crate does not determine the labels of an implicit output, because they depend on the dimensions that an
 //! ellipsis stands for. The library `einsum-dist` handles extents, shapes and contraction orders, and its command line
@@ -41,8 +41,8 @@ pub use expression::{Expression, Form, Index, IndexKind, Label, Node, NodeId, No
 pub use render::render_carets;
 pub use span::Span;
 
-/// Maximum number of bytes of a text. Each node, label and operand needs at least one byte of the text, apart from at
-/// most three at the ends of the text. So `u32` can number all nodes, labels and operands.
+/// Maximum number of bytes of a text. Each label takes at least one byte, and so does each node, apart from at most
+/// three nodes. `u32` can therefore number all labels, nodes and operands.
 const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 
 /// Parses an expression in any of the three forms, and performs all checks that need no extents.
@@ -68,7 +68,7 @@ const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 ///
 /// # Errors
 ///
-/// If the text is not a valid expression. The error describes the first mistake found, with its place:
+/// If the text is not a valid expression. The error describes the first mistake found, and its place in the text:
 ///
 /// ```
 /// let error = einsum_parser::parse("mk,kn->mx").unwrap_err();

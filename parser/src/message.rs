@@ -1,9 +1,10 @@
-//! Provides three texts for every kind of mistake, which are a message, a label next to the caret, and help.
+//! Provides three texts for each kind of mistake: a message, a label next to the caret, and help on how to correct the
+//! mistake.
 //!
-//! Each text is one line in plain words. No two kinds of mistakes share a message. Invisible characters are written as
+//! Each text is one line. No two kinds of mistakes have the same message. Invisible characters in names are written as
 //! escapes, and long names are shortened.
 //!
-//! Help that depends on the expression is provided by the code that finds the mistake.
+//! Help that depends on the expression is not in this module. The code that finds the mistake provides it.
 
 use crate::ErrorKind as K;
 use crate::ParseError;
@@ -28,7 +29,7 @@ pub(crate) fn quoted(name: &str) -> String {
     shown
 }
 
-/// Returns the first 12 names of a list, in backquotes.
+/// Returns the first 12 names of a list, in backquotes. An ellipsis follows if there are more names.
 pub(crate) fn labels_list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut shown: Vec<String> = names.take(13).map(quoted).collect();
     if shown.len() > 12 {

@@ -1,19 +1,20 @@
 //! Parses tokens into the arena of an einsum_ir tree, where brackets without an arrow are lists of names.
 //!
-//! A `[` followed by another `[` (or by an arrow) opens a subtree; any other `[` opens a list. An explicit stack has
-//! one frame per open subtree. The parser relies on balanced brackets (see `brackets`).
+//! A `[` directly before another `[` or an arrow opens a subtree; any other `[` opens a list. An explicit stack has one
+//! frame per open subtree. The parser relies on balanced brackets, which `brackets` has checked.
 //!
-//! Output labels are checked later, by `check`.
+//! The module `check` checks the output labels later.
 
 use crate::builder::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, NodeId, ParseError, Span, Term, lexer, stray};
 
-/// The part of an einsum that has been read so far. The einsum is the content of a bracket or the whole text.
+/// The inputs and output of an einsum that have been read so far. The einsum is the content of a bracket, or the text
+/// outside all brackets.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
-    /// The span of the current input, once it has been read.
+    /// The span of the input that has been read since the last comma.
     input: Option<Span>,
     arrow: Option<Span>,
     output: Option<Term>,
@@ -34,7 +35,7 @@ struct Parser<'a> {
     witness: Span,
 }
 
-/// `witness` is a bracket that contains no arrow.
+/// Parses an einsum_ir tree. `witness` is a bracket that contains no arrow.
 pub(crate) fn parse(text: &str, tokens: &[Token], witness: Span) -> Result<Expression, ParseError> {
     Parser { text, tokens, next: 0, builder: Builder::new(text), witness }.tree()
 }
@@ -130,7 +131,7 @@ impl Parser<'_> {
     /// Reads the names after `open`, up to and including the closing bracket.
     fn list(&mut self, open: Span) -> Result<Term, ParseError> {
         let mut indices: Vec<Index> = Vec::new();
-        // A name must follow a comma, and also the opening bracket unless the list is empty.
+        // A name is due after a comma, and after the opening bracket unless the list is empty.
         let mut comma: Option<Span> = None;
         let mut due = true;
         while let Some(token) = self.take() {
@@ -191,8 +192,8 @@ impl Parser<'_> {
         self.because(kind, place)
     }
 
-    /// Returns the error for a mistake. Replaces the usual help for `kind` if its example is in a notation other than
-    /// einsum_ir.
+    /// Returns the error for a mistake. The usual help for some kinds shows an example in a different notation. For
+    /// these kinds, the error has help with an einsum_ir example instead.
     fn mistake(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = ParseError::new(self.text, kind, place);
         let advice = match kind {
@@ -209,8 +210,8 @@ impl Parser<'_> {
         error.advise(advice.to_owned())
     }
 
-    /// Returns the error for a mistake that exists only in einsum_ir trees. The error also marks the bracket that makes
-    /// the text an einsum_ir tree.
+    /// Returns the error for a mistake that usually results from confusing two notations. Unless the mistake is inside
+    /// `witness`, the error also marks this bracket, because it makes the text an einsum_ir tree.
     fn because(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = self.mistake(kind, place);
         if self.witness.contains(place) {

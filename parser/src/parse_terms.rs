@@ -1,22 +1,24 @@
 //! Parses tokens into the arena of one einsum, or of a tree of einsums in brackets. Every label is one character.
 //!
 //! An explicit stack on the heap has one frame per open bracket, so that deep trees do not overflow the call stack. The
-//! parser relies on balanced brackets (see `brackets`).
+//! parser relies on balanced brackets, which `brackets` has checked.
 //!
-//! Output labels are checked later, by `check`.
+//! The module `check` checks the output labels later.
 
 use crate::builder::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, IndexKind, NodeId, ParseError, Span, Term, lexer, stray};
 
-/// The part of an einsum that has been read so far. The einsum is the content of a bracket or the whole text.
+/// The inputs and output of an einsum that have been read so far. The einsum is the content of a bracket, or the text
+/// outside all brackets.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
     arrow: Option<Span>,
     /// The span of the current input, if that input is a bracket.
     bracket: Option<Span>,
-    /// The indices of the current term, and the place of the term if it stays empty.
+    /// The indices of the current term that have been read so far. `empty` is the span of the term if it has no
+    /// indices.
     indices: Vec<Index>,
     empty: Span,
 }
@@ -36,7 +38,7 @@ impl Frame {
         Term { span, indices }
     }
 
-    /// Ends the current input at a separator.
+    /// Ends the current input at a comma, at the arrow, or at the end of the text.
     fn end_input(&mut self, builder: &mut Builder<'_>, separator: Span) {
         if self.bracket.take().is_none() {
             let term = self.take_term();

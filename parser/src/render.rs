@@ -1,12 +1,11 @@
-//! Renders a text for a terminal, with carets under marked places.
+//! Renders an error for a terminal: the message, and the text with carets under marked places.
 //!
-//! The text is shown on one line, where line breaks are replaced by spaces. If places are far apart in a long text,
-//! each place is shown on a separate line, which is clipped around the place. The first place is marked by `^`, the
-//! others by `-`.
+//! Line breaks become spaces, so that the text fits on one line. If the places are too far apart for one line, each
+//! place has its own line, which shows only the text around that place. `^` marks the first place, and `-` marks the
+//! others.
 //!
-//! Guarantee: rendering does not panic, whatever the order of the spans, and even if spans are outside the text.
-//! Columns are counted in characters; combining characters have no column, and wide East Asian characters have two
-//! columns.
+//! Guarantee: rendering never panics. Spans may be in any order, and may be outside the text. A character has one
+//! column, except that a combining character has none, and a wide East Asian character has two.
 //!
 //! The output has no colour and does not depend on the terminal's width.
 
@@ -17,7 +16,7 @@ use crate::Span;
 
 /// Maximum number of columns of text on one line.
 const MAX_COLUMNS: usize = 100;
-/// Number of columns of text before the first place in a clipped line.
+/// Number of columns of text shown before the first place in a clipped line.
 const COLUMNS_BEFORE: usize = 30;
 /// A clipped line shows a marked place completely, or at least this many columns of it.
 const MIN_MARK_COLUMNS: usize = 40;
@@ -25,12 +24,12 @@ const MIN_MARK_COLUMNS: usize = 40;
 /// The text, with the column of each character.
 struct Line {
     shown: Vec<char>,
-    /// The byte offset and the first column of each character, and of the end of the text.
+    /// The byte offset of each character, and of the end of the text. `columns` contains their first columns.
     bytes: Vec<usize>,
     columns: Vec<usize>,
 }
 
-/// A place, as a range of characters, with its explanation.
+/// A marked place, as a range of character positions, with its explanation.
 struct Mark<'a> {
     start: usize,
     end: usize,
@@ -38,8 +37,8 @@ struct Mark<'a> {
     words: &'a str,
 }
 
-/// Returns the message, the text with carets and an explanation under each place, and the help. The first place is the
-/// main place, which is marked by `^`.
+/// Returns the message, the text with a mark and an explanation under each place, and the help. The first place is the
+/// main place; it is marked by `^`.
 ///
 /// ```
 /// use einsum_parser::{Span, render_carets};
@@ -106,7 +105,7 @@ impl Line {
 
     fn mark<'a>(&self, span: Span, primary: bool, words: &'a str) -> Mark<'a> {
         let last = self.shown.len();
-        // A span that starts inside a character marks all of it.
+        // If a span starts inside a character, the mark includes this character.
         let start = self.bytes.partition_point(|byte| *byte <= span.start).saturating_sub(1);
         let end = self.bytes.partition_point(|byte| *byte < span.end).min(last);
         Mark { start, end: end.max(start), primary, words }

@@ -1,6 +1,7 @@
-//! Defines a place in the text as a half-open range of byte offsets. An empty span is a place between two characters.
+//! Defines a span, which is a place in a text as a half-open range of byte offsets. An empty span is a place between
+//! two characters.
 //!
-//! A span does not contain the text. Columns are computed in `render`.
+//! A span does not contain the text. The module `render` computes columns.
 
 /// A half-open range of byte offsets into the text.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,7 +31,7 @@ impl Span {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// Whether `other` is inside this span.
+    /// Returns whether `other` is inside this span.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end

@@ -1,20 +1,20 @@
 //! Explains a character that cannot start a token.
 //!
-//! Each such character usually has a specific cause, such as a shell, a flag or a different notation. So each character
-//! has its own kind of mistake.
+//! Each such character usually has a specific cause, such as an unquoted `>` in a shell, or a notation from a different
+//! program. So most of these characters have their own kind of mistake.
 //!
-//! Suspicious characters that are legal labels are not explained, with one exception. If an arrow is missing, the
-//! parsers search for an arrow from another notation.
+//! A character that is a legal label is not a mistake. There is one exception: if `->` is missing, the parsers search
+//! the labels for an arrow character such as `→`.
 
 use crate::{ErrorKind, ParseError, Span};
 
 /// Dashes that word processors and other alphabets use in place of `-`.
 const DASHES: &[char] = &['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}'];
 
-/// Single characters that mean `->` in other notations. They are legal labels if the text also has a real arrow.
+/// Characters that are arrows in other notations. They are legal labels if the text also contains `->`.
 const ARROWS: &[char] = &['→', '⇒', '⟶', '⟹', '⟼', '↦', '➔', '➙', '➛', '➜', '➝', '➞', '⇨', '➡'];
 
-/// Returns the first arrow from another notation inside `place`.
+/// Returns the span of the first character of `ARROWS` inside `place`.
 pub(crate) fn foreign_arrow(text: &str, place: Span) -> Option<Span> {
     let inside = &text[place.start..place.end];
     let (at, arrow) = inside.char_indices().find(|(_, c)| ARROWS.contains(c))?;
@@ -22,7 +22,7 @@ pub(crate) fn foreign_arrow(text: &str, place: Span) -> Option<Span> {
     Some(Span::new(start, start + arrow.len_utf8()))
 }
 
-/// Explains the character at byte `at`, which is neither white space nor the start of a token.
+/// Returns the error for the character at byte `at`, which is neither white space nor the start of a token.
 pub(crate) fn explain(text: &str, at: usize) -> ParseError {
     let rest = &text[at..];
     let (kind, length) = match rest.as_bytes().first() {

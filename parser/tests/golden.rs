@@ -67,7 +67,7 @@ const BAD: &[(K, &[&str])] = &[
     (K::MissingOutput, &["[a,b]->", "[[a,b]->],[b]->[b]"]),
 ];
 
-/// A text whose two arrows are too far apart to be shown on one line.
+/// A text in which two arrows of one einsum are too far apart for one line of the rendered error.
 const LONG: &str = "[abcdefghijklmnopqrstuvwxyz,zyxwvutsrqponmlkjihgfedcba->abcdefghijklmnopqrstuvwxyzabcdefghijklm\
     nopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz->ab],bc->ac";
 

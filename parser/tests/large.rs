@@ -1,5 +1,5 @@
-//! Parses deeply nested and very long texts, to test that nothing recurses and that no algorithm is quadratic. A
-//! quadratic algorithm would exceed the asserted times even on a fast machine.
+//! Parses deeply nested and very long texts. Recursion would overflow the stack, and a quadratic algorithm would exceed
+//! the asserted times even on a fast machine.
 
 use std::time::{Duration, Instant};
 

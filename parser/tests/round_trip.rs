@@ -1,12 +1,14 @@
-//! Tests that random expressions of all forms have the same structure after they are displayed and parsed again, with
-//! any white space between tokens. Also tests that random text causes no panic in the parser or the renderer.
+//! Tests that parsing the displayed text of a random expression gives the same structure. The expressions have all
+//! forms, and any white space between tokens. Also tests that random text causes no panic in the parser or the
+//! renderer.
 
 use einsum_parser::{Form, Span, parse, render_carets};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
-/// A random tree. A node is a leaf with its labels, or a step with its inputs and its random choice of output labels.
+/// A random tree. A leaf has labels. A step has inputs, and random indices into their labels that select its output
+/// labels.
 #[derive(Clone, Debug)]
 enum Tree {
     Leaf(Vec<usize>),
@@ -46,7 +48,8 @@ fn term(labels: &[Option<usize>], ir: bool) -> Vec<String> {
 fn write(tree: &Tree, ir: bool) -> Written {
     match tree {
         Tree::Leaf(labels) => {
-            // Only einsum_ir trees have no ellipsis. In the other forms, the first label 7 becomes an ellipsis.
+            // An einsum_ir tree must not contain an ellipsis. In the other forms, the first label 7 of a term becomes
+            // an ellipsis.
             let mut labels: Vec<Option<usize>> = labels.iter().map(|label| Some(*label)).collect();
             if !ir && let Some(dots) = labels.iter().position(|label| *label == Some(7)) {
                 labels[dots] = None;

@@ -1,5 +1,5 @@
-//! Implements `cannon` on a square grid of ranks. `out` stays in place, and both operands are cut along k and shifted
-//! from rank to rank.
+//! Implements `cannon`, Cannon's algorithm on a square grid of ranks. `out` stays in place. Both operands are cut along
+//! k, and their blocks are shifted from rank to rank.
 //!
 //! Source: L. E. Cannon, A Cellular Computer to Implement the Kalman Filter Algorithm (1969); CSDS 451, lecture 21.
 //! Extents need not be divisible by the side s of the square.
@@ -12,10 +12,11 @@
 //!   step 1    out += left [m0, k0] right [k0, n1]
 //! ```
 //!
-//! On s x s ranks, a rank first receives one block of each operand, unless it already has the block that it starts
-//! with. Then it receives s - 1 more blocks of each operand, each one step before the products that use it. Blocks
-//! travel only left and up, so a rank receives all shifted blocks of an operand from one neighbour. In [`super::grid`],
-//! a rank receives its parts of an operand from many ranks. Grids that are not square are supported by `summa` instead.
+//! On s x s ranks, a rank first receives the block of each operand that it contracts in step 0, unless it owns this
+//! block. The rank then receives s - 1 more blocks of each operand, each one step before the step that contracts the
+//! block. In these shifts, blocks of `left` move only left and blocks of `right` only up. A rank therefore receives all
+//! shifted blocks of an operand from a single neighbour. In [`super::grid`], it receives parts of an operand from many
+//! ranks. The algorithm needs a square grid; `summa` also supports other grids.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +29,8 @@ use crate::distribution::{Axis, Bounds, Cut, Distribution, Intervals, Region, Ro
 use crate::schedule::verify::{Order, Summand};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// On `side` x `side` ranks, the operands are cut along `k` and along `m` or `n`, and `out` stays in place.
+/// The parameters of Cannon's algorithm on `side` x `side` ranks. `left` is cut along m and k, `right` along k and n,
+/// and `out` along m and n.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cannon {
     pub m: Label,
@@ -37,11 +39,11 @@ pub struct Cannon {
     pub side: usize,
 }
 
-/// Blocks are shifted on a square grid, so the number of ranks must be a square.
+/// The number of ranks must be a square, because blocks are shifted on a square grid.
 pub const RANKS: RankCount = RankCount::Square;
 
-/// Returns one candidate for each choice of dimensions of kinds m, n and k, if the number of ranks is a square or ranks
-/// may be idle.
+/// Returns one candidate for each combination of an m, an n and a k dimension. Returns no candidates if the number of
+/// ranks is not a square and no rank may be idle.
 pub fn candidates(setting: &Setting) -> Vec<Cannon> {
     let ranks = setting.ranks();
     if !RANKS.allows(ranks) && !setting.idle {
@@ -87,13 +89,13 @@ impl Generator for Cannon {
         let (a, b, c) = (a * m * k, b * k * n, c * m * n);
         let compute = side as f64 * cost.product(contracted.multiply_adds * m * n * k, a + b + c);
         let block = cost.transfer(a) + cost.transfer(b);
-        // The initial skew receives one block of each operand, and so does each step except the last.
+        // A rank receives one block of each operand in the initial skew, and one more in each step except the last.
         let skew = if side > 1 { block } else { 0.0 };
         skew + cost.overlapped(compute, (side as f64 - 1.0) * block)
     }
 
-    /// Counts the words in the blocks that the rank contracts, over all steps and both operands. The rank's own block
-    /// of an operand is not counted if the rank starts with it.
+    /// Sums the number of words in the blocks that the rank contracts, over all steps and both operands. If the rank
+    /// contracts its own block of an operand in step 0, this block is not counted.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let &Cannon { m, n, k, side } = self;
         if rank >= side * side {
@@ -128,16 +130,15 @@ fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Distri
     Distribution::new(vec![axis(first), axis(second)])
 }
 
-/// One operand, whose blocks are shifted through this rank.
+/// An operand whose blocks are shifted from rank to rank, as one rank sees it.
 struct ShiftedOperand<'a> {
     tensor: &'a Tensor,
     /// For each step, the owner of the block that this rank contracts.
     owners: Vec<usize>,
-    /// `from` is the rank that sends the block for the next step to this rank; `to` is the rank to which this rank
-    /// sends its current block.
+    /// In each step, this rank receives its next block from rank `from`, and sends its current block to rank `to`.
     from: usize,
     to: usize,
-    /// Alternating buffers for blocks owned by other ranks.
+    /// Up to two buffers, which alternately receive blocks that other ranks own.
     slots: Vec<BufferId>,
 }
 
@@ -154,7 +155,8 @@ impl<'a> ShiftedOperand<'a> {
         ShiftedOperand { tensor, owners, from, to, slots }
     }
 
-    /// Returns the block for a step. If the rank starts with its own block, that block is read in place.
+    /// Returns a view of the block that this rank contracts in a step. In step 0, a rank that contracts its own block
+    /// reads it in place.
     fn block_at(&self, rank: usize, step: usize) -> Option<View> {
         if step == 0 && self.owners[0] == rank {
             return self.tensor.own(rank, &[]);
@@ -163,8 +165,8 @@ impl<'a> ShiftedOperand<'a> {
         Some(corner(*self.slots.get(step % self.slots.len().max(1))?, &block))
     }
 
-    /// Receives the first block from the block's owner, and sends this rank's own block to `target`, which starts with
-    /// that block.
+    /// Receives the block for step 0 from the block's owner, and sends this rank's own block to `target`, which
+    /// contracts that block in step 0.
     fn skew(&self, builder: &mut Builder, target: usize) {
         let rank = builder.rank();
         if target != rank {
@@ -175,7 +177,7 @@ impl<'a> ShiftedOperand<'a> {
         }
     }
 
-    /// Sends the current block, and receives the block for the next step.
+    /// Sends the block for this step to the next rank, and receives the block for the next step.
     fn shift(&self, builder: &mut Builder, step: usize) {
         let rank = builder.rank();
         builder.send(self.to, self.block_at(rank, step).into_iter().collect());
@@ -183,7 +185,7 @@ impl<'a> ShiftedOperand<'a> {
     }
 }
 
-/// Appends this rank's tasks.
+/// Appends this rank's tasks to the schedule.
 fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     let rank = builder.rank();
     let Contraction { left, right, out, onto } = contraction;
@@ -213,8 +215,8 @@ fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     }
 }
 
-/// Returns the order in which each rank adds summands, which is by tile of `cut`, cyclically from tile (row + column)
-/// mod `side`.
+/// Returns the order in which each rank adds up the products for its block of `out`. A rank starts with tile (row +
+/// column) mod `side` of `cut`, and visits the tiles cyclically.
 fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Vec<Vec<Summand>> {
     let Contraction { left, out, .. } = contraction;
     let summed: Vec<(Label, usize)> = left

@@ -1,4 +1,4 @@
-//! Describes a contraction as one rank sees it.
+//! Describes a contraction and its three tensors as one rank sees them.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use crate::dims::Label;
 use crate::distribution::{Bounds, Distribution, Intervals, Region, is_empty};
 use crate::schedule::{Accumulate, Buffer, BufferId, Builder, Factor, Home, View, Work};
 
-/// A tensor, its distribution, and the buffer of this rank's block (`None` on ranks outside the grid).
+/// A tensor, its distribution, and the buffer that stores this rank's block (`None` if the rank has no block).
 #[derive(Debug, Clone)]
 pub struct Tensor {
     pub node: usize,
@@ -14,8 +14,8 @@ pub struct Tensor {
     pub shape: Vec<usize>,
     pub distribution: Distribution,
     pub buffer: Option<BufferId>,
-    /// For a piece of a larger tensor, the dimension along which the piece is cut, and the index at which the piece
-    /// starts. On every rank, the buffer has all indices that the larger tensor has in that dimension.
+    /// `Some` if the tensor is a range of indices of a larger tensor along one dimension: this dimension, and the first
+    /// index of the range. On every rank, the buffer stores all indices of the larger tensor along this dimension.
     pub window: Option<(usize, usize)>,
 }
 
@@ -25,22 +25,22 @@ pub struct Contraction {
     pub left: Tensor,
     pub right: Tensor,
     pub out: Tensor,
-    /// Whether `out` already has values from the user. These values are scaled by `beta`, and the products are added to
-    /// them.
+    /// Whether the user provides initial values of `out`. These values are scaled by `beta`, and the products are added
+    /// to them.
     pub onto: bool,
 }
 
-/// A range of indices of one dimension, in coordinates of the whole tensor.
+/// A range of indices of one dimension, in coordinates of the tensor rather than of a rank's block.
 pub type Restriction = (Label, Range<usize>);
 
 impl Tensor {
-    /// A rank's block in coordinates of the tensor. Every block of the distribution must be a single box.
+    /// Returns a rank's block in coordinates of the tensor. Every block of the distribution must be a single box.
     pub fn block(&self, rank: usize) -> Bounds {
         let region = self.distribution.block_or_empty(&self.shape, rank);
         region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
     }
 
-    /// The range of `label` in a rank's block.
+    /// Returns the range of indices of `label` in a rank's block.
     pub fn tile(&self, rank: usize, label: Label) -> Range<usize> {
         self.block(rank)[self.dim(label)].clone()
     }
@@ -55,13 +55,13 @@ impl Tensor {
         self.shape[self.dim(label)]
     }
 
-    /// The number of elements.
+    /// The number of elements of the tensor.
     pub fn elements(&self) -> u64 {
         self.elements_of(|_| None)
     }
 
-    /// The number of elements in a part of the tensor. The part has `length(label)` indices along each dimension, or
-    /// all indices if `length` returns `None`.
+    /// The number of elements in a box that has `length(label)` indices along each dimension, or all indices if
+    /// `length` returns `None`.
     pub fn elements_of(&self, length: impl Fn(Label) -> Option<usize>) -> u64 {
         let extents = self.labels.iter().zip(&self.shape);
         extents.map(|(&label, &extent)| length(label).unwrap_or(extent) as u64).product()
@@ -72,7 +72,8 @@ impl Tensor {
         self.distribution.block(&self.shape, rank).map_or(0, |block| block.volume()) as u64
     }
 
-    /// Returns a box of the tensor as a view of this rank's buffer; `None` if the box is not inside the rank's block.
+    /// Returns a view of this rank's buffer for a box of the tensor, or `None` if the rank's block does not contain the
+    /// box.
     pub fn view(&self, rank: usize, bounds: &[Range<usize>]) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         let bounds = if is_empty(bounds) { bounds.iter().map(|_| 0..0).collect() } else { region.locate(bounds)? };
@@ -86,8 +87,8 @@ impl Tensor {
         bounds
     }
 
-    /// Returns the part of this rank's block that satisfies all restrictions, as a view of the tensor's buffer. If one
-    /// dimension becomes empty, the extents of the other dimensions do not change.
+    /// Returns a view of the indices in this rank's block that satisfy all restrictions. If no index of a dimension is
+    /// left, the view keeps the extents of the other dimensions.
     pub fn own(&self, rank: usize, restrictions: &[Restriction]) -> Option<View> {
         let region: Region = self.distribution.block(&self.shape, rank)?;
         let mut kept = region.dims().to_vec();
@@ -99,19 +100,19 @@ impl Tensor {
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(&Region::from(kept))?) })
     }
 
-    /// Returns a piece of the tensor as a view of this rank's buffer; `None` if the piece is not a single box of the
-    /// buffer.
+    /// Returns a view of this rank's buffer for a region of the tensor, or `None` if the region is not a single box in
+    /// the buffer.
     pub fn stored(&self, rank: usize, piece: &Region) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(piece)?) })
     }
 
-    /// The same tensor after renumbering the ranks so that rank `first` becomes rank 0.
+    /// Returns the same tensor with renumbered ranks, so that rank `first` becomes rank 0.
     pub fn relative_to(self, first: usize) -> Tensor {
         Tensor { distribution: self.distribution.moved(first, 0), ..self }
     }
 
-    /// The tensor with a newly declared arena buffer for this rank's block.
+    /// Declares a buffer in the arena for this rank's block, and returns the tensor with this buffer.
     pub fn declared(mut self, builder: &mut Builder) -> Tensor {
         let block = self.distribution.block(&self.shape, builder.rank());
         self.buffer = block.map(|region| {
@@ -122,7 +123,7 @@ impl Tensor {
         self
     }
 
-    /// Declares a buffer that can store boxes of this tensor up to these extents.
+    /// Declares a buffer for boxes of this tensor that have at most these extents.
     pub fn scratch(&self, builder: &mut Builder, extents: Vec<usize>) -> BufferId {
         let labels = self.labels.clone();
         let within = extents.clone();
@@ -130,7 +131,7 @@ impl Tensor {
     }
 }
 
-/// The box of a buffer that starts at index 0 in every dimension and has the extents of `bounds`.
+/// Returns the box of a buffer that starts at index 0 in every dimension and has the extents of `bounds`.
 pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
     View { buffer, bounds: bounds.iter().map(|b| 0..b.len()).collect() }
 }
@@ -138,15 +139,16 @@ pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
 /// The maximum number of pieces in which one block is transferred.
 pub const MAX_PIECES: usize = 8;
 
-/// Returns the number of pieces for a block of `elements` elements that is contracted piece by piece, so that one piece
-/// travels while the previous piece is contracted. Each piece is large enough to make the start-up cost of its transfer
-/// and its task small compared with the time for its elements.
+/// Returns the maximum number of pieces into which a block of `elements` elements should be divided. Each piece is
+/// transferred while the previous piece is contracted. Pieces have at least 16,384 elements, unless the block is
+/// smaller. The fixed costs of a transfer and a task are then small compared with the costs per element.
 pub fn most_pieces(elements: f64) -> usize {
     const PIECE_ELEMENTS: f64 = 16384.0;
     (elements / PIECE_ELEMENTS).clamp(1.0, MAX_PIECES as f64) as usize
 }
 
-/// Appends one contraction. If an operand is empty, appends the equivalent fill or scaling of `out` instead.
+/// Appends one contraction task. If an operand is empty, there are no products. The function then appends a task that
+/// zeroes or scales `out`, or no task if the products would be added.
 pub fn contract(builder: &mut Builder, left: View, right: View, out: View, accumulate: Accumulate) {
     if out.elements() == 0 {
         return;

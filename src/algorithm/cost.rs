@@ -1,11 +1,12 @@
-//! Provides the rates with which algorithms price operations, bytes and messages, on one machine and for one element
-//! type.
+//! Predicts the seconds for products, memory traffic and messages, on one machine and for one element type. Algorithms
+//! compute their prices from these times.
 //!
-//! Overlap is modelled as a maximum. For example, a ring takes the maximum of its computing time and its receiving
-//! time, plus the time for one piece of a block, which cannot be overlapped. Computing and receiving also slow each
-//! other down by a fraction of the shorter of the two ([`Machine::interference`]). Each algorithm derives the computing
-//! and receiving times of its busiest rank ([`Generator::seconds`](super::generator::Generator::seconds)). The planner
-//! prices redistributions and unary steps with the same rates.
+//! If computing and receiving overlap, the predicted time is the maximum of the two times. For a ring, for example, one
+//! time is all computing. The other is all receiving, plus the computing that can overlap with no transfer. Computing
+//! and receiving also slow each other down by a fraction of the shorter of the two ([`Machine::interference`]). Each
+//! algorithm derives the computing and receiving times of its busiest rank
+//! ([`Generator::seconds`](super::generator::Generator::seconds)). The planner prices redistributions and unary steps
+//! with the same rates.
 
 use crate::dims::Label;
 use crate::distribution::tile_bounds;
@@ -13,38 +14,39 @@ use crate::dtype::Dtype;
 use crate::machine::Machine;
 
 /// With at least this many summed indices per round, the products take much longer than one pass over `out`. The number
-/// is about the depth of a k block in the local product.
+/// is close to the extent along k of a cache block in a local product.
 pub const DEEP_ROUND_INDICES: f64 = 512.0;
 
-/// Prices steps with the rates of a machine, for one element type.
+/// Predicts times from the rates of a machine, for one element type.
 pub struct Cost<'a> {
     pub machine: &'a Machine,
     pub dtype: Dtype,
-    /// Extents by label.
+    /// The extent of each label.
     pub extents: &'a [usize],
 }
 
 impl Cost<'_> {
-    /// The number of elements of a tensor.
+    /// The number of elements of a tensor with these labels.
     pub fn volume(&self, labels: &[Label]) -> f64 {
         labels.iter().map(|label| self.extents[label.0 as usize] as f64).product()
     }
 
-    /// Seconds for a rank to receive one message.
+    /// Seconds for a rank to receive one message of `elements` elements.
     pub fn transfer(&self, elements: f64) -> f64 {
         let bytes = elements * self.dtype.size() as f64;
         if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.link_bandwidth }
     }
 
-    /// Seconds for a product of `multiply_adds` multiply-adds that touches `touched` elements, on all workers of one
-    /// rank. The product takes as long as a cube of equal volume, plus the time to stream twice the elements that it
-    /// touches in addition to those that the cube touches. The factor is two because operands are read and packed, and
-    /// `out` is read and written.
+    /// Seconds for all workers of one rank to compute a product of `multiply_adds` multiply-adds that touches `touched`
+    /// elements. A product with three equal extents and the same number of multiply-adds touches the fewest elements.
+    /// The price is the time for this cube, plus the time to stream all further elements twice. The factor is two
+    /// because operands are read and packed, and `out` is read and written.
     pub fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         self.product_of(1.0, multiply_adds, touched)
     }
 
-    /// Like [`Cost::product`], but in `blocks` sequential blocks, at the rate of a product with the size of one block.
+    /// Like [`Cost::product`], but the product is computed in `blocks` sequential blocks, at the rate for a product of
+    /// the size of one block.
     pub fn product_of(&self, blocks: f64, multiply_adds: f64, touched: f64) -> f64 {
         let slower = (self.dtype.size() as f64 / 4.0).min(if self.dtype.is_complex() { 1.0 } else { 2.0 });
         let side = multiply_adds.cbrt();
@@ -64,21 +66,22 @@ impl Cost<'_> {
     }
 
     /// Seconds for computing and receiving that overlap partly. Each argument is a pair of total seconds and exposed
-    /// seconds. Exposed computing runs before or after all receiving, and exposed receiving runs before or after all
-    /// computing.
+    /// seconds. Exposed computing happens before or after all receiving, and exposed receiving happens before or after
+    /// all computing.
     pub fn partly_overlapped(&self, [compute, computing_alone]: [f64; 2], [receive, receiving_alone]: [f64; 2]) -> f64 {
         (compute + receiving_alone).max(receive + computing_alone)
             + self.machine.interference * compute.min(receive - receiving_alone)
     }
 
-    /// The largest of `tiles` even tiles of a dimension, as a fraction of the dimension's extent.
+    /// The length of the largest tile if a dimension is cut into `tiles` even tiles, as a fraction of the dimension's
+    /// extent.
     pub fn tile(&self, label: Label, tiles: usize) -> f64 {
         let extent = self.extents[label.0 as usize];
         tile_bounds(extent, tiles, 0).len() as f64 / (extent.max(1) as f64)
     }
 
-    /// The additional seconds for a product that is computed in parts. The parts pack `elements` elements of a shared
-    /// operand again, or read and write `elements` elements of `out` again.
+    /// The additional seconds if a product is computed as several products. These products pack `elements` elements of
+    /// a common operand again, or read and write `elements` elements of `out` again.
     pub fn extra_passes(&self, elements: f64) -> f64 {
         self.stream(2.0 * elements)
     }
@@ -92,14 +95,14 @@ impl Cost<'_> {
     }
 }
 
-/// A contraction to be priced.
+/// A contraction whose time is predicted.
 pub struct Contracted<'a> {
     pub cost: &'a Cost<'a>,
     /// The labels of `left`, `right` and `out`.
     pub tensors: [&'a [Label]; 3],
     /// The numbers of elements of `left`, `right` and `out`.
     pub elements: [f64; 3],
-    /// All labels, each once, in ascending order.
+    /// All labels of the contraction in ascending order, without duplicates.
     pub labels: Vec<Label>,
     pub multiply_adds: f64,
 }
@@ -114,12 +117,13 @@ impl<'a> Contracted<'a> {
         Contracted { cost, tensors, elements, labels, multiply_adds }
     }
 
-    /// The number of ranks.
+    /// The number of ranks of the machine.
     pub fn ranks(&self) -> usize {
         self.cost.machine.ranks
     }
 
-    /// Seconds for one rank to compute this fraction of the multiply-adds, touching the same fraction of every tensor.
+    /// Seconds for one rank to compute the fraction `share` of the multiply-adds, which touch the same fraction of
+    /// every tensor.
     pub fn share(&self, share: f64) -> f64 {
         self.cost.product(self.multiply_adds * share, self.elements.iter().sum::<f64>() * share)
     }

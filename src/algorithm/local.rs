@@ -1,4 +1,5 @@
-//! Implements `local` and `c`, in which every rank contracts its own blocks and nothing moves.
+//! Implements `local` and `c` (batch-parallel). In both algorithms, every rank contracts its own blocks, and ranks
+//! exchange no data.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.1 (`c`).
 
@@ -11,7 +12,7 @@ use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::Distribution;
 use crate::schedule::{Accumulate, Builder};
 
-/// Rank 0 computes the whole contraction.
+/// Rank 0 computes the contraction alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Local;
 
@@ -84,7 +85,7 @@ impl Generator for BatchParallel {
     }
 }
 
-/// Appends one contraction of this rank's blocks.
+/// Appends a single contraction of this rank's own blocks.
 pub fn local(builder: &mut Builder, contraction: &Contraction) {
     let rank = builder.rank();
     let Contraction { left, right, out, onto } = contraction;

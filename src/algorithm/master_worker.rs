@@ -1,9 +1,9 @@
-//! Implements `master-worker`, in which all tensors start and end on rank 0. Rank 0 sends parts of the work to the
-//! other ranks and computes one part itself.
+//! Implements `master-worker`. All tensors are on rank 0 before and after the contraction. Rank 0 sends parts of the
+//! work to the other ranks (the workers), and computes one part itself.
 //!
-//! Source: J. Dressler, Scaling Out (Jena 2025), section 4. Products are cut along one dimension of kind c, m or n. A
-//! worker receives its part of each operand that has this dimension (both operands for kind c), and the whole of an
-//! operand that lacks it. Parts travel in chunks, so that sending, computing and returning overlap.
+//! Source: J. Dressler, Scaling Out (Jena 2025), section 4. The products are divided along one dimension of kind c, m
+//! or n. A worker receives only its part of an operand that has this dimension, and the complete operand otherwise.
+//! Parts are transferred in chunks, so that sending operands, computing, and returning results overlap.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, cut along m, 2 chunks
@@ -11,9 +11,9 @@
 //!  rank 1  receives right, left chunk 0         computes, sends chunk 0                        computes, sends chunk 1
 //! ```
 //!
-//! Rank 0 receives all of `out` except its own part. The total order of transfers is the operand that is not cut, then
-//! the chunks of the cut operands, each followed by the previous chunk of `out`. Within a chunk, transfers are in order
-//! of ranks.
+//! Rank 0 receives all of `out` except its own part. In the total order of transfers, an operand that is not cut comes
+//! first. The chunks of the cut operands follow, each followed by the previous chunk of `out`. For each chunk,
+//! transfers are in order of ranks.
 
 use std::ops::Range;
 
@@ -27,7 +27,8 @@ use crate::distribution::{Distribution, tile_bounds};
 use crate::machine::Machine;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// Rank 0 divides `cut` among the ranks, one part per rank. `ends` stores the end of each part, by rank.
+/// The parameters of `master-worker`. The indices of `cut` are divided into one part per rank; the part of a rank ends
+/// before index `ends[rank]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MasterWorker {
     pub cut: Label,
@@ -41,7 +42,8 @@ pub fn candidates(setting: &Setting) -> Vec<MasterWorker> {
     cuts.map(|&cut| parts(cut)).collect()
 }
 
-/// Divides a dimension into one part per rank so that all ranks take the same time. Returns the end of each part.
+/// Divides a dimension into one part per rank, in proportion to the speeds of the ranks, so that all ranks compute for
+/// the same time. Returns the end of each part.
 fn ends(machine: &Machine, extent: usize) -> Vec<usize> {
     let ranks = machine.ranks;
     if machine.speeds.is_empty() {
@@ -56,7 +58,7 @@ fn ends(machine: &Machine, extent: usize) -> Vec<usize> {
             (extent as f64 * sum / all).round() as usize
         })
         .collect();
-    // Rounding must not drop the last indices.
+    // Rounding errors in the sum must not drop the last indices.
     ends.last_mut().into_iter().for_each(|last| *last = extent);
     ends
 }
@@ -102,7 +104,7 @@ impl Generator for MasterWorker {
         cost.overlapped(compute, through) + chunk
     }
 
-    /// A worker receives its part of the operands; rank 0 receives all of `out` except its own part.
+    /// A worker receives its parts of both operands. Rank 0 receives all of `out` except its own part.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let Contraction { left, right, out, .. } = contraction;
         let part = |tensor: &Tensor, rank: usize| {
@@ -117,13 +119,13 @@ impl Generator for MasterWorker {
     }
 }
 
-/// The number of chunks whose operands and results are in memory at the same time.
+/// The number of chunks whose operands and results a worker has in memory at the same time.
 const SLOTS: usize = 2;
 
 struct Shares<'a> {
     contraction: &'a Contraction,
     cut: Label,
-    /// The end of each rank's part, by rank.
+    /// The index at which the part of each rank ends.
     ends: &'a [usize],
     chunks: usize,
 }
@@ -135,21 +137,21 @@ impl Shares<'_> {
         start + tile.start..start + tile.end
     }
 
-    /// The length of the longest chunk of any of these ranks.
+    /// The maximum number of indices of `cut` in a chunk of these ranks.
     fn longest(&self, ranks: Range<usize>) -> usize {
         ranks.map(|rank| self.chunk(rank, 0).len()).max().unwrap_or(0)
     }
 
-    /// Returns a view on rank 0 of one chunk of a tensor that has the cut dimension, or of a whole tensor that lacks
-    /// it.
+    /// Returns a view of one chunk of `rank`'s part of a tensor in the memory of rank 0. If the tensor lacks the cut
+    /// dimension, the view contains the complete tensor.
     fn on_master(&self, tensor: &Tensor, rank: usize, chunk: usize) -> Option<View> {
         let restricted = (self.cut, self.chunk(rank, chunk));
         let cut = tensor.labels.contains(&self.cut);
         tensor.own(0, if cut { std::slice::from_ref(&restricted) } else { &[] })
     }
 
-    /// Returns a view of a chunk that is stored densely in `buffer`, or of a whole tensor if it lacks the cut
-    /// dimension.
+    /// Returns a view of `buffer` that stores one chunk of a tensor from index 0 on. If the tensor lacks the cut
+    /// dimension, the view contains the complete tensor.
     fn stored_chunk(&self, tensor: &Tensor, rank: usize, chunk: usize, buffer: BufferId) -> View {
         let extents = tensor
             .labels
@@ -167,7 +169,7 @@ impl Shares<'_> {
     }
 }
 
-/// Appends this rank's tasks. `ends` stores the end of each rank's part of `cut`.
+/// Appends this rank's tasks to the schedule. The part of a rank ends before index `ends[rank]` of `cut`.
 fn master_worker(builder: &mut Builder, contraction: &Contraction, cut: Label, ends: &[usize]) {
     let Contraction { left, right, out, .. } = contraction;
     let elements: f64 = [left, right, out].map(|tensor| tensor.shape.iter().product::<usize>() as f64).iter().sum();
@@ -189,8 +191,8 @@ fn master(builder: &mut Builder, shares: &Shares) {
             builder.send(rank, shares.on_master(tensor, rank, 0).into_iter().collect());
         }
     }
-    // When adding onto existing values of `out`, results arrive in two alternating scratch buffers, because receiving
-    // them in `out` would overwrite the values.
+    // If products are added to existing values of `out`, receiving results into `out` would overwrite these values.
+    // Rank 0 then receives results in two alternating scratch buffers.
     let slots: Vec<BufferId> = if *onto && ranks > 1 {
         (0..SLOTS).map(|_| shares.scratch(builder, out, 1..ranks)).collect()
     } else {
@@ -236,8 +238,7 @@ fn worker(builder: &mut Builder, shares: &Shares, rank: usize) {
     let on_worker = |(tensor, slots): &(&Tensor, Vec<BufferId>), chunk: usize| {
         shares.stored_chunk(tensor, rank, chunk, slots[chunk % slots.len()])
     };
-    // A worker with an empty part does not need the operand that is not cut, but rank 0 sends that operand to all
-    // workers.
+    // Rank 0 sends an operand that is not cut to all workers, even to those whose part is empty.
     for operand in operands.iter().filter(|(tensor, _)| !is_cut(tensor)) {
         builder.recv(0, vec![on_worker(operand, 0)]);
     }

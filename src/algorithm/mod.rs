@@ -1,4 +1,5 @@
-//! Implements the distributed algorithms, each of which is a function that appends tasks to a schedule.
+//! Implements the distributed algorithms. Each algorithm is a generator, which appends the tasks for a contraction to
+//! the schedule of one rank.
 //!
 //! | algorithm | `left` | `right` | `out` | moves |
 //! |---|---|---|---|---|
@@ -12,16 +13,15 @@
 //! | `master-worker` | rank 0 | rank 0 | rank 0 | the workers' parts of the operands and of `out` |
 //! | `grid` | tiles of a grid | tiles | tiles | parts of tiles on other ranks; summands of `out` if k is cut |
 //!
-//! A generator receives a [`Contraction`], which has the labels, shapes, distributions and buffers as one rank sees
-//! them, and appends that rank's tasks. It never calls a kernel or a transport. [`Algorithm::distributions`] returns
-//! the distributions that an algorithm requires and produces, so the planner and the generator cannot disagree. The
-//! table in `registry` lists all algorithms.
+//! A generator receives a [`Contraction`], which contains the labels, shapes and distributions of the tensors and their
+//! buffers on one rank. Generators never call a kernel or a transport. Planner and generators obtain the distributions
+//! of an algorithm from the same function, [`Algorithm::distributions`], so they cannot disagree. The table in
+//! `registry` lists all algorithms.
 //!
-//! In these files, "the thesis" is J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena
-//! 2025.
+//! Several files cite J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena 2025.
 //!
-//! Invariant: all ranks run the tasks for a contraction in the same order of steps. All transfers for a contraction
-//! have one total order, and every rank runs its own transfers in that order. This module does not choose algorithms;
+//! Invariant: all ranks run the steps of a contraction in the same order. The transfers of a contraction have one total
+//! order, and every rank starts its own transfers in this order. This module does not choose algorithms;
 //! [`crate::plan`] does.
 
 mod cannon;

@@ -1,27 +1,29 @@
-//! Provides the pieces of one operand. A piece is read in place if it is a single box of the rank's own block.
-//! Otherwise it is gathered from the blocks of all ranks, including the rank's own block.
+//! Provides the pieces of an operand that a rank contracts in rounds, one piece per round. If a piece is a single box
+//! of the rank's own block, it is read in place. Otherwise the rank gathers the piece from the blocks of all ranks,
+//! including its own block.
 
 use super::contraction::Tensor;
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{BufferId, Builder, View, Work};
 
-/// Defines the pieces that ranks work on in each round, and the ranks that have the data for these pieces.
+/// Defines the pieces that each rank contracts in each round, and the ranks that store the elements of these pieces.
+/// The products that a rank computes in one round are called a chunk.
 pub trait Rounds {
-    /// The number of rounds of a rank, which works on one chunk per round.
+    /// The number of rounds of a rank, which is its number of chunks.
     fn rounds_of(&self, rank: usize) -> usize;
 
-    /// The piece of a tensor that a rank's chunk in a round needs; `None` after the rank's last chunk.
+    /// The piece of a tensor that a rank needs for its chunk in a round, or `None` after the rank's last chunk.
     fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region>;
 
-    /// The boxes of a piece that `target` reads from the block of `source`; empty if `target` reads them from a
-    /// different rank.
+    /// The boxes of a piece that `target` reads from the block of `source`. Empty if `source` stores no element of the
+    /// piece, or if `target` reads them from a different rank.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds>;
 
-    /// Whether a rank has a piece as a single box of its block.
+    /// Whether a piece is a single box of a rank's own block.
     fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool;
 }
 
-/// One operand as one rank sees it.
+/// The pieces of one operand, as one rank sees them.
 pub struct Pieces<'a, R> {
     rounds: &'a R,
     tensor: &'a Tensor,
@@ -30,7 +32,7 @@ pub struct Pieces<'a, R> {
 }
 
 impl<'a, R: Rounds> Pieces<'a, R> {
-    /// Declares buffers that hold up to `most` gathered pieces.
+    /// Declares buffers for gathered pieces, at most `most` of them.
     pub fn new(builder: &mut Builder, rounds: &'a R, tensor: &'a Tensor, most: usize) -> Pieces<'a, R> {
         let rank = builder.rank();
         let chunks = (0..rounds.rounds_of(rank)).filter_map(|round| rounds.piece(tensor, rank, round));
@@ -40,8 +42,8 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         Pieces { rounds, tensor, rank, slots }
     }
 
-    /// Returns the piece for a rank's chunk if the piece must be gathered because it is not a single box of the rank's
-    /// block.
+    /// Returns the piece for a rank's chunk if the rank must gather the piece. Returns `None` if the rank reads the
+    /// piece in place, or if the piece is empty.
     fn gathered(&self, rank: usize, round: usize) -> Option<Region> {
         let piece = self.rounds.piece(self.tensor, rank, round)?;
         (!piece.is_empty() && !self.rounds.holds(self.tensor, rank, &piece)).then_some(piece)
@@ -54,7 +56,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         builder.send(target, boxes.iter().filter_map(|bounds| self.tensor.view(self.rank, bounds)).collect());
     }
 
-    /// Receives the part of a piece that `source` has, if this rank gathers the piece.
+    /// Receives the part of a piece that `source` stores, if this rank gathers the piece.
     pub fn recv(&self, builder: &mut Builder, source: usize, round: usize) {
         let Some(piece) = self.gathered(self.rank, round) else { return };
         let boxes = self.rounds.overlap(self.tensor, &piece, source, self.rank);
@@ -63,8 +65,8 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         builder.recv(source, into.collect());
     }
 
-    /// Returns the piece for this rank's chunk. If the piece is gathered, first copies the rank's own part of the piece
-    /// into the buffer with the received parts.
+    /// Returns a view of the piece for this rank's chunk. For a gathered piece, this function also appends tasks that
+    /// copy the rank's own part of the piece into the buffer with the received parts.
     pub fn here(&self, builder: &mut Builder, round: usize) -> Option<View> {
         let Some(piece) = self.gathered(self.rank, round) else {
             let piece = self.rounds.piece(self.tensor, self.rank, round)?;
@@ -88,7 +90,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
     }
 }
 
-/// Returns the extents of a buffer that can store any of these regions.
+/// Returns the smallest extents of a buffer that can store any one of these regions.
 pub fn largest(regions: &[Region]) -> Vec<usize> {
     let dims = regions.first().map_or(0, |region| region.dims().len());
     (0..dims).map(|dim| regions.iter().map(|region| region.dims()[dim].len()).max().unwrap_or(0)).collect()

@@ -1,17 +1,17 @@
 //! Defines the numbers of ranks on which an algorithm can run.
 
-/// The numbers of ranks on which an algorithm runs.
+/// The numbers of ranks on which an algorithm can run without idle ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RankCount {
-    /// Any number.
+    /// Any number of ranks.
     Any,
-    /// Square numbers. With other numbers of ranks, the excess ranks are idle if
-    /// [`PlanOptions::idle`](crate::PlanOptions::idle) allows it.
+    /// Square numbers of ranks. For any other number, the algorithm runs on the next smaller square number of ranks if
+    /// [`PlanOptions::idle`](crate::PlanOptions::idle) permits idle ranks.
     Square,
 }
 
 impl RankCount {
-    /// The largest allowed number of ranks up to `ranks`.
+    /// The largest number of ranks, at most `ranks`, that the algorithm can use.
     pub const fn at_most(self, ranks: usize) -> usize {
         match self {
             RankCount::Any => ranks,
@@ -24,7 +24,7 @@ impl RankCount {
         self.at_most(ranks) == ranks
     }
 
-    /// Explains why a number of ranks is not allowed, as a phrase for messages; `None` if it is allowed.
+    /// Returns the requirement that `ranks` does not meet, as a phrase for messages, or `None` if `ranks` is allowed.
     pub fn needs(self, ranks: usize) -> Option<String> {
         if self.allows(ranks) {
             return None;

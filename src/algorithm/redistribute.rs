@@ -1,4 +1,5 @@
-//! Redistributes a tensor between any two distributions, moving only the overlaps of source and target blocks.
+//! Redistributes a tensor from any source distribution to any target distribution. A rank receives only the overlaps of
+//! its target block with the source blocks of other ranks.
 //!
 //! ```text
 //! [4, 4] from rows over 2 ranks to columns over 2 ranks
@@ -6,23 +7,23 @@
 //!   rank 1: [2..4, 0..4] -> [0..4, 2..4]      keeps [2..4, 2..4], sends [2..4, 0..2] to 0
 //! ```
 //!
-//! A rank copies the part of its target block that it already has. It receives the remaining parts from one replica of
-//! each source block. All boxes from one peer arrive in one transfer. Summands of a partial source are added in
-//! ascending order, so results are bitwise reproducible. In a partial target, the first summand has the values and the
-//! other summands are zeros. In round d, rank r sends to rank r + d, so that the ranks do not all send to the same rank
-//! first.
+//! A rank copies the part of its target block that it already stores. If source blocks are replicated, the rank
+//! receives each remaining part from only one replica. All boxes from one rank arrive in one transfer. If the source
+//! ranks store partial sums, these are added in ascending order, so results are bitwise reproducible. If the target
+//! distribution has partial sums, the first summand receives the values of the tensor, and all other summands are zero.
+//! In round d, rank r sends to rank r + d, so that the ranks do not all send to the same rank first.
 //!
-//! A tensor on one rank is broadcast ([`collective`]) if more than two ranks need all of it. The broadcast uses a ring
-//! if the tensor is large enough for many pieces, and a tree otherwise. Every rank receives as many bytes as with
-//! direct messages, but the root sends the tensor 1 to log2(p) times instead of p - 1 times. All other redistributions
-//! use direct messages.
+//! If one rank stores the tensor and more than two ranks need all of it, the tensor is broadcast ([`collective`]). The
+//! broadcast uses a ring if the tensor is large enough for many pieces, and a tree otherwise. Every rank receives the
+//! same number of bytes as with direct messages. However, the root sends the tensor once (ring) or about log2(p) times
+//! (tree) instead of p - 1 times. All other redistributions use direct messages.
 
 use super::contraction::{Tensor, most_pieces};
 use crate::distribution::{Bounds, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Builder, View, Work};
 
-/// Returns the boxes that rank `target` receives from rank `source`, in coordinates of the tensor.
+/// Returns the boxes that rank `target` reads from the block of rank `source`, in coordinates of the tensor.
 fn wanted(from: &Tensor, to: &Tensor, source: usize, target: usize) -> Vec<Bounds> {
     if to.distribution.summand(target) != Some(0) || from.distribution.replica_for(source, target) != Some(source) {
         return Vec::new();
@@ -38,9 +39,9 @@ fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
     boxes.iter().filter_map(|bounds| tensor.view(rank, bounds)).collect()
 }
 
-/// Returns the position of a root in a group, and the group, if the root has the whole tensor and every rank in the
-/// group needs all of it. Otherwise returns `None`, also for groups of at most two ranks, in which no rank could
-/// forward the tensor.
+/// If the redistribution is a broadcast, returns the position of the root in the group of ranks, and the group. The
+/// root stores the complete tensor, and every rank in the group needs all of it. Returns `None` for groups of at most
+/// two ranks, because no rank could forward the tensor there.
 fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
     let replicates = to.axes().iter().all(|axis| axis.ranks == 1 || axis.role == Role::Replicate);
@@ -53,12 +54,12 @@ fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
     (ranks.len() > 2).then_some((member, ranks))
 }
 
-/// Chooses a ring or a tree for broadcasting `elements` elements to `ranks` ranks, whichever reaches the last rank
-/// earlier. Also returns the number of pieces.
+/// Chooses a ring or a tree for broadcasting `elements` elements to `ranks` ranks, depending on which delivers the last
+/// piece earlier. Also returns the number of pieces.
 fn choose_broadcast(elements: usize, ranks: usize) -> (CollectiveAlgorithm, usize) {
     let pieces = most_pieces(elements as f64);
-    // Both times count transfers of one piece. In a ring, the last piece is forwarded ranks - 2 times. In a tree, the
-    // root sends every piece once per level.
+    // Both times are in units of the time for transferring one piece. In a ring, the root sends all pieces, and the
+    // last piece is then forwarded ranks - 2 times. In a tree, the root sends every piece once per level.
     let (ring, tree) = (ranks - 2 + pieces, pieces * ranks.next_power_of_two().ilog2() as usize);
     if ring < tree { (CollectiveAlgorithm::Ring, pieces) } else { (CollectiveAlgorithm::Tree, pieces) }
 }
@@ -75,7 +76,7 @@ fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ran
     collective::append(builder, (Collective::Broadcast { root }, algorithm), &group, &parts, pieces);
 }
 
-/// Appends this rank's tasks, which move a tensor from the distribution of `from` to that of `to`.
+/// Appends this rank's tasks for redistributing a tensor from the distribution of `from` to that of `to`.
 pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     if let Some((root, ranks)) = broadcasts(from, to) {
         return broadcast(builder, from, to, root, ranks);
@@ -86,8 +87,8 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     if let (Some(zeros), None) = (to.own(rank, &[]).filter(|zeros| zeros.elements() > 0), &need) {
         builder.work(Work::Fill { out: zeros });
     }
-    // The second and later summands arrive in two alternating scratch blocks, and are then added onto the first
-    // summand.
+    // The first summand arrives in the target block. The other summands arrive in two alternating scratch buffers, and
+    // are then added to the first.
     let largest = need.as_ref().map(Region::extents).filter(|_| summands > 1);
     let scratch: Vec<_> = largest
         .iter()
@@ -122,12 +123,12 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     }
 }
 
-/// The peers of one rank.
+/// The ranks with which one rank exchanges data.
 struct Peers {
     /// The ranks whose source blocks overlap this rank's target block, possibly including this rank.
     sources: Vec<usize>,
-    /// The distances to the ranks that this rank sends to and from the ranks that this rank receives from, ascending
-    /// and distinct.
+    /// The distances from this rank to the ranks it sends to, and from the ranks it receives from to this rank. The
+    /// distances are distinct and in ascending order.
     rounds: Vec<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! Lists the algorithms in a table with one row per algorithm. Everything else that differs between algorithms is in
-//! the [`Generator`] that their parameters implement.
+//! Lists the algorithms in a table with one row per algorithm. The table contains what does not depend on the
+//! parameters of an algorithm; the parameters implement [`Generator`], which defines everything else.
 //!
 //! | column | used by |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | `cuts`, `moves` | `--help` |
 //! | `candidates` | the planner |
 //!
-//! A new algorithm needs a file and a row. If candidates have equal predicted times, the planner chooses the candidate
-//! whose row comes first. Invariant: the names of rows are distinct.
+//! A new algorithm needs a file and a row in the table. If candidates of several algorithms have equal predicted times,
+//! the planner chooses the candidate whose row comes first. Invariant: the names of the algorithms are distinct.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,14 +32,14 @@ use crate::dims::{Kinds, Label};
 use crate::schedule::Builder;
 use crate::schedule::verify::Order;
 
-/// Where the tensors of a contraction are before and after the contraction.
+/// The ranks that store the tensors of a contraction before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Residency {
-    /// Distributed over the ranks.
+    /// The tensors are distributed over the ranks.
     Distributed,
-    /// On rank 0, which distributes the work.
+    /// Rank 0 stores the tensors and distributes the work.
     Root,
-    /// On rank 0, which computes alone, so no rank waits for another rank.
+    /// Rank 0 stores the tensors and computes the contraction alone, so no rank waits for a different rank.
     Alone,
 }
 
@@ -47,13 +47,13 @@ pub enum Residency {
 struct Row {
     ranks: RankCount,
     residency: Residency,
-    /// The dimensions that a contraction must have, as a phrase for messages.
+    /// The dimensions that a contraction must have for this algorithm, as a phrase for messages.
     needs: &'static str,
     /// The dimensions that the algorithm cuts.
     cuts: &'static str,
     /// The data that moves between ranks.
     moves: &'static str,
-    /// Lists every choice of parameters for a contraction.
+    /// Returns the candidates for a contraction, which are the algorithm with different parameters.
     candidates: fn(&Setting) -> Vec<Algorithm>,
 }
 
@@ -62,8 +62,8 @@ fn each<P>(candidates: Vec<P>, variant: fn(P) -> Algorithm) -> Vec<Algorithm> {
     candidates.into_iter().map(variant).collect()
 }
 
-/// Each row has an enum variant with its parameters on the left of `=>`, and a value that implements [`Generator`] on
-/// the right.
+/// Each row has an enum variant, its parameters and its name on the left of `=>`. On the right are a value that
+/// implements [`Generator`], and a [`Row`].
 macro_rules! registry {
     ($($(#[doc = $doc:literal])+
        $variant:ident $(($bound:ident: $parameters:ty))? = $name:literal => $generator:expr, $row:expr;)+) => {
@@ -111,7 +111,7 @@ macro_rules! registry {
 }
 
 registry! {
-    /// Rank 0 computes the whole contraction.
+    /// Rank 0 computes the contraction alone.
     Local = "local" => &local::Local, Row {
         ranks: RankCount::Any,
         residency: Residency::Alone,
@@ -120,7 +120,7 @@ registry! {
         moves: "nothing",
         candidates: |_| vec![Algorithm::Local],
     };
-    /// All three tensors are cut along the same c dimension, so nothing moves.
+    /// All three tensors are cut along the same c dimension, so ranks exchange no data.
     BatchParallel(parallel: BatchParallel) = "c" => parallel, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -129,8 +129,8 @@ registry! {
         moves: "nothing",
         candidates: |setting| each(local::candidates(setting), Algorithm::BatchParallel),
     };
-    /// `out` and one operand stay in place, cut along m or n, while the blocks of the other operand travel around a
-    /// ring.
+    /// `out` and one operand are cut along m or n and stay in place. The blocks of the other operand travel around a
+    /// ring of ranks.
     RingMn(ring: RingMn) = "ring-mn" => ring, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -139,7 +139,7 @@ registry! {
         moves: "blocks of right (or left) in a ring",
         candidates: |setting| each(ring_mn::candidates(setting), Algorithm::RingMn),
     };
-    /// Both operands are cut along k, and partial sums of `out` travel around a ring.
+    /// Both operands are cut along k, and partial sums of `out` travel around a ring of ranks.
     RingK(ring: RingK) = "ring-k" => ring, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -148,8 +148,8 @@ registry! {
         moves: "partial sums of out, in a ring",
         candidates: |setting| each(ring_k::candidates(setting), Algorithm::RingK),
     };
-    /// The universal algorithm for any distributions, in which pieces of two tensors travel to the blocks of the third
-    /// tensor.
+    /// The universal algorithm, which accepts any distributions. The blocks of one tensor stay in place, and ranks
+    /// exchange the matching pieces of the other two tensors.
     Slicing(slicing: Slicing) = "slicing" => slicing, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -158,7 +158,7 @@ registry! {
         moves: "pieces of two tensors, to the third",
         candidates: |setting| each(slicing::candidates(setting), Algorithm::Slicing),
     };
-    /// A grid of ranks over any of the dimensions.
+    /// The ranks form a grid over the dimensions, and each rank computes one tile of the products.
     Grid(grid: Box<Grid>) = "grid" => grid.as_ref(), Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -207,34 +207,35 @@ impl AlgorithmName {
         self.row().needs
     }
 
-    /// The numbers of ranks on which the algorithm runs.
+    /// The numbers of ranks on which the algorithm can run without idle ranks.
     pub const fn ranks(self) -> RankCount {
         self.row().ranks
     }
 
-    /// Where the tensors are before and after a contraction.
+    /// The ranks that store the tensors before and after a contraction.
     pub const fn residency(self) -> Residency {
         self.row().residency
     }
 
-    /// The dimensions that the algorithm cuts, as a phrase.
+    /// The dimensions that the algorithm cuts, as a phrase for `--help`.
     pub const fn cuts(self) -> &'static str {
         self.row().cuts
     }
 
-    /// The data that moves between ranks, as a phrase.
+    /// The data that moves between ranks, as a phrase for `--help`.
     pub const fn moves(self) -> &'static str {
         self.row().moves
     }
 
-    /// Lists every choice of parameters for a contraction; empty if the algorithm does not apply.
+    /// Returns the candidates for a contraction, which are this algorithm with different parameters. Returns an empty
+    /// list if the algorithm does not apply.
     pub(crate) fn candidates(self, setting: &Setting) -> Vec<Algorithm> {
         (self.row().candidates)(setting)
     }
 }
 
 impl Algorithm {
-    /// The name on the command line and in plans.
+    /// The name of the algorithm on the command line and in plans.
     pub const fn name(&self) -> &'static str {
         self.kind().name()
     }
@@ -250,43 +251,44 @@ impl Algorithm {
         self.generator().cuts()
     }
 
-    /// The number of ranks along each cut dimension, for reports. `ranks` is the number of ranks that take part.
+    /// The number of ranks along each cut dimension, for reports. `ranks` is the number of ranks that participate in
+    /// the contraction.
     pub fn grid(&self, ranks: usize) -> Vec<(Label, usize)> {
         self.generator().grid(ranks)
     }
 
-    /// The distributions that the algorithm requires and produces on `ranks` ranks, for tensors with these labels;
-    /// `None` if the algorithm accepts any distributions.
+    /// The distributions that the algorithm requires for the operands and produces for `out`, on `ranks` ranks. `left`,
+    /// `right` and `out` are the labels of the tensors. `None` if the algorithm accepts any distributions.
     ///
     /// # Panics
-    /// If the parameters are not dimensions of the right kinds, which never happens in the planner because it derives
-    /// the parameters from the kinds.
+    /// If the cut dimensions do not have the kinds that the algorithm requires. The planner only uses dimensions of the
+    /// required kinds.
     pub fn distributions(&self, left: &[Label], right: &[Label], out: &[Label], ranks: usize) -> Option<Distributions> {
         self.generator().distributions([left, right, out], ranks)
     }
 
-    /// Whether the algorithm stores a whole tensor on one rank.
+    /// Whether the algorithm stores a complete tensor on a single rank.
     pub fn holds_whole(&self) -> bool {
         self.generator().holds_whole()
     }
 
-    /// Whether the parameters are dimensions of the kinds that the algorithm cuts.
+    /// Whether the cut dimensions have the kinds that the algorithm requires.
     pub fn applies(&self, kinds: &Kinds) -> bool {
         self.generator().applies(kinds)
     }
 
-    /// The order in which summands of `out` are added.
+    /// The order in which each of `ranks` ranks adds up the products for its block of `out`.
     pub fn order(&self, contraction: &Contraction, ranks: usize) -> Order {
         self.generator().order(contraction, ranks)
     }
 
-    /// Appends the tasks of the builder's rank.
+    /// Appends the tasks of the builder's rank to the schedule.
     pub fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
         self.generator().generate(builder, contraction);
     }
 
-    /// The number of words that `rank` receives if `ranks` ranks take part, computed from the extents of tiles instead
-    /// of a schedule. `None` if the number depends on the distributions. Cost: O(ranks).
+    /// The number of words that `rank` receives if `ranks` ranks participate. The number is computed from the extents
+    /// of tiles, without a schedule. `None` if it depends on the distributions. Cost: O(ranks).
     pub fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         self.generator().words_received(contraction, rank, ranks)
     }
@@ -298,7 +300,7 @@ impl Algorithm {
 }
 
 impl Cost<'_> {
-    /// Predicted seconds for a contraction by this algorithm if the inputs are already distributed as required.
+    /// Predicted seconds for a contraction with this algorithm if the operands are already distributed as required.
     pub fn contraction(&self, algorithm: &Algorithm, left: &[Label], right: &[Label], out: &[Label]) -> f64 {
         algorithm.seconds(&Contracted::new(self, [left, right, out]))
     }

@@ -1,7 +1,8 @@
-//! Orders the chunks that a rank contracts in the algorithm `slicing`.
+//! Orders the chunks that a rank contracts in the algorithm `slicing`. A chunk is a set of products that one task
+//! computes.
 //!
-//! Source: Brock and Golin (see [`super::slicing`]), section 4.3. Each step contracts one chunk while the pieces for
-//! the next chunk arrive, so a step takes the larger of the computing time and the receiving time:
+//! Source: Brock and Golin (see [`super::slicing`]), section 4.3. Each step contracts one chunk while the rank receives
+//! the pieces for the next chunk. The time of a step is the maximum of its computing time and its receiving time:
 //!
 //! ```text
 //! words to receive, products     as they are           by cost
@@ -11,29 +12,30 @@
 //!   d   5  30                    d            30       b            10
 //! ```
 //!
-//! Invariant: an order contains every chunk once. The number of words received is the same in every order. The
-//! predicted times ignore delays to other ranks' transfers. No step contracts several chunks, because workers run one
-//! task at a time.
+//! Invariant: an order contains every chunk once. The number of words received does not depend on the order. The
+//! predicted times ignore that the order may delay transfers of other ranks. No step contracts several chunks, because
+//! all workers of a rank compute the same task.
 
 use serde::{Deserialize, Serialize};
 
-/// The maximum number of chunks for which all orders are tried; more chunks are ordered by cost.
+/// The maximum number of chunks for which [`Reorder::Exhaustive`] tries all orders.
 const MAX_EXHAUSTIVE_CHUNKS: usize = 8;
 
 /// The order in which a rank contracts its chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reorder {
-    /// Ascending order, starting cyclically at the chunk for which the rank already has the most data (direct execution
-    /// with an iteration offset).
+    /// Ascending order, starting cyclically at the chunk for which the rank already stores the most data. The source
+    /// calls this direct execution with an iteration offset.
     #[default]
     Direct,
-    /// Chunks that need no data from other ranks come first.
+    /// Chunks that need no data from other ranks precede all other chunks.
     Greedy,
-    /// Among the chunks that can arrive while the current chunk is computed, the slowest to arrive comes next. If none
-    /// can arrive in time, the fastest to arrive comes next.
+    /// The next chunk is the one with the longest receiving time that does not exceed the computing time of the current
+    /// chunk. If there is no such chunk, the next chunk is the one with the shortest receiving time.
     ByCost,
-    /// The fastest of all orders, if there are at most eight chunks. More chunks are ordered by cost.
+    /// The order with the shortest predicted time, if there are at most eight chunks. More chunks are ordered as with
+    /// [`Reorder::ByCost`].
     Exhaustive,
 }
 
@@ -41,7 +43,7 @@ impl Reorder {
     /// All variants.
     pub const ALL: [Reorder; 4] = [Reorder::Direct, Reorder::Greedy, Reorder::ByCost, Reorder::Exhaustive];
 
-    /// The name on the command line and in plans.
+    /// The name of the order on the command line and in plans.
     pub const fn name(self) -> &'static str {
         match self {
             Reorder::Direct => "direct",
@@ -68,15 +70,15 @@ impl Reorder {
     }
 }
 
-/// The transfer time and the computing time of a chunk, both in units of one multiply-add.
+/// The receiving time and the computing time of a chunk, both in units of the time for one multiply-add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effort {
     pub receive: u64,
     pub compute: u64,
 }
 
-/// Returns the time that an order takes, in the unit of [`Effort`]. Nothing overlaps with the transfer of the first
-/// chunk.
+/// Returns the predicted time for an order of the chunks, in the unit of [`Effort`]. Receiving the first chunk overlaps
+/// with no computation.
 fn seconds(chunks: &[Effort], order: &[usize]) -> u64 {
     let next = order.iter().skip(1).map(|&at| chunks[at].receive).chain([0]);
     let steps = order.iter().zip(next).map(|(&at, receive)| chunks[at].compute.max(receive));
@@ -90,8 +92,8 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     while !left.is_empty() {
         let rank = |&place: &usize| {
             let receive = chunks[left[place]].receive;
-            // Chunks that arrive in time come first, in descending order of transfer time. Late chunks follow, in
-            // ascending order of transfer time.
+            // Prefer the longest receiving time that the current chunk can hide. If it can hide none, prefer the
+            // shortest.
             if receive <= hiding_time { (0, hiding_time - receive) } else { (1, receive) }
         };
         let Some(next) = (0..left.len()).min_by_key(rank) else { break };
@@ -102,15 +104,15 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     order
 }
 
-/// A search through all orders. An incomplete order is dropped when it already takes as long as the best complete
-/// order.
+/// A search through all orders. It abandons an incomplete order that already takes as long as the best complete order.
 struct OrderSearch<'a> {
     chunks: &'a [Effort],
     best: (u64, Vec<usize>),
 }
 
 impl OrderSearch<'_> {
-    /// Tries all continuations of `order`. `spent` is the time until the last chunk of `order` has arrived.
+    /// Tries all continuations of `order`. `spent` is the predicted time at which the last chunk of `order` has been
+    /// received.
     fn extend(&mut self, order: &mut Vec<usize>, spent: u64) {
         let last = order.last().map_or(0, |&at| self.chunks[at].compute);
         if order.len() == self.chunks.len() {

@@ -1,4 +1,5 @@
-//! Sums a block over its replicas with an all-reduce ([`collective`]).
+//! Adds up the summands of a block that several ranks have computed, with an all-reduce ([`collective`]). Afterwards,
+//! all of these ranks store the sum, so their blocks are replicas.
 //!
 //! ```text
 //! a block of 4 rows on ranks 0 and 1          reduce-scatter          all-gather
@@ -6,8 +7,8 @@
 //!   rank 1: b0 b1 b2 b3                       b2+a2 b3+a3             all four sums
 //! ```
 //!
-//! Each of r replicas receives 2 (r - 1) / r times the size of the block, in a ring or by direct messages. All replicas
-//! have bitwise identical results.
+//! Each of r ranks receives 2 (r - 1) / r times the size of the block, in a ring or by direct messages. All replicas
+//! are bitwise identical.
 
 use super::contraction::Tensor;
 use crate::distribution::{Intervals, Region, tile_bounds};
@@ -15,8 +16,8 @@ use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, 
 use crate::schedule::verify::Summand;
 use crate::schedule::{Builder, View};
 
-/// Sets each replica's block of `out` to the sum of all replicas' blocks of `sums`. With `onto`, adds `beta` times the
-/// existing values.
+/// Sets each replica of a block of `out` to the sum of the corresponding blocks of `sums` on all ranks with a replica.
+/// With `onto`, adds `beta` times the existing values of `out`.
 pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool, algorithm: CollectiveAlgorithm) {
     let me = builder.rank();
     let (Some(source), Some(target)) = (sums.own(me, &[]), out.own(me, &[])) else { return };
@@ -27,8 +28,8 @@ pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bo
     collective::append(builder, (Collective::AllReduce, algorithm), &group, &parts, 1);
 }
 
-/// Returns, for each rank, the summands in the order in which they are added. The summands that the rank computes
-/// itself (`computed`) come first, followed by those from other replicas.
+/// Returns the order in which each rank adds up the products for its block of `out`. `computed` contains, for each
+/// rank, the summands that the rank computes itself, in order.
 pub fn order(out: &Tensor, computed: &[Vec<Summand>], algorithm: CollectiveAlgorithm) -> Vec<Vec<Summand>> {
     let replicas = out.distribution.replicas();
     let sums: Vec<Vec<Sum>> = Pattern::new(Collective::AllReduce, algorithm, replicas).sums();
@@ -41,7 +42,8 @@ pub fn order(out: &Tensor, computed: &[Vec<Summand>], algorithm: CollectiveAlgor
     (0..computed.len()).map(summands_of).collect()
 }
 
-/// Returns the tile of a block that corresponds to [`View::tile`] of the block's buffer.
+/// Returns the tile of a block in coordinates of the tensor. [`View::tile`] returns the same tile as a view of the
+/// block's buffer.
 fn tile(block: &Region, parts: usize, index: usize) -> Region {
     let mut dims: Vec<Intervals> = block.dims().to_vec();
     if let Some(dim) = dims.iter_mut().min_by_key(|dim| std::cmp::Reverse(dim.len())) {

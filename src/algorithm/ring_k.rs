@@ -1,10 +1,10 @@
-//! Implements `ring-k`, in which both operands are cut along k. Partial sums of `out` travel around a ring, and each
-//! rank adds its products.
+//! Implements `ring-k`. Both operands are cut along k. Partial sums of `out` travel around a ring of ranks, and each
+//! rank adds its products to them.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.3, Algorithm 4, also known as reduce-scatter matrix
-//! multiplication. Every block of `out` is cut into pieces along a second dimension, or along the dimension in which
-//! `out` is cut, so that one piece is computed while other pieces travel. Blocks have two pieces, or more if they are
-//! large.
+//! multiplication. Every block of `out` is divided into pieces, so that one piece is computed while others are
+//! transferred. The pieces are cut along the distributed dimension of `out` or along a different one. Blocks have two
+//! pieces, or more if they are large.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, rank 0: block 0 of out is its own, pieces a and b
@@ -14,20 +14,21 @@
 //!   step 3    block 0b += left right            -
 //! ```
 //!
-//! With s pieces, at step j rank i computes piece j mod s of block (i + 1 + j/s) mod p. It adds its products to the sum
-//! that rank i + 1 computed s steps before. A rank receives (p-1)/p of `out`.
+//! Let s be the number of pieces per block. In step j, rank i computes piece j mod s of block (i + 1 + j/s) mod p,
+//! where j/s is rounded down. The rank adds its products to the partial sum that rank i + 1 computed s steps earlier.
+//! Each rank receives the fraction (p-1)/p of `out`.
 //!
-//! There are s + 1 slots of one piece each, which rotate through receiving, computing and sending. The rank's own block
-//! of `out` provides s of these slots, and the last s steps leave the result there. The additional memory is therefore
-//! one piece.
+//! A rank has s + 1 slots, which are buffers for one piece each. A slot is used in turn for receiving, computing and
+//! sending. The rank's own block of `out` provides s of these slots, and the last s steps leave the result in them. The
+//! algorithm therefore needs additional memory for only one piece.
 //!
-//! The height of a piece is its number of rows, which are its indices along the dimension that is cut into pieces. The
-//! smallest block determines the height. The remaining rows of a block, at most s, travel after the whole pieces, in
-//! the slot that is free at that point. If blocks differ in a dimension other than the one that is cut into pieces, all
-//! slots are exchange buffers, and the last steps copy the results from these buffers to `out`.
+//! Pieces are cut along one dimension, whose indices are called rows. All pieces have the same number of rows (their
+//! height), which the smallest block determines. The remaining rows of a block are transferred after all pieces, in the
+//! slot that is then free. If blocks have different extents in any other dimension, all slots are exchange buffers
+//! (scratch memory), and the last steps copy the results to `out`.
 //!
-//! When adding onto existing values of `out`, travelling sums are never stored in the user's block. All slots are then
-//! exchange buffers, and the owner adds the arriving sum to `beta out + left right`.
+//! If products are added to existing values of `out`, partial sums must not overwrite these values. All slots are then
+//! exchange buffers, and the owner of a block adds the received sum to `beta out + left right`.
 
 use std::ops::Range;
 
@@ -42,15 +43,15 @@ use crate::distribution::{Bounds, is_empty, tile_bounds};
 use crate::schedule::verify::Order;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// The memory for one travelling piece.
+/// The memory in which one piece is received, computed and sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
-    /// The piece with this number in the rank's own block of `out`.
+    /// The memory of the piece with this number in the rank's own block of `out`.
     Own(usize),
     Exchange(BufferId),
 }
 
-/// The ring as one rank sees it.
+/// The contraction on a ring of ranks, as one rank sees it.
 struct Ring<'a> {
     rank: usize,
     ranks: usize,
@@ -63,8 +64,8 @@ struct Ring<'a> {
     height: usize,
 }
 
-/// Both operands are cut along `cut` (k), and `out` is cut along `out` (m or n). Blocks of `out` are cut along `split`
-/// into at least two and at most `pieces` pieces, whose partial sums travel around the ring.
+/// The parameters of `ring-k`. Both operands are cut along `cut` (k), and `out` is cut along `out` (m or n). Blocks of
+/// `out` are divided along `split` into at least two and at most `pieces` pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RingK {
     pub cut: Label,
@@ -73,8 +74,8 @@ pub struct RingK {
     pub pieces: usize,
 }
 
-/// Returns two candidates for every pair of a k dimension and an m or n dimension, one with two pieces and one with
-/// many.
+/// Returns two candidates for every pair of a k dimension and an m or n dimension. One has two pieces per block, and
+/// the other has up to `MAX_PIECES`.
 pub fn candidates(setting: &Setting) -> Vec<RingK> {
     let mut all = Vec::new();
     for &cut in &setting.kinds.k {
@@ -86,9 +87,10 @@ pub fn candidates(setting: &Setting) -> Vec<RingK> {
     all
 }
 
-/// Chooses the dimension along which blocks are cut into pieces, with at least two indices if possible. Blocks of
-/// unequal sizes are cut along the dimension in which they differ, so that pieces fit into every block. For blocks of
-/// equal size, the choice prefers an even extent, then a dimension other than `cut_out`, then the longest dimension.
+/// Chooses the dimension along which blocks are divided into pieces. It has at least two indices, if any dimension has.
+/// Blocks can only differ in their length along `cut_out`. If they do, they are divided along this dimension, so that
+/// the pieces of all blocks have the same size. Otherwise, an even extent is preferred, then a dimension other than
+/// `cut_out`, then the longest dimension.
 fn split(setting: &Setting, cut_out: Label) -> Label {
     let ranks = setting.ranks();
     let smallest = |label: Label| {
@@ -134,8 +136,9 @@ impl Generator for RingK {
         let ([a, b, c], ranks) = (contracted.elements, contracted.ranks() as f64);
         let (with_out, without) = if left.contains(&out) { (a * share, b * share) } else { (b * share, a * share) };
         let of_block = with_out * block;
-        // Pieces divide the operand that has the dimension `split`, and each piece reads the whole of the other
-        // operand. If both operands have this dimension, pieces divide both operands.
+        // `shared` counts the elements that every piece of a block reads. If only one operand has the dimension
+        // `split`, every piece reads all elements of the other operand. If both operands have this dimension, no
+        // element is read by two pieces.
         let both = contracted.tensors[..2].iter().all(|labels| labels.contains(&split));
         let shared = if both {
             0.0
@@ -155,28 +158,28 @@ impl Generator for RingK {
         cost.ring(compute, c * block, pieces, 2.0 * compute / (ranks * pieces))
     }
 
-    /// Counts the words of all blocks of `out` except the next rank's block, whose first summand this rank computes
-    /// itself.
+    /// Counts the words of all blocks of `out` except the next rank's block. This rank computes the first partial sum
+    /// of that block, so it receives nothing for it.
     fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         let out = &contraction.out;
         Some(out.elements() - out.held((rank + 1) % ranks))
     }
 }
 
-/// Appends this rank's tasks. Blocks are cut into at least two and at most `pieces` pieces.
+/// Appends this rank's tasks to the schedule. Blocks are divided into at least two and at most `pieces` pieces.
 fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label; 2], pieces: usize) {
     let (rank, ranks) = (builder.rank(), contraction.out.distribution.ranks());
     let Some(out) = contraction.out.buffer else { return };
     if ranks == 1 {
         return local(builder, contraction);
     }
-    // The last tile is the smallest, because larger tiles come first.
+    // The last rank has the smallest tile, because larger tiles come first.
     let smallest = contraction.out.tile(ranks - 1, split).len();
     let block = contraction.out.distribution.largest_block(&contraction.out.shape);
     let most = most_pieces(block.iter().product::<usize>() as f64).min(pieces).clamp(2, smallest.max(2));
     let largest = contraction.out.tile(0, split).len();
-    // Two buffers for the remainder must fit into one piece. Numbers of pieces that divide the smallest block are tried
-    // first, because they leave the smallest remainder.
+    // Two copies of the largest remainder must fit into the memory of one piece. Prefer numbers of pieces that divide
+    // the number of rows of the smallest block, because they leave the smallest remainders.
     let fits = |pieces: &usize| 2 * (largest - pieces * (smallest / pieces)) <= smallest / pieces;
     let equal = (2..=most).rev().filter(|pieces| smallest.is_multiple_of(*pieces)).find(fits);
     let pieces = equal.or_else(|| (2..=most).rev().find(fits)).unwrap_or(2);
@@ -194,7 +197,8 @@ impl Ring<'_> {
         ((self.rank + 1) % self.ranks, (self.rank + self.ranks - 1) % self.ranks)
     }
 
-    /// Returns the box with these rows of `owner`'s block, counted from the first row of the block.
+    /// Returns the box of these rows of `owner`'s block, in coordinates of the tensor. `rows` are counted from the
+    /// first row of the block.
     fn rows(&self, owner: usize, rows: Range<usize>) -> Bounds {
         let mut bounds = self.tensor().block(owner);
         let range = &mut bounds[self.tensor().dim(self.split)];
@@ -206,7 +210,7 @@ impl Ring<'_> {
         self.rows(owner, which * self.height..(which + 1) * self.height)
     }
 
-    /// Returns the rows of `owner`'s block beyond its whole pieces.
+    /// Returns the rows of `owner`'s block that no piece contains.
     fn remainder(&self, owner: usize) -> Bounds {
         let rows = self.tensor().tile(owner, self.split).len();
         self.rows(owner, self.pieces * self.height..rows)
@@ -229,8 +233,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Adds this rank's products to a travelling piece. If the piece belongs to the rank's own block (`mine`), also
-    /// stores the sum in that block.
+    /// Adds this rank's products to a piece, whose partial sums are in `here`. If the piece belongs to the rank's own
+    /// block (`mine`), also stores the sum in that block.
     fn compute(&self, builder: &mut Builder, piece: &Bounds, here: View, first: bool, mine: bool) {
         let ranges: Vec<_> =
             [self.cut, self.split].map(|label| (label, piece[self.tensor().dim(label)].clone())).into();
@@ -249,7 +253,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Appends the tasks for the whole pieces. Returns the slot outside the rank's own block, which is free afterwards.
+    /// Appends the tasks for the pieces, without the remainders of the blocks. Returns the slot outside the rank's own
+    /// block, which is free after these tasks.
     fn whole_pieces(&self, builder: &mut Builder) -> Option<BufferId> {
         if self.height == 0 {
             return None;
@@ -257,7 +262,7 @@ impl Ring<'_> {
         let slots = self.slots(builder);
         let (pieces, steps) = (self.pieces, self.pieces * self.ranks);
         let (next, previous) = self.neighbours();
-        // The rotation starts such that the last steps use the slots in the rank's own block.
+        // Start the rotation of slots such that the last steps use the slots in the rank's own block.
         let first = (steps - pieces) % slots.len();
         let at = |step: usize| {
             let piece = self.piece((self.rank + 1 + step / pieces) % self.ranks, step % pieces);
@@ -278,10 +283,10 @@ impl Ring<'_> {
         }
     }
 
-    /// Returns one slot more than there are pieces. Each slot is large enough for any piece. All slots except the last
-    /// are in the rank's own block of `out` if they fit there.
+    /// Returns one slot more than a block has pieces. Each slot is large enough for any piece. All slots except the
+    /// last are in the rank's own block of `out`, if its pieces are large enough and `out` has no existing values.
     fn slots(&self, builder: &mut Builder) -> Vec<Slot> {
-        // Larger tiles come first, so the pieces of rank 0 are the largest.
+        // Rank 0 has the largest tile, so its pieces are the largest.
         let largest: Vec<usize> = self.piece(0, 0).iter().map(Range::len).collect();
         let fits = self.piece(self.rank, 0).iter().map(Range::len).eq(largest.iter().copied());
         let slot = |which: usize| {
@@ -294,8 +299,8 @@ impl Ring<'_> {
         (0..=self.pieces).map(slot).collect()
     }
 
-    /// Appends the tasks for the remainder, which has a few rows per block and travels in two alternating buffers,
-    /// without overlap.
+    /// Appends the tasks for the remainders, which have only a few rows per block. They are received in two alternating
+    /// buffers, and these transfers do not overlap with computation.
     fn rest(&self, builder: &mut Builder, free: Option<BufferId>) {
         let largest = self.remainder(0);
         if is_empty(&largest) {
@@ -324,8 +329,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Returns two buffers for boxes as large as `largest`. Both buffers are in the free slot if that slot is large
-    /// enough.
+    /// Returns two views, each large enough for a box with the extents of `largest`. Both are in the slot `free` if
+    /// that slot is large enough.
     fn two_slots(&self, builder: &mut Builder, free: Option<BufferId>, largest: &Bounds) -> [View; 2] {
         let dim = self.tensor().dim(self.split);
         let rows = largest[dim].len();

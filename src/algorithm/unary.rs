@@ -1,13 +1,14 @@
-//! Implements unary steps (permutations, diagonals and sums) on blocks, without communication.
+//! Implements unary steps (permutations, diagonals and sums). Each rank computes them on its own block, without
+//! communication.
 
 use super::contraction::Tensor;
 use crate::dims::Label;
 use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::{Builder, View, Work};
 
-/// Returns the distribution of `out` that a unary step produces without communication from an input with distribution
-/// `input`. Cuts of a kept dimension remain; cuts of a summed dimension leave partial sums. Returns `None` if a cut
-/// dimension is part of a diagonal.
+/// Returns the distribution of the result if every rank applies a unary step to its block of a tensor with distribution
+/// `input`. A cut of a dimension that the result keeps remains. A cut of a summed dimension becomes an axis of partial
+/// sums. Returns `None` if a cut dimension is part of a diagonal.
 pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<Distribution> {
     let axes = input.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return Some(axis.clone()) };
@@ -22,8 +23,8 @@ pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<
     axes.collect::<Option<Vec<_>>>().map(|axes| Distribution::new(axes).owned_by(input.owners().clone()))
 }
 
-/// Appends this rank's unary step. The step reads the part of the rank's block of `input` that the rank's block of
-/// `out` needs.
+/// Appends this rank's tasks for a unary step. They compute the rank's block of `out` from its block of `input`, which
+/// may be larger than necessary.
 pub fn unary(builder: &mut Builder, input: &Tensor, out: &Tensor) {
     let rank = builder.rank();
     let Some(target) = out.own(rank, &[]) else { return };
@@ -37,8 +38,8 @@ pub fn unary(builder: &mut Builder, input: &Tensor, out: &Tensor) {
     if alike {
         return step(builder, input.own(rank, &[]), target);
     }
-    // The blocks differ along a kept dimension. The block of `out` may consist of several boxes, each of which is one
-    // task.
+    // The blocks have different indices along a dimension that both tensors have. Append one task for each box of the
+    // block of `out`.
     for bounds in need.boxes() {
         let restrictions: Vec<_> = out.labels.iter().copied().zip(bounds.iter().cloned()).collect();
         if let Some(target) = out.view(rank, &bounds) {

@@ -1,10 +1,11 @@
-//! Defines cuts, which describe how one axis of a grid divides the indices of a dimension among the axis's coordinates.
+//! Defines cuts. A cut describes how one axis of a grid of ranks divides the indices of a dimension into tiles, one
+//! tile per coordinate of the axis.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Intervals, tile_bounds};
 
-/// How a dimension is divided among the coordinates of one axis of a grid.
+/// The rule by which one axis of a grid of ranks divides a dimension into tiles, one tile per coordinate of the axis.
 ///
 /// ```
 /// # use einsum_dist::Cut;
@@ -16,12 +17,12 @@ use super::{Intervals, tile_bounds};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cut {
-    /// One contiguous tile per coordinate; sizes differ by at most one, larger tiles first.
+    /// One contiguous tile per coordinate. The sizes of tiles differ by at most one index, and larger tiles come first.
     #[default]
     Even,
-    /// Block-cyclic tiles. Blocks of `block` indices are dealt out round-robin.
+    /// Block-cyclic tiles. Consecutive blocks of `block` indices are assigned to the coordinates round-robin.
     Cyclic {
-        /// The number of indices in a block; at least 1.
+        /// The number of indices in a block, which is at least 1.
         block: usize,
     },
     /// Tiles that end at these ascending indices. The list has one index fewer than the axis has coordinates, because
@@ -30,13 +31,15 @@ pub enum Cut {
 }
 
 impl Cut {
-    /// The indices in `0..extent` that belong to coordinate `index` of `parts`. Cost: O(blocks).
+    /// The indices in `0..extent` that belong to coordinate `index` of an axis with `parts` coordinates. Cost: O(number
+    /// of cyclic blocks).
     pub fn tile(&self, extent: usize, parts: usize, index: usize) -> Intervals {
         match self {
             Cut::Even => Intervals::from(tile_bounds(extent, parts, index)),
-            // A single coordinate has the whole extent as one interval.
+            // A single coordinate has all indices. They are stored as one interval instead of one per block.
             Cut::Cyclic { .. } if parts == 1 => Intervals::from(0..extent),
-            // Saturating is correct because a saturated product is beyond every extent.
+            // Products may saturate: a saturated product is at least as large as any extent, so the tile is still
+            // correct.
             Cut::Cyclic { block } => {
                 let starts = (index.saturating_mul(*block)..extent).step_by(parts.saturating_mul(*block));
                 Intervals::ascending(starts.map(|start| start..start.saturating_add(*block).min(extent)))
@@ -49,7 +52,7 @@ impl Cut {
         }
     }
 
-    /// The number of indices in the largest tile.
+    /// The number of indices in the largest tile of a dimension with this extent.
     pub fn largest(&self, extent: usize, parts: usize) -> usize {
         match self {
             // Coordinate 0 has the largest tile.
@@ -63,7 +66,7 @@ impl Cut {
         }
     }
 
-    /// Whether this cut can divide any dimension among `parts` coordinates.
+    /// Whether this cut is valid for an axis with `parts` coordinates.
     pub fn fits(&self, parts: usize) -> bool {
         match self {
             Cut::Even => true,
@@ -72,7 +75,8 @@ impl Cut {
         }
     }
 
-    /// The number of separate pieces in the largest tile; block-cyclic tiles have one piece per round. Cost: O(1).
+    /// An upper bound for the number of separate intervals in a tile. A block-cyclic tile has one interval per round of
+    /// the assignment. Cost: O(1).
     pub(super) fn pieces(&self, extent: usize, parts: usize) -> usize {
         match self {
             Cut::Cyclic { block } if parts > 1 => extent.div_ceil(parts.saturating_mul((*block).max(1))),
@@ -80,8 +84,8 @@ impl Cut {
         }
     }
 
-    /// The text after the dimension's name in `Distribution::describe`. It is empty for an even cut; otherwise
-    /// it is, for example, ` cyclic(2)` or ` at(1,9)`.
+    /// The text that follows the name of the cut dimension in `Distribution::describe`. It is empty for an even cut.
+    /// For other cuts, it is, for example, ` cyclic(2)` or ` at(1,9)`.
     pub(super) fn describe(&self) -> String {
         match self {
             Cut::Even => String::new(),

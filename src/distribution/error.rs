@@ -1,23 +1,24 @@
-//! Defines the errors for axes and owners that do not form a grid of ranks, and for grids that do not fit a tensor or
-//! the number of ranks in a run.
+//! Defines the errors for invalid grids of ranks, and for grids that do not match a tensor or the number of ranks in a
+//! run.
 
-/// An invalid grid of ranks, or a grid that does not fit a tensor or the number of ranks in a run.
+/// An invalid grid of ranks, or a grid that does not match a tensor or the number of ranks in a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum GridError {
     /// An axis has no ranks.
     #[error("axis {axis} of the grid has no rank")]
     NoRank { axis: usize },
-    /// A cut does not have one tile per rank of its axis, its indices do not ascend, or its blocks are empty.
+    /// A cut is invalid for its axis. Its number of tiles is not the number of ranks along the axis, its indices are
+    /// not ascending, or its cyclic blocks are empty.
     #[error("axis {axis} of the grid has {ranks} ranks, which its cut does not divide a dimension among")]
     Cut { axis: usize, ranks: usize },
-    /// The number of places in the grid overflows.
+    /// The number of places in the grid (the product over its axes) overflows.
     #[error("it needs {axes} ranks, more than 64 bits count")]
     Places { axes: String },
-    /// The number of a rank in the grid overflows.
+    /// The number of the last rank in the grid overflows.
     #[error("it begins at rank {first}, and its {places} ranks end beyond what 64 bits count")]
     End { first: usize, places: usize },
-    /// The owners are not one distinct rank for each place.
+    /// The owners do not assign a distinct rank to each place of the grid.
     #[error("its owners are not {places} ranks, each once")]
     Owners { places: usize },
     /// The grid cuts a dimension that the tensor does not have.
@@ -26,7 +27,7 @@ pub enum GridError {
     /// The grid needs more ranks than the run has.
     #[error("it needs {needed} ranks, and there are {ranks}")]
     Ranks { needed: usize, ranks: usize },
-    /// A block would consist of too many separate pieces. Their number is limited because schedules list each piece.
+    /// A block would consist of too many separate boxes. Their number is limited because schedules list every box.
     #[error(
         "blocks of rank 0 would be {pieces} separate pieces, {most} at most are possible: take larger cyclic blocks"
     )]

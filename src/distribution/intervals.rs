@@ -5,12 +5,13 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
-/// A set of indices of one dimension. Invariant: the intervals are sorted, disjoint, not empty, and do not touch.
+/// A set of indices of one dimension. Invariant: the intervals are sorted, disjoint and nonempty, and two adjacent
+/// intervals are merged into one.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Intervals(List);
 
-/// Most sets are a single range, which is stored inline without a heap allocation, because schedules contain millions
-/// of sets.
+/// A single interval is stored inline, without a heap allocation. Schedules contain millions of sets, and most have
+/// only one interval.
 type List = SmallVec<[Range<usize>; 1]>;
 
 impl From<Range<usize>> for Intervals {
@@ -20,10 +21,10 @@ impl From<Range<usize>> for Intervals {
 }
 
 impl Intervals {
-    /// Returns the set of all indices in `ranges`, which must be ascending and disjoint.
+    /// Returns the set of all indices in `ranges`, which must be in ascending order and disjoint.
     ///
     /// # Panics
-    /// If the ranges are not ascending and disjoint.
+    /// If the ranges are not in ascending order, or not disjoint.
     pub fn ascending(ranges: impl IntoIterator<Item = Range<usize>>) -> Intervals {
         let mut joined = List::new();
         for range in ranges.into_iter().filter(|range| !range.is_empty()) {
@@ -35,12 +36,12 @@ impl Intervals {
                 }
             }
         }
-        // Releases spare capacity from appending.
+        // Release the spare capacity that `push` has allocated.
         joined.shrink_to_fit();
         Intervals(joined)
     }
 
-    /// The number of indices.
+    /// The number of indices in the set.
     pub fn len(&self) -> usize {
         self.0.iter().map(Range::len).sum()
     }
@@ -54,7 +55,7 @@ impl Intervals {
         &self.0
     }
 
-    /// The indices in both sets. Cost: O(intervals of both).
+    /// The indices that both sets contain. Cost: O(total number of intervals).
     pub fn intersect(&self, other: &Intervals) -> Intervals {
         let (mut a, mut b, mut both) = (0, 0, List::new());
         while let (Some(x), Some(y)) = (self.0.get(a), other.0.get(b)) {
@@ -67,7 +68,7 @@ impl Intervals {
         Intervals(both)
     }
 
-    /// Whether the sets have an index in common. Cost: O(intervals of both).
+    /// Whether the sets have an index in common. Cost: O(total number of intervals).
     pub fn meets(&self, other: &Intervals) -> bool {
         let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
@@ -83,8 +84,8 @@ impl Intervals {
         false
     }
 
-    /// The positions of the indices in `run` when the set is stored densely in ascending order. `None` unless a single
-    /// interval of the set contains all indices in `run`.
+    /// The positions of the indices in `run` within this set, counted from its smallest index. `None` unless a single
+    /// interval of the set contains all indices in `run`, or `run` is empty.
     pub fn locate(&self, run: &Range<usize>) -> Option<Range<usize>> {
         let mut before = 0;
         for range in &self.0 {
@@ -97,7 +98,7 @@ impl Intervals {
         run.is_empty().then_some(0..0)
     }
 
-    /// The indices of this set at a range of positions, where position 0 is that of the smallest index.
+    /// The indices of this set at a range of positions. The smallest index has position 0.
     pub fn select(&self, positions: &Range<usize>) -> Intervals {
         select(self, std::slice::from_ref(positions))
     }
@@ -107,8 +108,8 @@ impl Intervals {
         select(self, &positions.0)
     }
 
-    /// The positions within this set of the indices in `of`. `None` if the positions are not contiguous, or if an index
-    /// is not in this set.
+    /// The positions within this set that the indices in `of` have. `None` if the positions are not contiguous, or if
+    /// an index in `of` is not in this set.
     pub fn positions(&self, of: &Intervals) -> Option<Range<usize>> {
         let (Some(first), Some(last)) = (of.0.first(), of.0.last()) else { return Some(0..0) };
         let start = self.locate(&(first.start..first.start + 1))?.start;

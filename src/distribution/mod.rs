@@ -1,9 +1,9 @@
 //! Describes how a tensor is distributed over ranks.
 //!
-//! A [`Distribution`] arranges ranks as a grid. Each axis of the grid cuts one dimension (evenly, block-cyclically or
-//! at given indices; see [`Cut`]), replicates the tensor, or distinguishes partial sums. A rank stores its *block*, a
-//! [`Region`] of the tensor. This module only computes with extents; it neither accesses the tensor's data nor
-//! communicates.
+//! A [`Distribution`] arranges ranks as a grid. An axis of the grid has one of three roles. It cuts one dimension
+//! (evenly, block-cyclically or at given indices; see [`Cut`]), or it replicates the tensor, or its ranks store partial
+//! sums. A rank stores a [`Region`] of the tensor, its *block*. This module only computes with extents; it neither
+//! accesses elements nor communicates.
 //!
 //! ```text
 //! shape [5, 4] over 3 ranks, cut along dimension 0        rank 0: [0..2, 0..4]
@@ -11,9 +11,9 @@
 //!                                                         rank 2: [4..5, 0..4]
 //! ```
 //!
-//! Invariant: for every choice of coordinates on the partial axes, the blocks of a distribution cover the tensor;
-//! blocks of ranks that differ on a cutting axis are disjoint. Every block is a product of index sets, one per
-//! dimension.
+//! Invariants: for any fixed coordinates along the axes of partial sums, the blocks of all ranks cover the tensor. If
+//! two ranks have different coordinates along an axis that cuts, their blocks are disjoint. Every block is a Cartesian
+//! product of index sets, one per dimension.
 
 mod cut;
 mod error;

@@ -1,9 +1,10 @@
-//! Defines owners, which assign a rank to each place in a grid.
+//! Defines owners, which assign a rank to each place in a grid. A place is a combination of coordinates, one along each
+//! axis.
 
 use serde::{Deserialize, Serialize};
 
-/// The ranks at the places in a grid. The parameter `axes` of the methods is the number of coordinates along each axis,
-/// slowest axis first.
+/// The rank at each place in a grid. The methods have a parameter `axes`, which is the number of coordinates along each
+/// axis, slowest axis first.
 ///
 /// ```
 /// # use einsum_dist::distribution::Owners;
@@ -22,8 +23,8 @@ pub enum Owners {
     From(usize),
     /// These distinct ranks, in row-major order.
     Listed(Vec<usize>),
-    /// One stride per axis. The rank at a place is the sum over the axes of the place's coordinate times the stride, so
-    /// rank 0 is at the first place.
+    /// One stride per axis. To compute the rank at a place, each coordinate is multiplied by the stride of its axis,
+    /// and the products are added. Rank 0 is at the first place.
     Strided(Vec<usize>),
 }
 
@@ -34,10 +35,10 @@ impl Default for Owners {
 }
 
 impl Owners {
-    /// The rank at the given coordinates.
+    /// The rank at the place with the given coordinates.
     ///
     /// # Panics
-    /// If the list of ranks is too short.
+    /// If the list of ranks has no entry for this place.
     pub fn rank(&self, axes: &[usize], coordinates: &[usize]) -> usize {
         let place = || axes.iter().zip(coordinates).fold(0, |place, (axis, coordinate)| place * axis + coordinate);
         match self {
@@ -47,7 +48,7 @@ impl Owners {
         }
     }
 
-    /// The same owners with `to - from` added to every rank; `None` if a rank would be negative or overflow.
+    /// Returns the owners with `to - from` added to every rank, or `None` if a rank would be negative or overflow.
     pub(super) fn moved(&self, axes: &[usize], from: usize, to: usize) -> Option<Owners> {
         let place = |rank: usize| (rank.checked_add(to)?).checked_sub(from);
         match self {
@@ -69,8 +70,8 @@ impl Owners {
         }
     }
 
-    /// The coordinates of a rank; `None` if the rank is outside the grid. Cost: O(places) for [`Owners::Listed`], else
-    /// O(axes).
+    /// The coordinates of a rank, or `None` if the rank is not in the grid. Cost: O(places) for [`Owners::Listed`],
+    /// O(axes) otherwise.
     pub fn coordinates(&self, axes: &[usize], rank: usize) -> Option<Vec<usize>> {
         let places = places(axes).unwrap_or(usize::MAX);
         let mut rest = match self {
@@ -100,7 +101,7 @@ impl Owners {
         }
     }
 
-    /// One more than the largest rank in a grid; `None` on overflow.
+    /// One more than the largest rank in a grid, or `None` on overflow.
     pub fn end(&self, axes: &[usize]) -> Option<usize> {
         let places = places(axes)?;
         match self {
@@ -113,7 +114,7 @@ impl Owners {
         }
     }
 
-    /// Whether each place in a grid has a distinct rank.
+    /// Whether these owners assign a distinct rank to each place in a grid.
     pub fn fits(&self, axes: &[usize]) -> bool {
         match self {
             Owners::From(_) => true,
@@ -126,8 +127,8 @@ impl Owners {
                 let mut some: Vec<(usize, usize)> = strides.iter().copied().zip(axes.iter().copied()).collect();
                 some.retain(|&(_, axis)| axis > 1);
                 some.sort_unstable();
-                // Ranks are distinct if the stride of each axis is a multiple of the span of the axis with the next
-                // smaller stride. The span is the product of stride and extent.
+                // The span of an axis is its stride times its number of coordinates. Ranks are distinct if the stride
+                // of each axis is a multiple of the span of the axis with the next smaller stride.
                 let disjoint = |pair: &[(usize, usize)]| {
                     pair[0].0.checked_mul(pair[0].1).is_some_and(|span| pair[1].0.is_multiple_of(span))
                 };
@@ -139,9 +140,10 @@ impl Owners {
     }
 }
 
-/// The number of places in a grid; `None` on overflow.
+/// The number of places in a grid, or `None` on overflow.
 pub(super) fn places(axes: &[usize]) -> Option<usize> {
-    // An axis without coordinates must not hide an overflow in the product of the other axes.
+    // Multiply with at least 1, so that an axis without coordinates does not hide an overflow in the product of the
+    // other axes.
     axes.iter().try_fold(1usize, |places, &axis| places.checked_mul(axis.max(1)))?;
     Some(axes.iter().product())
 }

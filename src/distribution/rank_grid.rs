@@ -1,4 +1,4 @@
-//! Defines grids of ranks, and the block that each rank stores.
+//! Defines distributions, which arrange ranks as a grid, and computes the block of a tensor that each rank stores.
 
 use std::ops::Range;
 
@@ -7,40 +7,40 @@ use serde::{Deserialize, Serialize};
 use super::owners::places;
 use super::{Cut, GridError, Intervals, Owners, Region};
 
-/// The maximum number of separate pieces in one block, limited because schedules list each piece.
+/// The maximum number of separate boxes in one block. The number is limited because schedules list every box.
 const MAX_PIECES: usize = 1 << 20;
 
-/// The role that one axis of the grid has for the tensor.
+/// The effect of one axis of the grid on the tensor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Divides dimension `dim` (its position in the tensor) among the coordinates.
+    /// Divides a dimension among the coordinates of the axis.
     Cut {
-        /// The dimension, counted from 0.
+        /// The position of the dimension in the tensor, counted from 0.
         dim: usize,
-        /// The kind of cut.
+        /// The rule by which the dimension is divided.
         how: Cut,
     },
-    /// Every coordinate has the same data.
+    /// Ranks that differ only in their coordinate along this axis store the same block.
     Replicate,
-    /// Each coordinate has one summand, and the tensor is the sum over the coordinates.
+    /// Ranks store partial sums. The tensor is the sum over the coordinates of the axis.
     Partial,
 }
 
 /// One axis of the grid of ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Axis {
-    /// The number of coordinates.
+    /// The number of coordinates along the axis.
     pub ranks: usize,
     /// The role of the axis for the tensor.
     pub role: Role,
 }
 
-/// The distribution of a tensor over a row-major grid of ranks (last axis fastest). Ranks outside the grid store
-/// nothing.
+/// The distribution of a tensor over a grid of ranks. Places in the grid are numbered in row-major order (last axis
+/// fastest). Ranks outside the grid store nothing.
 ///
-/// If several axes cut the same dimension, the first of these axes divides the dimension into tiles, and each further
-/// axis divides each of these tiles. A further axis divides the positions in a tile, not the tensor's indices.
+/// If several axes cut the same dimension, the first of them divides the dimension into tiles, and each further axis
+/// divides every tile again. The further axes divide positions within a tile, not indices of the tensor.
 ///
 /// ```
 /// # use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};
@@ -56,15 +56,16 @@ pub struct Axis {
 pub struct Distribution {
     axes: Vec<Axis>,
     owners: Owners,
-    /// The number of places, which is the product of the axes, checked not to overflow.
+    /// The number of places, which is the product of the numbers of coordinates. The constructor has checked that it
+    /// does not overflow.
     #[serde(skip_serializing)]
     places: usize,
-    /// One more than the largest rank; checked not to overflow.
+    /// One more than the number of the largest rank in the grid. The constructor has checked that it does not overflow.
     #[serde(skip_serializing)]
     end: usize,
 }
 
-/// Axes and owners as deserialized, before validation.
+/// The axes and owners of a distribution that has been deserialized but not yet validated.
 #[derive(Deserialize)]
 struct Unchecked {
     axes: Vec<Axis>,
@@ -80,7 +81,7 @@ impl TryFrom<Unchecked> for Distribution {
 }
 
 impl Distribution {
-    /// Returns a grid with these axes, and with these owners as the ranks at its places.
+    /// Returns the distribution with these axes. `owners` assigns a rank to each place in the grid.
     ///
     /// ```
     /// # use einsum_dist::distribution::{Axis, Distribution, Owners, Role};
@@ -90,8 +91,8 @@ impl Distribution {
     /// ```
     ///
     /// # Errors
-    /// If an axis has no ranks, a cut does not fit the number of ranks, the number of places or ranks overflows, or the
-    /// owners are not one distinct rank per place.
+    /// If an axis has no ranks, or a cut is invalid for the number of ranks along its axis. If the number of places or
+    /// the number of the largest rank overflows. If `owners` does not assign a distinct rank to each place.
     pub fn try_new(axes: Vec<Axis>, owners: Owners) -> Result<Distribution, GridError> {
         for (at, Axis { ranks, role }) in axes.iter().enumerate() {
             if *ranks == 0 {
@@ -113,24 +114,25 @@ impl Distribution {
         Ok(Distribution { axes, owners, places, end })
     }
 
-    /// Like [`Distribution::try_new`], but panics on an error. For axes that the engine itself generates.
+    /// Like [`Distribution::try_new`], but panics on an error. Only used for axes that this library generates.
     fn new_or_panic(axes: Vec<Axis>, owners: Owners) -> Distribution {
         Distribution::try_new(axes, owners).unwrap_or_else(|error| panic!("no grid of ranks: {error}"))
     }
 
-    /// Returns a grid with these axes on consecutive ranks from 0. For axes from a file or a user, use
-    /// [`Distribution::try_new`].
+    /// Returns the distribution with these axes on consecutive ranks from 0. For axes from a file or a user, use
+    /// [`Distribution::try_new`], which returns errors.
     ///
     /// # Panics
-    /// If an axis has no ranks, a cut does not fit the number of ranks, or the number of places overflows.
+    /// If an axis has no ranks, a cut is invalid for the number of ranks along its axis, or the number of places
+    /// overflows.
     pub fn new(axes: Vec<Axis>) -> Distribution {
         Distribution::new_or_panic(axes, Owners::default())
     }
 
-    /// The same grid with different ranks at its places.
+    /// Returns the same distribution with different ranks at the places of the grid.
     ///
     /// # Panics
-    /// If the owners are not one distinct rank per place.
+    /// If `owners` does not assign a distinct rank to each place.
     pub fn owned_by(self, owners: Owners) -> Distribution {
         Distribution::new_or_panic(self.axes, owners)
     }
@@ -138,7 +140,7 @@ impl Distribution {
     /// Checks that a tensor with `dims` dimensions can have this distribution in a run on `ranks` ranks. Cost: O(axes).
     ///
     /// # Errors
-    /// If an axis cuts a dimension that does not exist, or the grid needs more ranks than the run has.
+    /// If an axis cuts a dimension that the tensor lacks, or if the grid needs more ranks than the run has.
     pub fn fits(&self, dims: usize, ranks: usize) -> Result<(), GridError> {
         if self.end > ranks {
             return Err(GridError::Ranks { needed: self.end, ranks });
@@ -149,17 +151,17 @@ impl Distribution {
         })
     }
 
-    /// Like [`Distribution::fits`], but for a tensor with this shape. Also limits the number of separate pieces in a
+    /// Like [`Distribution::fits`], but for a tensor with this shape. Also checks the number of separate boxes in a
     /// block. Cost: O(axes).
     ///
     /// # Errors
-    /// Same as for [`Distribution::fits`], or if cyclic cuts leave blocks of more than 2^20 separate pieces.
+    /// If [`Distribution::fits`] returns an error, or if a block could consist of more than 2^20 separate boxes.
     pub fn fits_shape(&self, shape: &[usize], ranks: usize) -> Result<(), GridError> {
         self.fits(shape.len(), ranks)?;
         let (mut extents, mut pieces) = (shape.to_vec(), vec![1usize; shape.len()]);
         for axis in &self.axes {
             if let Role::Cut { dim, how } = &axis.role {
-                // If two axes cut the same dimension, a block has the boundaries of both cuts.
+                // If two axes cut the same dimension, the intervals of a block end at the boundaries of either cut.
                 pieces[*dim] = pieces[*dim].saturating_add(how.pieces(extents[*dim], axis.ranks).saturating_sub(1));
                 extents[*dim] = how.largest(extents[*dim], axis.ranks);
             }
@@ -171,7 +173,7 @@ impl Distribution {
         Ok(())
     }
 
-    /// The same grid with `to - from` added to every rank.
+    /// Returns the same distribution with `to - from` added to every rank.
     ///
     /// # Panics
     /// If a rank would be negative or overflow.
@@ -189,7 +191,7 @@ impl Distribution {
         }
     }
 
-    /// A distribution with the whole tensor on rank 0.
+    /// A distribution in which rank 0 stores the complete tensor.
     pub fn single() -> Distribution {
         Distribution::new(Vec::new())
     }
@@ -199,12 +201,12 @@ impl Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Cut { dim, how: Cut::Even } }])
     }
 
-    /// A distribution with the whole tensor on each of `ranks` ranks.
+    /// A distribution in which each of `ranks` ranks stores the complete tensor.
     pub fn replicated(ranks: usize) -> Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Replicate }])
     }
 
-    /// A distribution with one summand of the tensor on each of `ranks` ranks.
+    /// A distribution in which each of `ranks` ranks stores one summand of the tensor.
     pub fn partial(ranks: usize) -> Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Partial }])
     }
@@ -214,7 +216,7 @@ impl Distribution {
         &self.axes
     }
 
-    /// The ranks at the places in the grid.
+    /// The assignment of ranks to the places in the grid.
     pub fn owners(&self) -> &Owners {
         &self.owners
     }
@@ -234,7 +236,7 @@ impl Distribution {
         self.end
     }
 
-    /// The range of ranks from the smallest rank in the grid to the largest one, inclusive.
+    /// The range from the smallest rank in the grid to the largest, inclusive.
     pub fn span(&self) -> Range<usize> {
         self.owners.start()..self.end
     }
@@ -247,13 +249,13 @@ impl Distribution {
         })
     }
 
-    /// Whether a block may consist of several boxes of the tensor.
+    /// Whether a block can consist of several boxes of the tensor.
     pub fn is_scattered(&self) -> bool {
         let cyclic = |axis: &Axis| axis.ranks > 1 && matches!(&axis.role, Role::Cut { how: Cut::Cyclic { .. }, .. });
         self.axes.iter().any(cyclic)
     }
 
-    /// The coordinates of a rank in the grid; `None` if the rank is outside the grid.
+    /// The coordinates of a rank in the grid, or `None` if the rank is outside the grid.
     pub fn coordinates(&self, rank: usize) -> Option<Vec<usize>> {
         self.owners.coordinates(&self.extents(), rank)
     }
@@ -263,9 +265,9 @@ impl Distribution {
         self.owners.rank(&self.extents(), coordinates)
     }
 
-    /// The rank from which `target` reads the block of `holder`. If `target` itself has a replica of the block, this is
-    /// `target`. Otherwise this is one of the ranks that have a replica of the block. Which one depends on the number
-    /// of `target`, to spread the load. `None` if `holder` has no block.
+    /// The rank from which `target` reads the block of `holder`. If `target` itself stores a replica of the block, this
+    /// rank is `target`. Otherwise, it is one of the ranks that store a replica. Different targets read from different
+    /// replicas, in order to spread the load. `None` if `holder` has no block.
     pub fn replica_for(&self, holder: usize, target: usize) -> Option<usize> {
         let mut coordinates = self.coordinates(holder)?;
         let same = self.coordinates(target).is_some_and(|own| {
@@ -285,24 +287,24 @@ impl Distribution {
         Some(self.rank_at(&coordinates))
     }
 
-    /// The number of ranks that have the same block.
+    /// The number of ranks that store the same block.
     pub fn replicas(&self) -> usize {
         self.axes.iter().filter(|axis| axis.role == Role::Replicate).map(|axis| axis.ranks).product()
     }
 
-    /// The number of distinct parts of the tensor; at least 1. Places with the same block and summand have the same
-    /// part.
+    /// The number of distinct blocks in the grid, which is at least 1. Different summands of the same block are counted
+    /// separately, and replicas are not.
     pub fn parts(&self) -> usize {
         (self.places() / self.replicas().max(1)).max(1)
     }
 
-    /// The number of the replica on `rank`, counted in row-major order over the replicating axes; `None` outside the
-    /// grid.
+    /// The number of the replica that `rank` stores, or `None` if the rank is outside the grid. Replicas are numbered
+    /// in row-major order of their coordinates along the replicating axes.
     pub fn replica(&self, rank: usize) -> Option<usize> {
         self.number_on(rank, &Role::Replicate)
     }
 
-    /// The ranks that have the same block as `rank`, including `rank`, in order of their replica numbers.
+    /// The ranks that store the same block as `rank`, including `rank`, in order of their replica numbers.
     pub fn same_as(&self, rank: usize) -> Vec<usize> {
         let Some(mut coordinates) = self.coordinates(rank) else { return Vec::new() };
         let replica = |mut number: usize| {
@@ -323,7 +325,7 @@ impl Distribution {
         Some(on.fold(0, |number, (axis, coordinate)| number * axis.ranks + coordinate))
     }
 
-    /// The block of `rank`; `None` for a rank outside the grid, which has no block at all.
+    /// The block that `rank` stores, or `None` if the rank is outside the grid.
     pub fn block(&self, shape: &[usize], rank: usize) -> Option<Region> {
         let coordinates = self.coordinates(rank)?;
         let mut dims: Vec<Intervals> = shape.iter().map(|&extent| Intervals::from(0..extent)).collect();
@@ -336,9 +338,9 @@ impl Distribution {
         Some(Region::from(dims))
     }
 
-    /// The ranks whose blocks overlap a region, in ascending order. Coordinates are chosen axis by axis. A choice that
-    /// already misses the region is dropped, so most blocks outside the region are never computed. For each choice that
-    /// is left, the next axis computes one tile per coordinate.
+    /// The ranks whose blocks overlap a region, in ascending order. The search fixes coordinates one axis at a time,
+    /// and drops coordinates whose tile is outside the region. It therefore computes no blocks for most ranks outside
+    /// the region.
     ///
     /// ```
     /// # use einsum_dist::{Axis, Cut, Distribution, Region, Role};
@@ -373,31 +375,32 @@ impl Distribution {
         ranks
     }
 
-    /// The block of `rank`; an empty region for a rank outside the grid.
+    /// The block that `rank` stores, or an empty region if the rank is outside the grid.
     pub fn block_or_empty(&self, shape: &[usize], rank: usize) -> Region {
         self.block(shape, rank).unwrap_or_else(|| {
-            // For a tensor without dimensions, this region has one element, because such a tensor has no empty region.
-            // Callers therefore declare no buffer for a rank outside the grid.
+            // If the tensor has no dimensions, this region has one element, because such a tensor has no empty region.
+            // To handle this case, callers declare no buffer for a rank outside the grid.
             Region::from(shape.iter().map(|_| 0..0).collect::<Vec<_>>())
         })
     }
 
-    /// The number of the summand on `rank`, counted in row-major order over the partial axes; `None` outside the grid.
+    /// The number of the summand that `rank` stores, or `None` if the rank is outside the grid. Summands are numbered
+    /// in row-major order of their coordinates along the axes of partial sums.
     pub fn summand(&self, rank: usize) -> Option<usize> {
         self.number_on(rank, &Role::Partial)
     }
 
-    /// Whether `rank` has the first replica of its block. Only the first replica is written to a file.
+    /// Whether `rank` stores the first replica of its block. Only the first replica is written to a file.
     pub fn is_first_replica(&self, rank: usize) -> bool {
         self.replica(rank) == Some(0)
     }
 
-    /// The number of summands that make up the tensor; 1 if every block has final values.
+    /// The number of summands whose sum is the tensor. It is 1 if no axis stores partial sums.
     pub fn summands(&self) -> usize {
         self.axes.iter().filter(|axis| axis.role == Role::Partial).map(|axis| axis.ranks).product()
     }
 
-    /// The extents of the largest block, by dimension.
+    /// The extents of the largest block.
     pub fn largest_block(&self, shape: &[usize]) -> Vec<usize> {
         let mut extents = shape.to_vec();
         for axis in &self.axes {
@@ -408,8 +411,8 @@ impl Distribution {
         extents
     }
 
-    /// The distribution as text with the names of the tensor's dimensions, such as `m/4`, `k/2 n/3`, `x3`, `sum/2` or
-    /// `rank 0`.
+    /// The distribution as text, such as `m/4`, `k/2 n/3`, `x3` (replicated), `sum/2` (partial sums) or `rank 0`.
+    /// `names` are the names of the tensor's dimensions.
     pub fn describe(&self, names: &[&str]) -> String {
         let parts = self.axes.iter().map(|axis| match &axis.role {
             Role::Cut { dim, how } => format!("{}/{}{}", names[*dim], axis.ranks, how.describe()),

@@ -1,5 +1,5 @@
-//! Defines regions of a tensor. A region has one union of intervals per dimension; a box is a region with a single
-//! interval per dimension.
+//! Defines regions of a tensor. A region is a Cartesian product of index sets, one per dimension. A box is a region in
+//! which every index set is a single interval.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Intervals;
 
-/// A box, with one half-open interval per dimension.
+/// A box, as one half-open interval per dimension.
 pub type Bounds = Vec<Range<usize>>;
 
 /// The number of elements of a box.
@@ -20,7 +20,7 @@ pub fn is_empty(bounds: &[Range<usize>]) -> bool {
     bounds.iter().any(Range::is_empty)
 }
 
-/// The part of `from` outside `hole`, as disjoint boxes. `from` must contain `hole`.
+/// The elements of the box `from` outside the box `hole`, as disjoint boxes. `from` must contain `hole`.
 pub fn without(from: &[Range<usize>], hole: &[Range<usize>]) -> Vec<Bounds> {
     let mut rest = from.to_vec();
     let mut pieces = Vec::new();
@@ -37,7 +37,8 @@ pub fn without(from: &[Range<usize>], hole: &[Range<usize>]) -> Vec<Bounds> {
     pieces
 }
 
-/// A product of index sets, one per dimension. A tensor without dimensions has only one region, which has one element.
+/// A Cartesian product of index sets, one per dimension. A tensor without dimensions has only one region, which has one
+/// element.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region(Vec<Intervals>);
 
@@ -54,39 +55,39 @@ impl From<Vec<Intervals>> for Region {
 }
 
 impl Region {
-    /// The whole tensor of this shape.
+    /// The region that contains all elements of a tensor with this shape.
     pub fn whole(shape: &[usize]) -> Region {
         Region(shape.iter().map(|&extent| Intervals::from(0..extent)).collect())
     }
 
-    /// The indices in each dimension.
+    /// The index set of each dimension.
     pub fn dims(&self) -> &[Intervals] {
         &self.0
     }
 
-    /// The shape of the region when it is stored densely.
+    /// The number of indices in each dimension, which is the shape of a dense array that stores the region.
     pub fn extents(&self) -> Vec<usize> {
         self.0.iter().map(Intervals::len).collect()
     }
 
-    /// The number of elements.
+    /// The number of elements in the region.
     pub fn volume(&self) -> usize {
         self.0.iter().map(Intervals::len).product()
     }
 
-    /// Whether there are no elements.
+    /// Whether the region has no elements.
     pub fn is_empty(&self) -> bool {
         self.0.iter().any(Intervals::is_empty)
     }
 
-    /// The elements that are in both regions, which must belong to the same tensor.
+    /// The elements that are in both regions. Both must be regions of the same tensor.
     pub fn intersect(&self, other: &Region) -> Region {
         debug_assert!(self.0.len() == other.0.len());
         Region(self.0.iter().zip(&other.0).map(|(a, b)| a.intersect(b)).collect())
     }
 
-    /// The union of two regions that are adjacent intervals along one dimension and equal in all other dimensions;
-    /// `None` otherwise.
+    /// The union of two regions. `None` unless they are adjacent intervals along one dimension and equal in all other
+    /// dimensions.
     pub fn joined(&self, other: &Region) -> Option<Region> {
         let mut differ = self.0.iter().zip(&other.0).enumerate().filter(|(_, (a, b))| a != b);
         let (dim, (a, b)) = differ.next().filter(|_| self.0.len() == other.0.len())?;
@@ -122,26 +123,27 @@ impl Region {
         boxes
     }
 
-    /// The boxes that make up the region, each with its position in the region's dense storage.
+    /// The boxes that make up the region. Each is returned as a box of the tensor, and as a box of a dense array that
+    /// stores the region.
     pub fn stored_boxes(&self) -> impl Iterator<Item = (Bounds, Bounds)> {
         self.boxes().into_iter().filter_map(|bounds| Some((bounds.clone(), self.locate(&bounds)?)))
     }
 
-    /// The position of one of the tensor's boxes in this region's dense storage; `None` if the box does not occupy a
-    /// single box of that storage.
+    /// Converts a box of the tensor to a box of a dense array that stores this region. `None` unless the region
+    /// contains the box, and each of its intervals is inside a single interval of the region.
     pub fn locate(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
         each_dim(self.0.iter().zip(bounds).map(|(dim, run)| dim.locate(run)))
     }
 
-    /// The position of another region in this region's dense storage; `None` if the other region does not occupy a
-    /// single box of that storage.
+    /// The position of the region `of` in a dense array that stores this region. `None` if `of` is not a single box in
+    /// that array.
     pub fn positions(&self, of: &Region) -> Option<Bounds> {
         each_dim(self.0.iter().zip(&of.0).map(|(dim, of)| dim.positions(of)))
     }
 }
 
-/// Collects the ranges if all are `Some`. The list has no spare capacity, because schedules contain very many of these
-/// lists.
+/// Collects the ranges if all are `Some`. The list has no spare capacity, because schedules contain a very large number
+/// of these lists.
 fn each_dim(ranges: impl ExactSizeIterator<Item = Option<Range<usize>>>) -> Option<Bounds> {
     let mut bounds = Vec::with_capacity(ranges.len());
     for range in ranges {

@@ -1,9 +1,9 @@
-//! Computes the bounds of a tile in an even cut.
+//! Computes the bounds of a tile of a dimension that is cut evenly.
 
 use std::ops::Range;
 
-/// Returns the bounds of tile `index` when `extent` indices are cut into `parts` tiles whose sizes differ by at most
-/// one, larger tiles first.
+/// Returns the bounds of tile `index` if `extent` indices are cut into `parts` tiles. The sizes of tiles differ by at
+/// most one index, and larger tiles come first.
 ///
 /// ```
 /// # use einsum_dist::distribution::tile_bounds;

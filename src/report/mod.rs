@@ -1,12 +1,12 @@
-//! Reports a plan and the measurements of its run, as the JSON object that the command line prints.
+//! Reports a plan and the measurements of its run. The command line prints the report as a JSON object.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `types` | the values of a report, and the measurements of a rank |
 //! | `build` | the report of a plan |
 //!
-//! Invariant: planned values are computed by [`Plan`]; measured values are `None` before a run. [`crate::exec`]
-//! measures, and the program prints text for people.
+//! Invariant: [`Plan`] computes the planned values; measured values are `None` before a run. [`crate::exec`] measures.
+//! The program also prints a plan as text, which this module does not.
 
 #![warn(missing_docs)]
 
@@ -21,8 +21,8 @@ use crate::plan::Plan;
 
 impl Plan {
     /// Returns the plan as a report. `measured` contains the measurements of each rank, in rank order, as
-    /// [`Program::measured`](crate::Program::measured) returns them. With `measured`, the schedules of all ranks are
-    /// built; without it, only those of the sampled ranks.
+    /// [`Program::measured`](crate::Program::measured) returns them. With measurements, the report is computed from the
+    /// schedules of all ranks; without them, from the schedules of a few sampled ranks.
     pub fn report(&self, measured: Option<&[Measured]>) -> Report {
         build::of_plan(self, measured)
     }

@@ -1,10 +1,10 @@
-//! Defines the values of a report, in the order of the JSON object.
+//! Defines the types of a report. Fields are in the order in which JSON prints them.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// Planned and measured numbers of bytes. `measured` is `None` without a measurement.
+/// Planned and measured numbers of bytes. `measured` is `None` before a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bytes {
     /// Computed from the schedules.
@@ -29,7 +29,7 @@ impl MaxMean {
     }
 }
 
-/// Planned and measured number of bytes on one rank, or on the rank with the most bytes.
+/// Planned and measured number of bytes, either on one rank or on the rank with the most bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Peak {
     /// Computed from the schedules.
@@ -38,7 +38,7 @@ pub struct Peak {
     pub measured: Option<u64>,
 }
 
-/// Number of bytes received, by the class of the link.
+/// Numbers of bytes received from ranks on the same host and from ranks on other hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, serde::Deserialize)]
 pub struct ByLink {
     /// Number of bytes from ranks on the same host.
@@ -50,7 +50,7 @@ pub struct ByLink {
 /// One step of the plan. Operations, seconds and bytes are summed over all slices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeReport {
-    /// The step as an expression: `mk,kn->mn`.
+    /// The step as an expression, such as `mk,kn->mn`.
     pub expression: String,
     /// `contract`, `permute`, `sum`, `diagonal` or `redistribute`.
     pub op: &'static str,
@@ -58,21 +58,21 @@ pub struct NodeReport {
     pub kinds: BTreeMap<String, &'static str>,
     /// For a contraction, the command-line name of its algorithm.
     pub algorithm: Option<&'static str>,
-    /// Number of ranks along each cut dimension; empty on one rank.
+    /// For a contraction, the number of ranks along each cut dimension. Empty on one rank.
     pub grid: BTreeMap<String, usize>,
     /// Number of operations in units of 10^9. A multiply-add counts as 2 (8 for complex numbers).
     pub gflop: f64,
-    /// Measured seconds of the step on the slowest rank, summed over slices. A step starts at the start of its first
-    /// work task or at the end of its first transfer, whichever is earlier, and ends at the end of its last task. A
-    /// step without work starts when its first transfer is posted. Time spent waiting for other ranks in between is
-    /// included.
+    /// Measured seconds of the step on the slowest rank, summed over slices. The time starts with the first work task
+    /// of the step or at the end of its first transfer, whichever is earlier. The time of a step without work starts
+    /// when its first transfer is posted. The time ends with the last task of the step, and includes waiting for other
+    /// ranks.
     pub seconds: Option<f64>,
-    /// Number of bytes received by a rank.
+    /// Maximum and mean number of bytes that a rank receives for this step.
     pub bytes_received: Bytes,
     /// Minimum number of bytes that the busiest rank must receive with any algorithm
     /// ([`Plan::lower_bound_bytes`](crate::Plan::lower_bound_bytes)).
     pub lower_bound_bytes: Option<f64>,
-    /// Seconds predicted by the cost model.
+    /// Seconds that the cost model predicts for this step.
     pub predicted_seconds: f64,
 }
 
@@ -85,25 +85,26 @@ pub struct RankReport {
     pub cpus: Option<Vec<usize>>,
     /// The NUMA domain that contains `cpus`; `None` if they are in several domains, or if the domain is unknown.
     pub numa: Option<usize>,
-    /// Number of bytes received in all steps and slices.
+    /// Number of bytes that the rank receives in all steps and slices.
     pub bytes_received: Peak,
-    /// The measured number of bytes received, by link class.
+    /// The measured numbers of bytes received from the same host and from other hosts.
     pub bytes_by_link: Option<ByLink>,
     /// Peak number of bytes in the blocks of operands and output, in intermediates, and in packing workspace.
     pub peak_bytes: Peak,
     /// Seconds of the run during which no work task ran.
     pub idle_seconds: Option<f64>,
-    /// The fraction of receive time during which workers computed, from 0 to 1; `None` if there are no receives. A
-    /// receive starts when its dependencies are complete, so receive time includes waiting for the sender.
+    /// The fraction (0 to 1) of the rank's receiving time during which its workers computed. `None` if the rank
+    /// received nothing. A receive starts when its dependencies are complete, so the receiving time includes waiting
+    /// for the sender.
     pub hidden_share: Option<f64>,
 }
 
-/// Seconds per run, over the timed runs.
+/// Minimum, median and maximum time of the timed runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Seconds {
     /// Seconds of the fastest run.
     pub min: f64,
-    /// Median over all runs; for an even number of runs, the mean of the middle two.
+    /// Median time of a run in seconds. For an even number of runs, this is the mean of the middle two.
     pub median: f64,
     /// Seconds of the slowest run.
     pub max: f64,
@@ -111,35 +112,35 @@ pub struct Seconds {
     pub runs: usize,
 }
 
-/// A comparison of output elements with reference values that are computed in double precision. The error of an element
-/// is relative to the sum of the absolute values of its products.
+/// The result of comparing output elements with reference values computed in double precision. The error of an element
+/// is its difference from the reference value, divided by the sum of the absolute values of its products.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CheckReport {
     /// Number of elements that were compared.
     pub checked: u64,
     /// Maximum error among these elements.
     pub max_error: f64,
-    /// Bound on the error caused by rounding ([`Plan::roundings`](crate::Plan::roundings)).
+    /// Bound for the error that rounding can cause ([`Plan::roundings`](crate::Plan::roundings)).
     pub bound: f64,
-    /// Whether the largest error is within the bound.
+    /// Whether `max_error` is within `bound`.
     pub ok: bool,
 }
 
 /// The result of the run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OutputReport {
-    /// Shape of the whole result, over all slices and ranks.
+    /// Shape of the complete result, over all slices and ranks.
     pub shape: Vec<usize>,
-    /// Number of parts in which the result is returned; 1 if the whole result is in memory.
+    /// Number of parts in which a run delivers the result, or 1 if it delivers the complete result in memory.
     pub parts: usize,
     /// The Frobenius norm of the result.
     pub norm: Option<f64>,
 }
 
-/// Everything that `--json` prints.
+/// The JSON object that `--json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// The version of this object's format, which is 1.
+    /// The version of the format of this object, which is 1.
     pub schema: u32,
     /// The expression in canonical form.
     pub expression: String,
@@ -149,36 +150,38 @@ pub struct Report {
     pub ranks: usize,
     /// Number of compute threads on each rank.
     pub workers: usize,
-    /// The transport between ranks.
+    /// The transport that moves data between ranks.
     pub transport: Option<String>,
-    /// The kernel for local contractions; the requested kernel if the plan was not resolved on a machine.
+    /// The kernel family for local contractions. If the plan was not resolved on a machine, this is the requested
+    /// family.
     pub kernel: String,
-    /// [`Plan::fingerprint`](crate::Plan::fingerprint) in hexadecimal digits.
+    /// The [`Plan::fingerprint`](crate::Plan::fingerprint) in hexadecimal digits.
     pub plan_fingerprint: String,
-    /// Number of times that the schedule runs to compute one result.
+    /// Number of slices, which is how often the schedule runs to compute one result.
     pub slices: usize,
-    /// [`Plan::path`](crate::Plan::path).
+    /// The contraction order, as [`Plan::path`](crate::Plan::path) defines it.
     pub path: Vec<[usize; 2]>,
-    /// Full extents, not those of a single slice, keyed by the names of dimensions.
+    /// The extent of each dimension, keyed by its name. Extents of sliced dimensions are those of the complete tensors.
     pub dims: BTreeMap<String, usize>,
     /// The steps, in the order in which they run.
     pub nodes: Vec<NodeReport>,
-    /// Reports of at most the first 64 ranks.
+    /// Reports of single ranks, at most 64. With measurements, these are the first ranks; without, they are the sampled
+    /// ranks.
     pub per_rank: Vec<RankReport>,
     /// Seconds spent on planning.
     pub plan_seconds: Option<f64>,
     /// Seconds spent on compiling the plan.
     pub compile_seconds: Option<f64>,
-    /// Seconds per run on the slowest rank. A run starts when all operands are in place, and ends when the output is
+    /// Seconds per run on the slowest rank. A run starts when all operands are distributed, and ends when the output is
     /// complete.
     pub seconds: Option<Seconds>,
-    /// Number of operations divided by the median time, in units of 10^9 per second.
+    /// Number of operations divided by the median time of a run, in units of 10^9 per second.
     pub gflops: Option<f64>,
-    /// Peak number of bytes on the rank that needs the most memory.
+    /// Peak number of bytes in use, on the rank that needs the most memory.
     pub peak_bytes: Peak,
     /// The comparison with double precision, if it was requested.
     pub check: Option<CheckReport>,
-    /// The result.
+    /// The result of the run.
     pub output: OutputReport,
 }
 
@@ -191,20 +194,20 @@ pub struct Measured {
     pub cpus: Vec<usize>,
     /// The NUMA domain that contains all of `cpus`, if there is one.
     pub numa: Option<usize>,
-    /// Number of bytes received for each value of the plan.
+    /// Number of bytes that the rank received for each value of the plan (the tensor of an operand or step).
     pub received: Vec<u64>,
-    /// The total number of bytes received, by link class.
+    /// The total numbers of bytes received from the same host and from other hosts.
     pub by_link: ByLink,
-    /// Seconds for each value of the plan, summed over slices. A value's time starts at the start of its first work
-    /// task or at the end of its first transfer, whichever is earlier, and ends at the end of its last task.
+    /// Seconds for each value of the plan, summed over slices. The time for a value starts with its first work task or
+    /// at the end of its first transfer, whichever is earlier. It ends with the last task for the value.
     pub seconds: Vec<f64>,
     /// Peak number of bytes in the blocks of operands and output, in intermediates, and in packing workspace.
     pub peak_bytes: u64,
     /// Seconds of the run during which no work task ran.
     pub idle_seconds: f64,
-    /// Seconds during which a receive was in flight. A receive starts when its dependencies are complete, so time spent
-    /// waiting for the sender is included.
+    /// Seconds during which at least one receive was in flight. A receive starts when its dependencies are complete, so
+    /// this time includes waiting for the sender.
     pub receiving_seconds: f64,
-    /// The fraction of `receiving_seconds` during which workers computed; `None` if there were no receives.
+    /// The fraction of `receiving_seconds` during which workers computed, or `None` if there were no receives.
     pub hidden_share: Option<f64>,
 }

@@ -1,6 +1,7 @@
-//! Places a rank's own buffers in one block of memory, the arena. Two buffers may share bytes if the last node that
-//! uses one buffer precedes the first node that uses the other. In a pipeline, a node has one turn for each batch, and
-//! each turn is treated as a separate node.
+//! Places a rank's own buffers in one block of memory, the arena. Two buffers may share bytes if the last node (of the
+//! tree) that uses one buffer precedes the first node that uses the other. A turn is a sequence of consecutive tasks of
+//! one node. A node usually has one turn, but in a pipeline it has one turn per batch, and each turn is treated as a
+//! separate node.
 //!
 //! ```text
 //! three nodes: t = ab, u = t c, v = u d        bytes 0 .. 100 .. 150
@@ -10,12 +11,12 @@
 //! ```
 //!
 //! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]. Buffers share bytes only if their contents are never
-//! needed at the same time. The first task to use a part of a buffer waits for all tasks that used the buffer's bytes
-//! while those bytes belonged to a different buffer. Transfers of the same node may have to be in flight at the same
-//! time on all ranks, but transfers of different nodes never have to be, so edges between nodes cannot cause a
-//! deadlock. Buffers that later runs read again share memory with no other buffer. On several ranks, buffers share
-//! memory only if their contents stay valid equally long. The arena does not contain the user's memory, and the
-//! operands and the result of one node share no bytes.
+//! needed at the same time. The first task to use an element of a buffer waits for all tasks that used the buffer's
+//! bytes while these belonged to a different buffer. These edges cannot cause a deadlock, because transfers of
+//! different nodes never need to be in flight at the same time. A buffer that later runs read again shares memory with
+//! no other buffer. On several ranks, buffers share memory only if their contents stay valid for the same time (a
+//! slice, a run or the program). The arena does not contain the user's memory. The operands and the result of a node
+//! share no bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,19 +25,18 @@ use super::{BufferId, Home, Lane, ReuseScope, Schedule, Task, TaskId};
 /// Size in bytes of a cache line and of the widest vector register.
 pub const ALIGNMENT: usize = 64;
 
-/// Maximum number of buffers for which two arrangements are compared, one in order of size and one in order of first
-/// use. With more buffers, only the arrangement in order of first use is computed.
+/// Maximum number of buffers for which `place` also computes the arrangement in order of size.
 const MAX_BUFFERS_BY_SIZE: usize = 2_000;
 
 /// The offsets of all buffers, and the size of the arena that contains them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrangement {
-    /// The offset of each buffer in bytes; 0 for the user's buffers.
+    /// The offset of each buffer in the arena, in bytes. It is 0 for the user's buffers, which are not in the arena.
     pub offsets: Vec<usize>,
     pub bytes: usize,
 }
 
-/// Returns the first and the last task that use each buffer; `None` if no task uses it.
+/// Returns the first and the last task that use each buffer, or `None` for a buffer that no task uses.
 pub fn lifetimes(schedule: &Schedule) -> Vec<Option<(TaskId, TaskId)>> {
     let mut lifetimes = vec![None; schedule.buffers.len()];
     for (id, task) in schedule.tasks.iter().enumerate() {
@@ -52,8 +52,7 @@ fn used(task: &Task) -> impl Iterator<Item = BufferId> + '_ {
     task.action.reads().into_iter().chain(task.action.writes()).map(|view| view.buffer)
 }
 
-/// Returns, for each task, the number of turns before the task's own turn. If nodes run in order, each node has one
-/// turn.
+/// Returns the number of the turn to which each task belongs, counted from 0.
 fn turns(schedule: &Schedule) -> Vec<usize> {
     let mut turn = 0;
     let before = schedule.tasks.iter().zip(schedule.tasks.iter().skip(1));
@@ -64,15 +63,15 @@ fn turns(schedule: &Schedule) -> Vec<usize> {
     std::iter::once(0).chain(next).take(schedule.tasks.len()).collect()
 }
 
-/// A buffer to be placed, its size in bytes rounded up to whole cache lines, and the first and last turn of its
-/// lifetime.
+/// A buffer to be placed in the arena. `bytes` is its size, rounded up to complete cache lines. `lifetime` is the first
+/// and the last turn that use the buffer.
 struct Allocation {
     buffer: BufferId,
     bytes: usize,
     lifetime: (usize, usize),
 }
 
-/// Assigns an offset to every buffer that does not belong to the user.
+/// Assigns an offset in the arena to every buffer that does not belong to the user.
 pub fn arrange(schedule: &Schedule) -> Arrangement {
     let (lifetimes, kept, turns) = (lifetimes(schedule), schedule.kept(), turns(schedule));
     let allocations: Vec<Allocation> = schedule
@@ -93,8 +92,8 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     if schedule.sections.is_empty() {
         return grouped(allocations, &schedule.sharing());
     }
-    // The buffers that only one branch of a section uses are first placed relative to each other. All of these buffers
-    // are then placed as one block among the other buffers.
+    // Branches of a section may run at the same time. First place the buffers that only a single branch uses relative
+    // to each other. Then place them as one block among all other buffers.
     let mut nested: Vec<(usize, Arrangement, Vec<BufferId>)> = Vec::new();
     let mut outer: Vec<Allocation> = Vec::new();
     let mut inner: BTreeMap<(usize, usize), Vec<Allocation>> = BTreeMap::new();
@@ -106,7 +105,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
                 if schedule.section(last) == Some(section) && schedule.branch(first) == schedule.branch(last) {
                     inner.entry((section, schedule.branch(first))).or_default().push(allocation);
                 } else {
-                    // The buffer is in use at the same time as all buffers of the other branches.
+                    // The other branches may run while this buffer is in use, so its lifetime starts with the section.
                     allocation.lifetime.0 = turns[schedule.sections[section].tasks().start];
                     outer.push(allocation);
                 }
@@ -119,7 +118,8 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
         let lifetime = (turns[tasks.start], turns[tasks.end - 1]);
         let buffers = allocations.iter().map(|allocation| allocation.buffer).collect();
         let arrangement = place(allocations, schedule.buffers.len());
-        // A virtual buffer represents all buffers of the branch. It is numbered after the real buffers.
+        // A virtual buffer represents the block with all buffers of the branch. Its number follows those of the real
+        // buffers.
         let buffer = schedule.buffers.len() + nested.len();
         outer.push(Allocation { buffer, bytes: arrangement.bytes, lifetime });
         nested.push((buffer, arrangement, buffers));
@@ -134,7 +134,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     whole
 }
 
-/// Places one group after another. Buffers in the same group may share memory.
+/// Places the groups of buffers one after the other. Only buffers in the same group may share memory.
 fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     let mut whole = Arrangement { offsets: vec![0; groups.len()], bytes: 0 };
     let mut by_group: BTreeMap<ReuseScope, Vec<Allocation>> = BTreeMap::new();
@@ -150,8 +150,8 @@ fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     whole
 }
 
-/// Returns the smaller of two arrangements, one in order of first use and one in order of size. If there are more than
-/// `MAX_BUFFERS_BY_SIZE` buffers, computes only the arrangement in order of first use, which is faster to find.
+/// Returns the smaller of two arrangements: one places buffers in order of first use, the other in order of size. If
+/// there are more than `MAX_BUFFERS_BY_SIZE` buffers, only the first is computed, because it takes less time.
 fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     let in_order = in_order(&allocations, buffers);
     if allocations.len() > MAX_BUFFERS_BY_SIZE {
@@ -161,7 +161,7 @@ fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     if by_size.bytes < in_order.bytes { by_size } else { in_order }
 }
 
-/// Places buffers in descending order of size, each at the lowest offset that is free throughout its lifetime.
+/// Places buffers in descending order of size, each at the lowest offset that is free throughout the buffer's lifetime.
 fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     allocations.sort_by_key(|allocation| (std::cmp::Reverse(allocation.bytes), allocation.buffer));
     let mut arrangement = Arrangement { offsets: vec![0; buffers], bytes: 0 };
@@ -186,12 +186,13 @@ fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// Finds overlapping lifetimes. Lifetimes are grouped by the binary logarithm of their length and sorted by start, so
-/// that a query does not visit lifetimes that ended long before the queried lifetime starts.
+/// A set of lifetimes, in which overlapping lifetimes are found quickly. The lifetimes are grouped by the binary
+/// logarithm of their length, and sorted by their start in each group. A query therefore skips most lifetimes that end
+/// before the queried lifetime starts.
 #[derive(Default)]
 struct Lifetimes(Vec<BTreeMap<usize, Vec<Lifetime>>>);
 
-/// The end of a lifetime, its buffer, and the buffer's size in bytes.
+/// The last turn of a lifetime, its buffer, and the buffer's size in bytes.
 type Lifetime = (usize, BufferId, usize);
 
 impl Lifetimes {
@@ -209,8 +210,8 @@ impl Lifetimes {
         lifetimes.map(|&(_, buffer, bytes)| (buffer, bytes))
     }
 
-    /// Returns the lifetimes that start no later than `end`, except those that start so early that every lifetime in
-    /// their group must end before `start`.
+    /// Returns a superset of the lifetimes that overlap `start..=end`. Skips lifetimes that start after `end`. Also
+    /// skips those that start so early that even the longest lifetime in their group would end before `start`.
     fn candidates(&self, (start, end): (usize, usize)) -> impl Iterator<Item = &Lifetime> + '_ {
         self.0.iter().enumerate().flat_map(move |(class, lifetimes)| {
             let longest = usize::MAX >> (usize::BITS as usize - 1 - class);
@@ -219,7 +220,7 @@ impl Lifetimes {
     }
 }
 
-/// Places buffers in order of first use, each in the smallest gap that is large enough.
+/// Places buffers in order of first use, each in the smallest free gap that is large enough for the buffer.
 fn in_order(allocations: &[Allocation], buffers: usize) -> Arrangement {
     let mut arrivals: Vec<&Allocation> = allocations.iter().collect();
     arrivals.sort_by_key(|allocation| (allocation.lifetime.0, allocation.buffer));
@@ -242,7 +243,8 @@ fn in_order(allocations: &[Allocation], buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// The free gaps between buffers. Invariant: no two gaps are adjacent, and both maps contain the same gaps.
+/// The free gaps between buffers in the arena. Invariant: no two gaps are adjacent, and `starts` and `sizes` contain
+/// the same gaps.
 #[derive(Default)]
 struct Gaps {
     /// The size of each gap in bytes, keyed by its start.
@@ -263,8 +265,8 @@ impl Gaps {
         Some(bytes)
     }
 
-    /// Removes `bytes` bytes from the smallest gap that is large enough; the first such gap if there are several.
-    /// Returns the start of these bytes.
+    /// Removes `bytes` bytes from the smallest gap that is large enough, and returns the start of these bytes. If there
+    /// are several such gaps, chooses the first.
     fn take(&mut self, bytes: usize) -> Option<usize> {
         let &(found, start) = self.sizes.range((bytes, 0)..).next()?;
         self.remove(start);
@@ -274,7 +276,8 @@ impl Gaps {
         Some(start)
     }
 
-    /// Removes the gap that ends at `end`, for a buffer that extends beyond `end`. Returns the start of the gap.
+    /// Removes the gap that ends at `end`, the end of the arena, and returns its start. The caller places a larger
+    /// buffer there, which extends the arena.
     fn take_last(&mut self, end: usize) -> Option<usize> {
         let (&start, _) = self.starts.last_key_value().filter(|&(start, bytes)| start + bytes == end)?;
         self.remove(start);
@@ -298,13 +301,13 @@ impl Gaps {
     }
 }
 
-/// Records which buffer last used each byte of the arena.
+/// Stores which buffer occupied each byte of the arena last.
 #[derive(Debug, Default)]
 pub struct Occupants(BTreeMap<usize, (usize, BufferId)>);
 
 impl Occupants {
-    /// Records that `buffer` now occupies these bytes. Returns the buffers that occupied them before. A buffer occurs
-    /// several times in the list if it occupied several separate ranges of these bytes.
+    /// Records that `buffer` occupies these bytes from now on. Returns the buffers that occupied the bytes before. A
+    /// buffer that occupied several separate ranges of these bytes occurs several times in the list.
     pub fn replace(&mut self, buffer: BufferId, start: usize, bytes: usize) -> Vec<BufferId> {
         let end = start + bytes;
         if bytes == 0 {
@@ -330,8 +333,9 @@ impl Occupants {
     }
 }
 
-/// Makes the first task that uses a part of a buffer wait for the last tasks that used the buffer's bytes as part of
-/// other buffers. `fresh` lists, in order, the tasks that are the first to use some part of a buffer.
+/// Adds edges, so that no task uses a buffer before the previous buffers in the same bytes are no longer in use.
+/// `fresh` lists, in order, the tasks that are the first to use some element of a buffer. Each of them waits for the
+/// last tasks that used the buffer's bytes as part of a different buffer.
 pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskId, BufferId)]) {
     let lifetimes = lifetimes(schedule);
     let mut last: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
@@ -339,8 +343,8 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
         used(task).for_each(|buffer| last[buffer][task.action.lane() as usize] = Some(id));
     }
     let mut occupants = Occupants::default();
-    // For each buffer and lane, the last task that used the buffer's bytes as part of a previous buffer. One task per
-    // lane is enough, because lanes complete in order.
+    // For each buffer and lane, the last task in the lane that used the buffer's bytes as part of a previous buffer.
+    // One task per lane is enough, because a lane completes its tasks in order.
     let mut waits: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
     for &(task, buffer) in fresh {
         if !matches!(schedule.buffers[buffer].home, Home::Arena | Home::Exchange) {
@@ -350,7 +354,8 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
             let bytes = schedule.buffers[buffer].elements() * schedule.element;
             for before in occupants.replace(buffer, arrangement.offsets[buffer], bytes) {
                 for lane in 0..3 {
-                    // Skip the buffer itself, because the same task may be the first to use several of its parts.
+                    // Skip `buffer` itself, because the same task may occur several times in `fresh` if it is the first
+                    // to use several boxes of the buffer.
                     waits[buffer][lane] = waits[buffer][lane].max(last[before][lane].filter(|_| before != buffer));
                 }
             }
@@ -358,7 +363,7 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
         let lane = schedule.tasks[task].action.lane();
         let after = &mut schedule.tasks[task].after;
         for (other, wait) in waits[buffer].into_iter().enumerate() {
-            // No edge is needed between two work tasks, because the work lane runs in order.
+            // No edge is needed between two work tasks, because the work lane runs its tasks in order.
             let implied = lane == Lane::Work && other == Lane::Work as usize;
             after.extend(wait.filter(|&wait| !implied && wait < task));
         }

@@ -5,30 +5,31 @@ use serde::{Deserialize, Serialize};
 use crate::dims::Label;
 use crate::distribution::Region;
 
-/// A buffer of one rank, as its index in the table of buffers.
+/// A buffer of one rank, as an index into the schedule's list of buffers.
 pub type BufferId = usize;
 
-/// Where a buffer's memory comes from.
+/// The owner and the use of a buffer's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Home {
-    /// The block of the operand with this index; borrowed from the user and never written.
+    /// This rank's block of the operand with this index. The memory is borrowed from the user and never written.
     Operand(usize),
-    /// The block of the result; borrowed from the user or stored in the arena.
+    /// This rank's block of the result. The memory is borrowed from the user or in the arena.
     Output,
-    /// Owned by the compiled plan; neither sent nor received into.
+    /// Memory in the arena that no transfer reads or writes.
     Arena,
-    /// Owned by the compiled plan; sent from or received into.
+    /// Memory in the arena that transfers read or write.
     Exchange,
 }
 
-/// The contents that a buffer has at the start (an operand, or an output that results are added to) or must have at the
-/// end (an output).
+/// The contents of a buffer for an operand or the output. An operand has these contents at the start of a run, and the
+/// output must have them at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferPlacement {
     /// The region of the tensor that the buffer stores as a dense array.
     pub region: Region,
-    /// The index of the tensor's summand that the buffer stores, and the number of summands; `(0, 1)` for final values.
+    /// The index of the tensor's summand that the buffer stores, and the number of summands. It is `(0, 1)` unless the
+    /// tensor is distributed as partial sums.
     pub summand: (usize, usize),
 }
 
@@ -39,11 +40,11 @@ pub struct Buffer {
     pub node: usize,
     pub labels: Vec<Label>,
     pub extents: Vec<usize>,
-    /// The extents of the dense array of which the buffer is a box. These are the buffer's own extents or, for a slice
-    /// of a user's block, the extents of that block.
+    /// The extents of the dense array that contains the buffer as a box. For a slice of a user's block, these are the
+    /// extents of the block; otherwise, they are the buffer's own extents.
     pub within: Vec<usize>,
     pub home: Home,
-    /// Set for operands and the output only.
+    /// `Some` for operands and the output, `None` for all other buffers.
     pub place: Option<BufferPlacement>,
 }
 

@@ -1,8 +1,8 @@
-//! Builds the schedule for one rank, and derives its edges.
+//! Builds the schedule for one rank, and derives its edges (the dependencies between tasks).
 //!
-//! An algorithm declares buffers and appends tasks in program order. From the boxes that each task reads and writes,
-//! the builder derives the tasks that the task must wait for, so an algorithm cannot forget an edge. The verifier does
-//! not rely on the builder.
+//! An algorithm declares buffers and appends tasks in program order. Every task lists the boxes that it reads and
+//! writes. From these boxes, the builder derives the earlier tasks that the task must wait for, so an algorithm cannot
+//! forget an edge. The verifier derives dependencies independently of the builder.
 
 use std::ops::Range;
 
@@ -13,12 +13,12 @@ use super::{Action, Buffer, BufferId, ReuseScope, Schedule, Section, Task, TaskI
 /// A schedule under construction.
 pub struct Builder {
     schedule: Schedule,
-    /// For each buffer, the uses that later tasks may have to wait for.
+    /// For each buffer, the reads and writes by tasks so far that later tasks may have to wait for.
     live: Vec<Uses>,
-    /// Tasks that are the first to use some part of a buffer.
+    /// The tasks that are the first to use some box of a buffer, each with the buffer.
     fresh: Vec<(TaskId, BufferId)>,
     node: usize,
-    /// The ranks that take part in the tasks being appended. Inside the group, ranks are numbered from 0.
+    /// The ranks that participate in the tasks being appended. Within the group, ranks are numbered from 0.
     group: Range<usize>,
 }
 
@@ -38,7 +38,7 @@ impl Builder {
         Builder { schedule, live: Vec::new(), fresh: Vec::new(), node: 0, group: 0..ranks }
     }
 
-    /// Sets how long the tensor of each node stays valid.
+    /// Sets how long the tensor of each node stays valid (for a slice, a run or the program).
     pub fn lasting(mut self, lasting: Vec<ReuseScope>) -> Builder {
         self.schedule.lasting = lasting;
         self
@@ -54,7 +54,7 @@ impl Builder {
         self.group.len()
     }
 
-    /// Appends tasks for a range of ranks, which must include this rank.
+    /// Calls `tasks`, which appends tasks for the ranks in `group` only. The group must include this rank.
     pub fn within(&mut self, group: Range<usize>, tasks: impl FnOnce(&mut Builder)) {
         debug_assert!(group.contains(&self.schedule.rank), "only those who are in it have tasks of a group");
         let all = std::mem::replace(&mut self.group, group);
@@ -77,7 +77,7 @@ impl Builder {
         self.schedule.tasks.len()
     }
 
-    /// Declares that ranges of tasks may run side by side, as the branches of a section.
+    /// Declares that these ranges of tasks may run at the same time, as the branches of a section.
     pub fn side_by_side(&mut self, branches: Vec<Range<TaskId>>) {
         self.schedule.sections.push(Section { branches });
     }
@@ -96,13 +96,13 @@ impl Builder {
         self.push(Action::Work(Box::new(work)));
     }
 
-    /// Sends the boxes to `peer`. Appends no task if the boxes have no elements.
+    /// Appends a task that sends the boxes to `peer`. Appends no task if the boxes have no elements.
     pub fn send(&mut self, peer: usize, from: Vec<View>) {
         let peer = self.group.start + peer;
         self.transfer(from, |from| Action::Send { peer, from });
     }
 
-    /// Receives into the boxes from `peer`. Appends no task if the boxes have no elements.
+    /// Appends a task that receives the boxes from `peer`. Appends no task if the boxes have no elements.
     pub fn recv(&mut self, peer: usize, into: Vec<View>) {
         let peer = self.group.start + peer;
         self.transfer(into, |into| Action::Recv { peer, into });
@@ -114,14 +114,15 @@ impl Builder {
         arena::order(&mut self.schedule, &arrangement, &self.fresh);
         let Arrangement { offsets, bytes } = arrangement;
         (self.schedule.offsets, self.schedule.arena_bytes) = (offsets, bytes);
-        // Free unused capacity, because a program stores its schedule, and a list that has grown may have twice the
-        // capacity that it needs.
+        // Free unused capacity, because a program keeps its schedule in memory, and a list that has grown may have
+        // twice the necessary capacity.
         self.schedule.tasks.shrink_to_fit();
         self.schedule.buffers.shrink_to_fit();
         self.schedule
     }
 
-    /// Returns the schedule without placing its buffers. Such a schedule can only be used for counting costs.
+    /// Returns the schedule without placing its buffers in the arena. Such a schedule cannot run; it is only used to
+    /// compute costs.
     pub fn unplaced(self) -> Schedule {
         self.schedule
     }

@@ -1,10 +1,11 @@
-//! Represents the schedule for one rank: buffers, tasks, and the edges between tasks.
+//! Represents the schedule for one rank, which consists of buffers, tasks, and edges (dependencies) between tasks.
 //!
 //! A [`Schedule`] is a plain value. Algorithms generate it ([`crate::algorithm`]), [`verify`] proves it, the executor
-//! runs it, and the cost model prices it. Tasks run on three lanes per rank (work, send and receive); parts of the work
-//! lane may split into branches ([`Section`]). **Each lane starts its tasks in order and completes them in order**. A
-//! task starts when all tasks in its `after` list are complete. Several transfers on one lane may be in flight at the
-//! same time, so a transfer waits for another transfer to complete only if there is an edge between the two.
+//! runs it, and the cost model prices it. A rank has three lanes, which are queues for its work, its sends and its
+//! receives. The work lane can contain sections, whose branches run at the same time ([`Section`]). **Each lane starts
+//! its tasks in order, and completes them in order**. A task starts when all tasks in its `after` list are complete.
+//! Several transfers on one lane may be in flight at the same time. A transfer waits for the completion of a previous
+//! transfer only if there is an edge between the two.
 //!
 //! ```text
 //! rank 0 of ring-mn on 2 ranks         lane     after
@@ -15,8 +16,9 @@
 //! ```
 //!
 //! Invariants: the `after` list of a task contains only tasks that precede the task. Every rank orders its tasks in the
-//! same way (node by node, step by step), so that the transfers of all ranks are projections of one total order. A
-//! schedule contains no data, pointers, Rust element types or MPI, so a planner can build it anywhere.
+//! same way (by node of the tree, then by step of the algorithm). The transfers of each rank are therefore a
+//! subsequence of one total order. A schedule contains no tensor data, pointers, Rust element types or MPI objects, so
+//! a planner can build it on any machine.
 
 pub mod arena;
 mod buffer;
@@ -38,7 +40,7 @@ pub use view_layout::ViewLayout;
 
 use serde::{Deserialize, Serialize};
 
-/// All tasks of one rank in one run of a plan, and their buffers.
+/// All tasks of one rank for one slice of a plan, and their buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// The rank that runs the tasks.
@@ -47,17 +49,17 @@ pub struct Schedule {
     pub ranks: usize,
     /// Size of one element in bytes.
     pub element: usize,
-    /// The blocks of memory that tasks read and write, indexed by [`BufferId`].
+    /// The buffers that tasks read and write, indexed by [`BufferId`].
     pub buffers: Vec<Buffer>,
     /// The tasks. Each task follows all tasks that it waits for.
     pub tasks: Vec<Task>,
-    /// The start of each buffer in the arena, in bytes; 0 for the user's buffers.
+    /// The offset of each buffer in the arena, in bytes. It is 0 for the user's buffers, which are not in the arena.
     pub offsets: Vec<usize>,
     /// Size of the arena in bytes.
     pub arena_bytes: usize,
-    /// Groups of work tasks that run side by side, in order. All other work tasks run one after another.
+    /// The sections, in order of their tasks. All work tasks outside sections run one after another.
     pub sections: Vec<Section>,
-    /// How long the tensor of each node stays valid. Nodes that are not listed stay valid for one slice.
+    /// How long the tensor of each node stays valid. The tensor of a node that is not listed stays valid for one slice.
     pub lasting: Vec<ReuseScope>,
 }
 
@@ -67,7 +69,7 @@ impl Schedule {
         views.iter().map(|view| view.elements() as u64).sum()
     }
 
-    /// Returns the number of bytes that a transfer moves; 0 for work.
+    /// Returns the number of bytes that a transfer moves, or 0 for a work task.
     pub fn bytes(&self, action: &Action) -> u64 {
         match action {
             Action::Work(_) => 0,
@@ -82,7 +84,7 @@ impl Schedule {
         self.tasks.iter().map(|task| self.received(task)).sum()
     }
 
-    /// Returns the number of bytes that this rank receives, per node.
+    /// Returns the number of bytes that this rank receives for each of `nodes` nodes.
     pub fn bytes_received_by_node(&self, nodes: usize) -> Vec<u64> {
         let mut received = vec![0; nodes];
         self.tasks.iter().for_each(|task| received[task.node] += self.received(task));
@@ -105,8 +107,8 @@ impl Schedule {
         sent.sum()
     }
 
-    /// Returns the number of bytes in the user's blocks and in the arena, without the packing buffers of the transport
-    /// and the kernels.
+    /// Returns the number of bytes in the user's blocks and in the arena. Packing buffers of the transport and the
+    /// kernels are not included.
     pub fn peak_bytes(&self) -> u64 {
         let users = self.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output));
         let bytes = users.map(|buffer| buffer.elements().saturating_mul(self.element) as u64);

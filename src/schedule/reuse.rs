@@ -1,5 +1,5 @@
-//! Determines how long the tensor of each node stays valid, so that later slices and runs can reuse it, and which
-//! buffers must not be overwritten in the meantime.
+//! Determines how long the tensor of each node stays valid. Later slices and runs skip the tasks for a tensor that is
+//! still valid, and reuse it. This module also determines the buffers that must not be overwritten for this reason.
 //!
 //! ```text
 //! ab,bc,cd->ad as (ab bc) cd           first run      later runs with the same ab and bc
@@ -7,19 +7,20 @@
 //!   node u = t cd    lasts: Slice      reads t        reads t
 //! ```
 //!
-//! Invariants: the tensor of a node stays valid no longer than its inputs. All tasks that write a buffer have the same
-//! scope, so either all of them are skipped or none. On several ranks, buffers share memory only with buffers of the
-//! same scope. Otherwise a task could wait for a skipped task, which does not itself wait, and the order that this edge
-//! implies would be lost. A *kept* buffer is read by tasks that run again although the tasks that wrote it are skipped;
-//! it shares its memory with no other buffer. Transfers are skipped at both ends, because both ends belong to one node.
+//! Invariants: the tensor of a node stays valid no longer than the inputs of the node. All tasks that write a buffer
+//! have the same scope ([`ReuseScope`]), so a later run skips either all or none of them. On several ranks, buffers
+//! share memory only with buffers of the same scope. Otherwise, a task could have an edge from a skipped task. A
+//! skipped task waits for no other task, so the order of tasks that its edges imply would be lost. A *kept* buffer is
+//! read by tasks that run again, while the tasks that wrote it are skipped. It shares its memory with no other buffer.
+//! A transfer is skipped on both ranks, because its send and its receive belong to the same node.
 //!
-//! This module relies on the plan to mark an operand as constant only if the operand does not change.
+//! This module relies on the plan: an operand may only be marked as constant if it does not change.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Home, Schedule};
 
-/// How long the tensor of a node stays valid. A shorter time compares as less than a longer time.
+/// How long the tensor of a node stays valid. `Slice < Run < Program`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReuseScope {
@@ -38,8 +39,7 @@ impl Schedule {
         self.lasting.get(node).copied().unwrap_or_default()
     }
 
-    /// Returns, for each buffer, how long its contents stay valid, according to the tasks that write it; `None` if
-    /// these tasks have different scopes.
+    /// Returns, for each buffer, the scope of the tasks that write it, or `None` if these tasks have different scopes.
     pub(super) fn written(&self) -> Vec<Option<ReuseScope>> {
         let mut written: Vec<Result<Option<ReuseScope>, ()>> = vec![Ok(None); self.buffers.len()];
         for task in &self.tasks {
@@ -63,10 +63,11 @@ impl Schedule {
         self.written().into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// Returns, for each buffer, whether it is read by tasks that run again when the tasks that wrote it are skipped.
+    /// Returns, for each buffer, whether it is kept: tasks that run again read it, while the tasks that wrote it are
+    /// skipped.
     pub fn kept(&self) -> Vec<bool> {
         let mut kept = vec![false; self.buffers.len()];
-        // Most plans compute everything in every run and therefore keep no buffer.
+        // Most plans skip no tasks, and therefore keep no buffer.
         if self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return kept;
         }
@@ -80,7 +81,8 @@ impl Schedule {
         kept
     }
 
-    /// Returns the first task that uses a buffer whose contents have a shorter scope than the task.
+    /// Returns the first invalid task, if any. A task is invalid if it uses a buffer whose contents have a shorter
+    /// scope than the task itself, or whose writers have different scopes.
     pub fn outlasts(&self) -> Option<usize> {
         if self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return None;

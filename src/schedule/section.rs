@@ -1,5 +1,5 @@
-//! Defines the sections of a schedule. The branches of a section are independent subtrees that run side by side,
-//! because each subtree is too small to occupy all workers.
+//! Defines the sections of a schedule. The branches of a section are lists of independent subtrees. Workers compute
+//! different branches at the same time, because each subtree is too small to occupy all workers.
 //!
 //! ```text
 //! ((a b) (c d)) e       tasks                  2 workers
@@ -9,10 +9,9 @@
 //!   out = v e           3   alone              both               out
 //! ```
 //!
-//! Invariants: the branches of a section (`branches`) are consecutive ranges of tasks and contain no transfers, so the
-//! tasks may also run one after another in their order. Tasks in two branches share memory only if they only read it
-//! (checked by the verifier), so there are no edges between branches. Tasks after a section wait for all tasks of the
-//! section.
+//! Invariants: the branches of a section are consecutive ranges of tasks without transfers, so a rank may also run them
+//! one after another. Tasks in different branches only access the same memory if none of them writes it, so there are
+//! no edges between branches. The verifier checks this. Tasks after a section wait for all tasks of the section.
 
 use std::ops::Range;
 
@@ -20,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Schedule, TaskId};
 
-/// A group of branches that run side by side.
+/// A group of branches that different workers compute at the same time. A branch is a range of tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     #[serde(rename = "lanes")]
@@ -34,25 +33,25 @@ impl Section {
         first..self.branches.last().map_or(first, |branch| branch.end)
     }
 
-    /// Returns the branch that contains a task of the section.
+    /// Returns the index of the branch that contains a task of the section.
     pub fn branch(&self, task: TaskId) -> usize {
         self.branches.partition_point(|branch| branch.end <= task)
     }
 }
 
 impl Schedule {
-    /// Returns the index of the section that contains a task; `None` if the task is in no section.
+    /// Returns the index of the section that contains a task, or `None` if the task is in no section.
     pub fn section(&self, task: TaskId) -> Option<usize> {
         let at = self.sections.partition_point(|section| section.tasks().end <= task);
         self.sections.get(at).filter(|section| section.tasks().contains(&task)).map(|_| at)
     }
 
-    /// Returns the branch of a task within its section; 0 if the task is in no section.
+    /// Returns the index of a task's branch within its section, or 0 if the task is in no section.
     pub fn branch(&self, task: TaskId) -> usize {
         self.section(task).map_or(0, |section| self.sections[section].branch(task))
     }
 
-    /// Returns the largest number of branches that run side by side.
+    /// Returns the maximum number of branches in a section, or 1 if there is no section.
     pub fn max_branches(&self) -> usize {
         self.sections.iter().map(|section| section.branches.len()).max().unwrap_or(1).max(1)
     }
@@ -63,7 +62,8 @@ impl Schedule {
         section.is_some() && section == self.section(other) && self.branch(one) != self.branch(other)
     }
 
-    /// Whether sections are in order, their branches are consecutive, and all of their tasks are work tasks.
+    /// Whether the sections are in order, the branches of each section are consecutive, and all of their tasks are work
+    /// tasks.
     pub(super) fn sections_are_valid(&self) -> bool {
         let mut next = 0;
         self.sections.iter().all(|section| {

@@ -1,4 +1,4 @@
-//! Defines tasks, which are work or transfers, and the boxes that they read and write.
+//! Defines tasks, which are work or transfers, and the boxes of buffers that tasks read and write.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use super::BufferId;
 use crate::distribution::{Bounds, tile_bounds, volume};
 
-/// A task of one rank, as its index in the schedule.
+/// A task of one rank, as an index into the schedule's list of tasks.
 pub type TaskId = usize;
 
 /// A box of a buffer, in the buffer's own coordinates.
@@ -23,8 +23,9 @@ impl View {
         volume(&self.bounds)
     }
 
-    /// Returns tile `index` of `parts` even tiles along the longest dimension; `None` if that tile is empty. The first
-    /// tile of a scalar is the scalar itself. Boxes with equal extents have tiles with equal extents.
+    /// Divides the box into `parts` even tiles along its longest dimension, and returns tile `index`, or `None` if this
+    /// tile is empty. If the box has no dimensions, its only element is in tile 0. Boxes with equal extents have tiles
+    /// with equal extents.
     pub fn tile(&self, parts: usize, index: usize) -> Option<View> {
         let mut bounds = self.bounds.clone();
         match bounds.iter_mut().min_by_key(|range| std::cmp::Reverse(range.len())) {
@@ -38,7 +39,7 @@ impl View {
         Some(View { buffer: self.buffer, bounds }).filter(|view| view.elements() > 0)
     }
 
-    /// Whether the two views have a common element.
+    /// Whether the two views have an element in common.
     pub fn overlaps(&self, other: &View) -> bool {
         let meet = |(a, b): (&Range<usize>, &Range<usize>)| a.start.max(b.start) < a.end.min(b.end);
         self.buffer == other.buffer && self.bounds.iter().zip(&other.bounds).all(meet)
@@ -59,27 +60,27 @@ pub enum Accumulate {
     Overwrite,
     /// `out = out + left right`.
     Add,
-    /// `out = beta out + left right`. The previous values are the user's.
+    /// `out = beta out + left right`. The user has provided the previous values.
     Beta,
 }
 
-/// A task for the workers. A view has the labels of its buffer. Contractions at the root are scaled by the run's
-/// `alpha`.
+/// A task for the workers. Each view has the labels of its buffer. Products of a contraction at the root of the tree
+/// are scaled by the run's `alpha`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
-    /// Contracts two boxes and stores the result in a third.
+    /// Contracts the boxes `left` and `right` into `out`.
     Contract { left: View, right: View, out: View, accumulate: Accumulate },
-    /// Permutes dimensions, takes diagonals (labels repeated in `input`) and sums over labels that are not in `out`. A
-    /// plain copy is a special case.
+    /// Permutes dimensions, takes diagonals (of labels that `input` repeats) and sums over labels that `out` lacks. A
+    /// copy is a special case.
     Unary { input: View, out: View },
     /// `out = out + input`.
     Add { input: View, out: View },
     /// Fills `out` with zeros.
     Fill { out: View },
-    /// `out = input + beta out`, at the root.
+    /// `out = input + beta out`, at the root of the tree.
     Update { input: View, out: View },
-    /// `out = factor out`, at the root.
+    /// `out = factor out`, at the root of the tree.
     Scale { out: View, factor: Factor },
 }
 
@@ -87,28 +88,28 @@ pub enum Work {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Factor {
-    /// The factor of the new values.
+    /// The factor by which the products at the root are multiplied.
     Alpha,
-    /// The factor of the previous values of `out`.
+    /// The factor by which the previous values of `out` are multiplied.
     Beta,
 }
 
-/// The boxes that a task uses. Up to three boxes, the maximum for a work task, are stored without a heap allocation.
+/// The boxes that a task reads or writes. A work task has at most three, which are stored without a heap allocation.
 pub type Views<'a> = SmallVec<[&'a View; 3]>;
 
 /// The action of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// Boxed because `Work` is more than twice as large as a transfer, and most tasks are transfers.
+    /// A work task. It is boxed because `Work` is more than twice as large as a transfer, and most tasks are transfers.
     Work(Box<Work>),
-    /// Sends the boxes one after another, each in row-major order.
+    /// Sends the elements of the boxes to `peer`. The boxes are sent one after another, each in row-major order.
     Send { peer: usize, from: Vec<View> },
-    /// Receives into the boxes one after another, each in row-major order.
+    /// Receives elements from `peer` into the boxes. The boxes are filled one after another, each in row-major order.
     Recv { peer: usize, into: Vec<View> },
 }
 
-/// The lanes of a rank.
+/// The lanes of a rank, which are queues for its work, its sends and its receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Lane {
@@ -117,13 +118,13 @@ pub enum Lane {
     Recv = 2,
 }
 
-/// A task with its node, and its edges from earlier tasks.
+/// A task, the node that it belongs to, and its edges from earlier tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub action: Action,
     /// The tree node that the task belongs to.
     pub node: usize,
-    /// Earlier tasks of this rank that must be complete before the task starts.
+    /// The earlier tasks of this rank that must be complete before this task starts.
     pub after: Vec<TaskId>,
 }
 
@@ -136,7 +137,7 @@ impl Action {
         }
     }
 
-    /// Returns the rank at the other end of a transfer.
+    /// Returns the rank at the other end of a transfer, or `None` for a work task.
     pub fn peer(&self) -> Option<usize> {
         match *self {
             Action::Work(_) => None,
@@ -144,7 +145,7 @@ impl Action {
         }
     }
 
-    /// Returns the work of the task; `None` for a transfer.
+    /// Returns the work of a work task, or `None` for a transfer.
     pub fn work(&self) -> Option<&Work> {
         match self {
             Action::Work(work) => Some(work),

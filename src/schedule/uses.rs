@@ -1,17 +1,17 @@
-//! Finds the tasks that use overlapping boxes of one buffer.
+//! Finds the tasks that use (read or write) overlapping boxes of one buffer.
 //!
-//! Invariants: a write removes the uses that it covers, because a task that waits for the write also waits for these
-//! uses. Among several reads of one box on one lane, only the last is stored, because a lane completes in order. The
-//! list therefore stays short.
+//! The list of uses stays short for two reasons. A write removes all uses of boxes that it covers, because a task that
+//! waits for the write also waits for these uses. If tasks on one lane read the same box several times, only the last
+//! read is stored, because a lane completes its tasks in order.
 //!
-//! Queries stay cheap even if a ring of thousands of ranks fills a buffer box by box: boxes are sorted along a
-//! dimension in which the first two boxes are disjoint, and a query visits only boxes that can overlap the queried box.
+//! A ring of thousands of ranks fills a buffer with thousands of boxes. To keep queries cheap, boxes are sorted along a
+//! dimension in which the first two boxes are disjoint. A query visits only boxes that can overlap the queried box.
 
 use std::collections::BTreeMap;
 
 use super::{Lane, TaskId, View};
 
-/// One use of a box by a task.
+/// A read or a write of a box by a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Use {
     pub task: TaskId,
@@ -22,7 +22,7 @@ pub struct Use {
 /// The uses of one buffer that a later task may have to wait for.
 #[derive(Debug, Default)]
 pub struct Uses {
-    /// The dimension along which entries are sorted. Entries are sorted by the starts of their boxes.
+    /// The dimension along which entries are sorted. The key of an entry is the start of its box along this dimension.
     dim: usize,
     /// The largest extent of any box along `dim`.
     longest: usize,
@@ -36,8 +36,8 @@ impl Uses {
         self.entries.range(reach).flat_map(|(_, uses)| uses).filter(|(v, _)| v.overlaps(view)).map(|(_, u)| *u)
     }
 
-    /// Records a use of a box. A write first removes the uses that it covers. A read replaces an earlier read of the
-    /// same box on the same lane, unless the two tasks may run at the same time (`may_overlap`).
+    /// Records a use of a box. A write first removes all uses of boxes that it covers. A read replaces the previous
+    /// read of the same box on the same lane, unless the two tasks may run at the same time (`may_overlap`).
     pub fn insert(&mut self, view: &View, new: Use, may_overlap: impl Fn(TaskId) -> bool) {
         if view.elements() == 0 {
             return;
@@ -58,14 +58,13 @@ impl Uses {
         view.bounds.get(self.dim).map_or(0, |range| range.start)
     }
 
-    /// Returns the range in which the starts, along `dim`, of all boxes that overlap `view` must be.
+    /// Returns the range that contains the starts (along `dim`) of all boxes that overlap `view`.
     fn reach(&self, view: &View) -> std::ops::Range<usize> {
         let (start, end) = view.bounds.get(self.dim).map_or((0, 1), |range| (range.start, range.end));
         start.saturating_sub(self.longest)..end.max(start + 1)
     }
 
-    /// If the list contains a single use, switches to a dimension in which the box of that use and `view` are disjoint,
-    /// if there is such a dimension.
+    /// When the second box is inserted, chooses a dimension in which the two boxes are disjoint, if there is one.
     fn choose_dimension(&mut self, view: &View) {
         let mut all = self.entries.values().flatten();
         let (Some((first, _)), None) = (all.next(), all.next()) else { return };
@@ -89,8 +88,8 @@ fn first_length(entries: &BTreeMap<usize, Vec<(View, Use)>>, dim: usize) -> usiz
 mod tests {
     use super::*;
 
-    /// Tests that both reads are kept. Tasks that run side by side complete in any order, so the completion of a later
-    /// task does not imply that an earlier task is complete.
+    /// Tests that both reads are kept if the tasks may run at the same time. Such tasks complete in any order, so the
+    /// completion of the later task does not imply that the earlier task is complete.
     #[test]
     fn readers_side_by_side_are_both_kept() {
         let view = View { buffer: 0, bounds: std::iter::once(0..4).collect() };

@@ -1,11 +1,11 @@
-//! Computes the layout of a box of a buffer, in the form that local plans use. Buffers are dense row-major arrays, and
-//! so are the user's blocks, unless a run passes other strides.
+//! Computes the layout (extents and strides) of a box of a buffer, in the form that local plans use. Buffers are dense
+//! row-major arrays. A user's block is too, unless the caller of the run passes different strides.
 
 use super::{Schedule, View, Work};
 use crate::dims::Label;
 use crate::local_plan::{Layout, row_major};
 
-/// The labels, extents and strides of a box.
+/// The labels, extents and strides of a box of a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewLayout<'a> {
     labels: &'a [Label],
@@ -25,13 +25,13 @@ impl Schedule {
         self.box_of(view, &self.buffers[view.buffer].within)
     }
 
-    /// Like [`Schedule::view_layout`], for a buffer that is a box of a dense array with these extents.
+    /// Like [`Schedule::view_layout`], but `array` contains the extents of the dense array that contains the buffer.
     pub fn box_of(&self, view: &View, array: &[usize]) -> ViewLayout<'_> {
         let extents = view.bounds.iter().map(ExactSizeIterator::len).collect();
         ViewLayout { labels: &self.buffers[view.buffer].labels, extents, strides: row_major(array) }
     }
 
-    /// Returns the layouts of the tensors in a contraction; `None` for other work.
+    /// Returns the layouts of `left`, `right` and `out` of a contraction, or `None` for any other kind of work.
     pub fn contraction(&self, work: &Work) -> Option<[ViewLayout<'_>; 3]> {
         match work {
             Work::Contract { left, right, out, .. } => Some([left, right, out].map(|view| self.view_layout(view))),

@@ -1,8 +1,9 @@
-//! Lets a thread sleep on a word of memory that several processes may share.
+//! Provides futexes. A thread sleeps until a different thread or process wakes it, through a word of memory that both
+//! share.
 //!
-//! Guarantee: a thread falls asleep only if the word still has the expected value, and no wake-up can be missed between
-//! this check and the sleep. A sleep may also end for reasons other than a wake-up, so callers check their condition
-//! again after every sleep. On systems without futexes, threads sleep briefly instead.
+//! Guarantee: a thread falls asleep only if the word still has the expected value, and a wake-up between this check and
+//! the sleep is not lost. A sleep can end without a wake-up, so callers check their condition again after every sleep.
+//! On systems without futexes, `wait` sleeps for at most 50 microseconds instead.
 
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ mod shuttle_runtime {
     use crate::sync::{Condvar, Mutex, MutexGuard};
 
     shuttle::lazy_static! {
-        /// The condition variables of sleeping threads, keyed by the address of the word.
+        /// The condition variables on which threads sleep, keyed by the address of their word.
         static ref SLEEPERS: Mutex<HashMap<usize, Arc<Condvar>>> = Mutex::new(HashMap::new());
     }
 

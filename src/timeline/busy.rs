@@ -1,4 +1,4 @@
-//! Computes the time that a rank spends on work and on transfers, and the overlap of the two.
+//! Computes the time during which a rank works, the time during which it transfers, and the overlap of the two.
 //!
 //! Invariant: time during which several tasks run is counted only once.
 
@@ -10,15 +10,16 @@ pub struct Busy {
     /// Seconds during which at least one transfer is in flight. A transfer starts when its dependencies are complete,
     /// so time spent waiting for the other rank is included.
     pub transferring: f64,
-    /// Seconds during which work tasks and transfers overlap.
+    /// Seconds during which at least one work task runs and at least one transfer is in flight.
     pub hidden: f64,
 }
 
 impl Busy {
-    /// Computes busy times from the (start, end) pairs of work tasks and transfers, in any order. Cost: O(n log n).
+    /// Computes busy times from the (start, end) pairs of n work tasks and transfers, which may be in any order. Cost:
+    /// O(n log n).
     pub fn of(work: Vec<(f64, f64)>, transfers: Vec<(f64, f64)>) -> Busy {
         let [work, transfers] = [work, transfers].map(merged);
-        // The sums start at 0.0, because the `sum` of an empty iterator is -0.0, and its sign would be displayed.
+        // Sums start at 0.0, because the `sum` of an empty iterator is -0.0, and its sign would be displayed.
         let added = |sum: f64, more: f64| sum + more;
         let seconds = |spans: &[(f64, f64)]| spans.iter().map(|(start, end)| end - start).fold(0.0, added);
         let hidden = transfers.iter().map(|&(start, end)| {
@@ -29,21 +30,21 @@ impl Busy {
         Busy { working: seconds(&work), transferring: seconds(&transfers), hidden: hidden.fold(0.0, added) }
     }
 
-    /// Adds the seconds of another run, or of another rank.
+    /// Adds the busy times of a different run or a different rank.
     pub fn add(&mut self, more: Busy) {
         self.working += more.working;
         self.transferring += more.transferring;
         self.hidden += more.hidden;
     }
 
-    /// Returns the fraction of transfer time during which workers computed, from 0 to 1; `None` if there are no
+    /// Returns the fraction (0 to 1) of the transfer time during which workers computed, or `None` if there are no
     /// transfers.
     pub fn hidden_share(&self) -> Option<f64> {
         (self.transferring > 0.0).then(|| self.hidden / self.transferring)
     }
 }
 
-/// Returns the union of time spans as disjoint spans in ascending order.
+/// Returns the union of (start, end) pairs as disjoint pairs in ascending order.
 fn merged(mut spans: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     spans.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut union: Vec<(f64, f64)> = Vec::new();

@@ -1,5 +1,5 @@
-//! Represents timelines. A timeline contains the start and end of every task on every rank, in a run
-//! ([`Program::timeline`](crate::Program::timeline)) or in a simulation without data
+//! Represents timelines. A timeline contains the start and end of every task on every rank. It is measured in a run
+//! ([`Program::timeline`](crate::Program::timeline)) or predicted by a simulation without tensor data
 //! ([`Plan::simulate`](crate::Plan::simulate)).
 //!
 //! | content | where |
@@ -8,9 +8,9 @@
 //! | a trace file for viewers, with every task | `trace` |
 //! | the overlap of work and transfers | `busy` |
 //!
-//! Invariant: the spans on one lane of one rank are ordered by their starts, and transfers between two ranks are in the
-//! same order at both ends. Transfers on one lane may overlap in time. Work tasks overlap only if they are in parallel
-//! branches of a section of the schedule.
+//! Invariants: the spans on each lane of a rank are ordered by their starts. For any two ranks, sends from one to the
+//! other are in the same order as the matching receives. Transfers on one lane may overlap in time. Work tasks overlap
+//! only if they are in different branches of the same section of the schedule.
 
 mod busy;
 mod svg;
@@ -22,16 +22,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::schedule::{Action, Lane, TaskId, Work};
 
-/// What a rank does during a span.
+/// The activity of a rank during a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Activity {
-    /// Workers contract two blocks.
+    /// Workers contract two boxes.
     Contract,
-    /// Workers add, permute, copy, scale or zero blocks.
+    /// Workers add, permute, copy, scale or zero boxes.
     Arrange,
-    /// Sends a block to the rank with this number.
+    /// The rank sends data to the rank with this number.
     Send(usize),
-    /// Receives a block from the rank with this number.
+    /// The rank receives data from the rank with this number.
     Recv(usize),
 }
 
@@ -56,27 +56,27 @@ impl Activity {
     }
 }
 
-/// One task on its lane, with its start and end.
+/// The start and end of one task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Span {
     /// The rank that runs the task.
     pub rank: usize,
-    /// The kind of task.
+    /// The kind of the task.
     #[serde(rename = "doing")]
     pub activity: Activity,
-    /// Index of the plan's value to which the task belongs.
+    /// Index of the value (tensor) in the plan to whose computation the task belongs.
     pub node: usize,
     /// Index of the task in the rank's schedule.
     pub task: TaskId,
-    /// The worker that runs the task, if the task is in a parallel branch, because each branch has one worker. `None`
-    /// for transfers, and for work that all workers share.
+    /// The worker that runs the task. `Some` only for tasks in a branch, each of which has a single worker. `None` for
+    /// transfers, and for work that all workers share.
     pub worker: Option<usize>,
     /// Start in seconds since the beginning of the run. A transfer starts when its dependencies are complete, and may
     /// then wait for the other rank.
     pub start: f64,
     /// End in seconds since the beginning of the run.
     pub end: f64,
-    /// Number of bytes in a transfer; 0 for work.
+    /// Number of bytes in a transfer, or 0 for work.
     pub bytes: u64,
     /// Seconds that the cost model predicts for the task, without waiting.
     pub predicted: f64,
@@ -108,10 +108,10 @@ pub struct Timeline {
     pub workers: usize,
     /// The host of each rank; empty for a simulation.
     pub hosts: Vec<String>,
-    /// Number of slices in the timeline, which are the first slices of the plan.
+    /// Number of slices of the plan whose tasks are in the timeline. These are the first slices.
     pub slices: usize,
-    /// Maximum error in seconds of times on one host relative to times on another host. The error is caused by the
-    /// different clocks of the hosts.
+    /// Maximum error, in seconds, of times on one host relative to times on a different host. The clocks of the hosts
+    /// differ, and their difference can only be measured approximately.
     pub clock_error: f64,
     /// The values of the plan as expressions, such as `mk,kn->mn`.
     pub steps: Vec<String>,
@@ -120,20 +120,20 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Returns the total number of seconds of a rank's tasks on a lane.
+    /// Returns the sum of the durations of a rank's tasks on a lane, in seconds.
     pub fn busy(&self, rank: usize, lane: Lane) -> f64 {
         let of = self.spans.iter().filter(|span| span.rank == rank && span.activity.lane() == lane);
         of.map(|span| span.end - span.start).sum()
     }
 
-    /// Returns the fraction of the run during which workers compute, averaged over ranks.
+    /// Returns the fraction (0 to 1) of the run during which workers compute, averaged over ranks.
     pub fn working_share(&self) -> f64 {
         if self.seconds > 0.0 { self.all_busy().working / (self.seconds * self.ranks as f64) } else { 1.0 }
     }
 
-    /// Returns the fraction of receive time, summed over ranks, during which the receiving rank also computes; `None`
-    /// if there are no receives. A receive starts when its dependencies are complete, so receive time includes waiting
-    /// for the sender.
+    /// Returns the fraction (0 to 1) of the receiving time, summed over ranks, during which the receiving rank also
+    /// computes. Returns `None` if there are no receives. A receive starts when its dependencies are complete, so the
+    /// receiving time includes waiting for the sender.
     pub fn hidden_share(&self) -> Option<f64> {
         self.all_busy().hidden_share()
     }

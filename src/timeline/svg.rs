@@ -1,4 +1,4 @@
-//! Draws a timeline as a picture with one row per rank. Each row has one line each for work, receives and sends.
+//! Draws a timeline as an SVG picture with one row per rank. Each row has three lines: work, receives and sends.
 //!
 //! ```text
 //!          0        1 ms      2 ms
@@ -8,9 +8,9 @@
 //! rank 1   ...
 //! ```
 //!
-//! Rows shrink as the number of ranks grows. At most the first 64 ranks are drawn. If there are more, the caption
-//! states the total number of ranks. Invariant: the size of the file has a maximum that does not depend on the number
-//! of tasks, because bars less than a quarter of a pixel apart are merged.
+//! The height of a row decreases with the number of ranks. Only the first 64 ranks are drawn; if there are more, the
+//! caption states the total number of ranks. Bars less than a quarter of a pixel apart are merged. Invariant: the size
+//! of the file is therefore bounded, whatever the number of tasks.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ use svg::node::element::{Group, Line, Path, Rectangle, Text, Title};
 
 use super::{Activity, Span, Timeline};
 
-/// All sizes are in pixels.
+/// The width of the picture. All sizes are in pixels.
 const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 24.0;
@@ -30,14 +30,15 @@ const ROWS: f64 = 1536.0;
 const MAX_ROW_HEIGHT: f64 = 48.0;
 /// Maximum number of ranks that are drawn.
 const MAX_RANKS: usize = 64;
-/// Bars of one kind whose distance is less than this are merged.
+/// If the gap between two bars of one kind is smaller than this, the bars are merged.
 const MIN_GAP: f64 = 0.25;
 /// Minimum width of a visible bar.
 const MIN_BAR_WIDTH: f64 = 0.6;
 /// Minimum distance between two numbers on the axis.
 const BETWEEN_TICKS: f64 = 90.0;
 
-/// The kinds of spans, each with its name, its colour and its part of a row, from the top (0) to the bottom (1).
+/// The kinds of spans, each with its name, its colour, and the position of its line in a row, from the top (0) to the
+/// bottom (1).
 const KINDS: [(&str, &str, [f64; 2]); 4] = [
     ("contracting", "#2a6fb0", [0.06, 0.54]),
     ("adding, permuting, copying", "#8fc1e3", [0.06, 0.54]),
@@ -88,8 +89,8 @@ impl Timeline {
         document.to_string()
     }
 
-    /// Returns the text at the top right. It contains the number of ranks, if not all are drawn, and the shares of busy
-    /// and hidden time.
+    /// Returns the text at the top right. It states the percentage of the time during which workers are busy, and the
+    /// percentage of receiving time that is hidden. If not all ranks are drawn, it also states the number of ranks.
     fn caption(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let some =
@@ -116,7 +117,7 @@ fn legend() -> Group {
     legend
 }
 
-/// Returns the ticks of the time axis, which are round numbers from 0 to the end, with their labels.
+/// Returns the ticks of the time axis, in seconds, with their labels. Ticks are at round numbers from 0 to `seconds`.
 fn ticks(seconds: f64) -> Vec<(f64, String)> {
     if seconds <= 0.0 {
         return vec![(0.0, "0".to_owned())];
@@ -139,7 +140,7 @@ fn round(least: f64) -> f64 {
     steps.into_iter().find(|&step| step >= least).unwrap_or(10.0 * power)
 }
 
-/// The start and end of every bar in pixels, by rank and kind.
+/// The start and end of every bar in pixels, for each rank and kind.
 struct Bars {
     ranks: Vec<[Vec<[f64; 2]>; KINDS.len()]>,
 }

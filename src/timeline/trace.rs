@@ -12,14 +12,13 @@
 //! ```
 //!
 //! In Perfetto, an arrow connects two slices (spans on tracks), and starts at the slice that begins first. A receive
-//! begins before the send for which it waits, so an arrow between the send and the receive itself would start at the
-//! receive. Therefore the last nanosecond of each receive is also a separate slice, "arrived", and the arrow ends
-//! there.
+//! can begin before the matching send, and an arrow between the two would then start at the receive. Therefore the last
+//! nanosecond of each receive is also a separate slice, "arrived", and the arrow ends at that slice.
 //!
-//! Invariants: each rank is a process in the trace. The numbers of tracks are unique across all ranks, and differ from
-//! the numbers of processes. Spans on one track do not overlap, except for "arrived" at the end of a receive. The n-th
-//! send from one rank to another matches the n-th receive there. Times are in microseconds on the clock of rank 0. The
-//! time of each worker within a task is not shown, because it is not measured.
+//! Invariants: each rank is a process in the trace. Track numbers are unique across all ranks, and differ from all
+//! process numbers. Spans on one track do not overlap, except for "arrived" at the end of a receive. The n-th send from
+//! rank a to rank b matches the n-th receive on b from a. Times are in microseconds on the clock of rank 0. The trace
+//! does not show the time of each worker within a task, because it is not measured.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -29,11 +28,11 @@ use serde_json::{Value, json};
 use super::{Activity, Span, Timeline};
 use crate::schedule::Lane;
 
-/// Maximum number of spans on all worker tracks. If there would be more, tasks that all workers share are shown on the
-/// first worker's track only.
+/// Maximum total number of spans on worker tracks. If there would be more, tasks that all workers share are only on the
+/// first worker's track.
 const MAX_WORKER_SPANS: usize = 1 << 20;
 
-/// The tracks for transfers on one lane. The number of tracks is the maximum number of transfers in flight at the same
+/// The tracks for the transfers on one lane of a rank. There are as many tracks as transfers in flight at the same
 /// time.
 #[derive(Default)]
 struct Tracks {
@@ -66,8 +65,8 @@ impl Timeline {
         let sharing = if work * self.workers > MAX_WORKER_SPANS { 1 } else { self.workers };
         let mut events = Vec::new();
         let mut arrows: BTreeMap<[usize; 2], [Vec<End>; 2]> = BTreeMap::new();
-        // If a track has the number of its process, viewers treat it as the main thread and show it above all other
-        // tracks. Track numbers therefore start after the numbers of ranks.
+        // If a track has the number of its process, viewers treat the track as the main thread and show it above all
+        // other tracks. Track numbers therefore start after the process numbers, which are the numbers of the ranks.
         let mut base = self.ranks;
         for (rank, spans) in self.by_rank().into_iter().enumerate() {
             let of = |lane: Lane| spans.iter().copied().filter(move |span| span.activity.lane() == lane);
@@ -115,8 +114,9 @@ impl Timeline {
                 events.push((nanoseconds, event));
             }
         }
-        // The names of processes and tracks are first, because their sort key is -infinity. The sort is stable, so at
-        // equal times "arrived" follows its receive, and arrows follow the slices that they connect.
+        // The names of processes and tracks come first, because their sort key is -infinity. The sort is stable: events
+        // with equal times keep their order. "arrived" therefore follows its receive, and arrows follow the slices that
+        // they connect.
         events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let mut text = String::from("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
         for (at, (_, event)) in events.iter().enumerate() {
@@ -139,7 +139,8 @@ impl Timeline {
         ranks
     }
 
-    /// Returns the event for a span on this track, with its start in nanoseconds as the sort key.
+    /// Returns the event for a span on this track. The first value of the pair is the start in nanoseconds, by which
+    /// events are sorted.
     fn event(&self, span: &Span, track: usize) -> (f64, Value) {
         let step = self.steps.get(span.node).map_or("", String::as_str);
         let (name, kind) = match span.activity {
@@ -160,7 +161,8 @@ impl Timeline {
         (start, event)
     }
 
-    /// Appends the names of a rank and its tracks, in display order; `base` is the number of the first track.
+    /// Appends events that name a rank's process and its tracks. Tracks are in display order, and `base` is the number
+    /// of the first.
     fn name(&self, rank: usize, base: usize, tracks: &[String], events: &mut Vec<(f64, Value)>) {
         let host =
             self.hosts.get(rank).filter(|host| !host.is_empty()).map_or(String::new(), |host| format!(" ({host})"));
@@ -184,8 +186,9 @@ fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
     (start, event)
 }
 
-/// Returns the start and end of a span in nanoseconds. Both are rounded, so that consecutive spans on a track do not
-/// overlap. A transfer lasts at least one nanosecond, because arrows cannot be attached to empty slices.
+/// Returns the start and end of a span, rounded to nanoseconds. Without rounding, the start plus the duration could
+/// exceed the start of the next span on the track. A transfer lasts at least one nanosecond, because arrows cannot be
+/// attached to empty slices.
 fn rounded(span: &Span) -> [f64; 2] {
     let [start, end] = [span.start, span.end].map(nanoseconds);
     let least = if span.activity.lane() == Lane::Work { 0.0 } else { 1.0 };

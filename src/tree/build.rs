@@ -1,4 +1,5 @@
-//! Builds the tree by calling `order` for each einsum and adding the einsum's unary steps and contractions.
+//! Builds the tree. For each einsum, calls `order` to choose the contraction order, and adds the unary steps and
+//! contractions that compute the einsum.
 
 use std::collections::HashMap;
 
@@ -26,7 +27,7 @@ pub fn build<E>(einsums: &Einsums, mut order: impl FnMut(&Network) -> Result<Ord
         });
     }
     let mut tree = builder.tree;
-    // The result must be a new tensor, so an expression that changes nothing (`ab->ab`) becomes a copy.
+    // The result must be a new tensor, so an expression that does not change its operand (`ab->ab`) becomes a copy.
     if let Step::Leaf { .. } = tree.nodes[tree.root()].step {
         let node = &tree.nodes[tree.root()];
         let copy = Node { step: Step::Unary { input: tree.root(), op: UnaryOp::Permute }, ..node.clone() };
@@ -40,7 +41,7 @@ struct TreeBuilder {
     span: Span,
 }
 
-/// The number of occurrences of each label in the output and in the tensors that are not contracted yet.
+/// The number of occurrences of each label in the einsum's output and in the tensors that are not contracted yet.
 struct LabelUses(HashMap<Label, usize>);
 
 impl LabelUses {
@@ -71,8 +72,8 @@ impl TreeBuilder {
         &self.tree.nodes[node].labels
     }
 
-    /// Adds the steps of one einsum in the given order and returns the node of its result. The tensors in a group are
-    /// contracted from left to right.
+    /// Adds the steps of one einsum in the given order, and returns the node of its result. The tensors in each group
+    /// are contracted from left to right.
     fn einsum(&mut self, inputs: Vec<NodeId>, output: &[Label], order: &Order) -> NodeId {
         let mut result = inputs[inputs.len() - 1];
         let mut uses = LabelUses(HashMap::new());
@@ -102,8 +103,8 @@ impl TreeBuilder {
         self.unary(result, output.to_vec())
     }
 
-    /// The distinct labels of `node` that also occur in `other`, in the output, or in a tensor that is not contracted
-    /// yet.
+    /// Returns the distinct labels of `node` that also occur in `other`, in the output, or in a tensor that is not
+    /// contracted yet.
     fn kept(&self, node: NodeId, other: NodeId, uses: &LabelUses) -> Vec<Label> {
         let mut kept: Vec<Label> = Vec::new();
         for &label in self.labels(node) {
@@ -114,7 +115,8 @@ impl TreeBuilder {
         kept
     }
 
-    /// Adds a unary step that reduces a tensor to the labels `kept`, unless the tensor has exactly these labels.
+    /// Adds a unary step that reduces a tensor to the labels `kept`, unless the tensor already has exactly these
+    /// labels. Returns the node with these labels.
     fn reduce(&mut self, input: NodeId, kept: Vec<Label>) -> NodeId {
         if self.labels(input).len() == kept.len() { input } else { self.unary(input, kept) }
     }

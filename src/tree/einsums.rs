@@ -1,10 +1,10 @@
 //! Resolves an expression and the shapes of its operands into einsums. Every label becomes a dimension with an extent.
-//! The contraction order is chosen later.
+//! This module does not choose contraction orders.
 //!
 //! Invariants: Every node is listed after its inputs, and the last node is the root. Every label in an einsum's output
-//! is also in one of its inputs. An operand is broadcast along a label that has extent 1 in this operand and a
-//! different extent in another operand. In the operand with extent 1, a new dimension of extent 1 replaces the label.
-//! The new dimension occurs in no other tensor and is summed away.
+//! is also in one of its inputs. If a label has extent 1 in one operand and a different extent in others, the operand
+//! with extent 1 is broadcast along the label. In this operand, a new dimension of extent 1 replaces the label. The new
+//! dimension occurs in no other tensor and is summed away.
 
 use std::collections::HashSet;
 
@@ -18,23 +18,23 @@ use crate::dims::Label;
 /// An expression, resolved for operands with known shapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsums {
-    /// Distinct names of dimensions. If several dimensions have the same letter, primes or numbers are appended to all
-    /// names but the first.
+    /// Distinct names of the dimensions, indexed by label. If several dimensions have the same letter, primes or
+    /// numbers are appended to the names of all but the first.
     pub names: Vec<String>,
-    /// Extents of dimensions, indexed by label.
+    /// Extents of the dimensions, indexed by label.
     pub extents: Vec<usize>,
-    /// Nodes, each listed after its inputs. The last node is the result.
+    /// The nodes, each listed after its inputs. The last node is the result.
     pub nodes: Vec<Einsum>,
-    /// Number of operands.
+    /// Number of operands of the expression.
     pub operands: usize,
 }
 
-/// A tensor in the expression.
+/// A tensor in the expression, which is an operand or the output of an einsum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsum {
-    /// Dimensions, slowest-varying first.
+    /// The dimensions of the tensor, slowest-varying first.
     pub labels: Vec<Label>,
-    /// The part of the expression that defines the tensor.
+    /// The position in the text of the operand or einsum that defines the tensor.
     pub span: Span,
     /// An operand of the expression, or the inputs of an einsum.
     pub source: EinsumSource,
@@ -45,7 +45,7 @@ pub struct Einsum {
 pub enum EinsumSource {
     /// The operand with this number.
     Operand(usize),
-    /// The einsum of these input nodes, of which there is at least one.
+    /// The einsum of these input nodes. There is at least one input.
     Of(Vec<usize>),
 }
 
@@ -53,8 +53,8 @@ impl Einsums {
     /// Resolves an expression for operands with these shapes.
     ///
     /// # Errors
-    /// If the number of operands or the number of dimensions of an operand is wrong, or if the extents of a label
-    /// conflict. The error contains the positions in the text.
+    /// If the number of shapes is not the number of operands, or an operand has the wrong number of dimensions. If the
+    /// extents of a label conflict. The error contains the positions of the mistake in the text.
     pub fn new(expression: &Expression, shapes: &[Vec<usize>]) -> Result<Einsums, ShapeError> {
         check_count(expression, shapes.len())?;
         let ranks: Vec<usize> = shapes.iter().map(Vec::len).collect();
@@ -69,8 +69,8 @@ impl Einsums {
                 }
                 NodeKind::Einsum { inputs, .. } => {
                     let inputs: Vec<usize> = inputs.iter().map(|input| input.0 as usize).collect();
-                    // If all inputs are broadcast along a label, they all have new dimensions instead of the label, so
-                    // the result cannot have the label either.
+                    // An input that is broadcast along a label has a new dimension instead of the label. If all inputs
+                    // that had a label are broadcast along it, the output cannot have the label either.
                     let below: HashSet<Label> =
                         inputs.iter().flat_map(|&input| &nodes[input].labels).copied().collect();
                     let labels = term.labels.into_iter().filter(|label| below.contains(label)).collect();
@@ -82,7 +82,7 @@ impl Einsums {
         Ok(Einsums { names: names.all, extents, nodes, operands: shapes.len() })
     }
 
-    /// The result's labels.
+    /// Returns the labels of the result.
     pub fn output(&self) -> &[Label] {
         // An expression has at least one node.
         &self.nodes[self.nodes.len() - 1].labels
@@ -94,7 +94,7 @@ impl Einsums {
     }
 }
 
-/// The labels of an operand, with a new dimension in place of each label along which the operand is broadcast.
+/// Returns the labels of an operand. Each label along which the operand is broadcast is replaced by a new dimension.
 fn with_broadcast_dims(
     (names, extents): (&mut Names, &mut Vec<usize>),
     mut labels: Vec<Label>,
@@ -130,14 +130,15 @@ fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> 
     let place = terms.get(given).or(terms.last()).copied().unwrap_or_default();
     let label = if given < terms.len() { "nothing is given for this one" } else { "the last operand" };
     let text = expression.text().to_owned();
-    // Whether the only missing operand is an empty last term, which is caused by a comma at the end of the text.
+    // If only the last operand is missing and its term is empty, the cause is probably a stray comma at the end of the
+    // text.
     let comma = given + 1 == terms.len() && text.trim_end().ends_with(',');
     let help =
         comma.then(|| "the `,` at the end stands before a 0-dimensional operand; drop it if there is none".to_owned());
     Err(ShapeError { text, message, places: vec![(place, label.to_owned())], help })
 }
 
-/// An extent, with the number of its operand and its position in the text.
+/// An extent, the number of the operand that has it, and the position of the label in the text.
 type ExtentSource = (usize, usize, Span);
 
 /// Determines the extent of every dimension from the shapes of all operands. If a label has extent 1 in some operands
@@ -153,8 +154,8 @@ fn extents(
         let NodeKind::Operand { index: operand, .. } = node.kind else { continue };
         let places = || term.labels.iter().zip(&term.spans).zip(&shapes[operand]);
         for (at, ((&label, &span), &extent)) in places().enumerate() {
-            // A label that is repeated in one operand selects a diagonal. Its extents must be equal, even if one of
-            // them is 1.
+            // A label that occurs several times in one operand selects a diagonal. The extents of all occurrences must
+            // be equal; extent 1 is not broadcast.
             let earlier = places().take(at).find(|((l, _), e)| **l == label && **e != extent);
             if let Some(((_, &place), &first)) = earlier {
                 return Err(conflict(expression, names, label, (first, operand, place), (extent, operand, span)));

@@ -7,16 +7,16 @@ use einsum_parser::{Span, render_carets};
 pub struct ShapeError {
     /// The expression in canonical form.
     pub text: String,
-    /// The error message, as a single line.
+    /// The error message, on a single line.
     pub message: String,
-    /// Positions in the text, each with a note. The first position is the main one.
+    /// Positions in the text that the message concerns, each with a note. The first position is the main one.
     pub places: Vec<(Span, String)>,
-    /// A suggestion for a fix.
+    /// Advice on how to correct the mistake.
     pub help: Option<String>,
 }
 
 impl ShapeError {
-    /// Formats the message, with a caret under each position.
+    /// Formats the message and the text, with carets under each position.
     pub fn render(&self) -> String {
         render_carets(&self.text, &self.message, &self.places, self.help.as_deref())
     }

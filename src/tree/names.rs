@@ -1,9 +1,9 @@
 //! Generates distinct names for dimensions. If several dimensions have the same letter, the first keeps the letter as
-//! its name. The names of the next three dimensions end in one to three primes, and all further names end in a prime
-//! and a number.
+//! its name. The next three have one to three primes appended to the letter. All further dimensions have a prime and a
+//! number appended.
 //!
-//! The cost of generating a name does not depend on the number of dimensions with the same letter, so an expression may
-//! have thousands of brackets that each have their own `j`.
+//! The cost of generating a name does not depend on the number of dimensions with the same letter. An expression may
+//! therefore have thousands of brackets, each with its own `j`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::dims::Label;
 /// Maximum number of primes in a name.
 const MAX_PRIMES: usize = 3;
 
-/// Names, indexed by label.
+/// The names of all dimensions so far. `all` is indexed by label.
 #[derive(Default)]
 pub struct Names {
     pub all: Vec<String>,
@@ -22,7 +22,8 @@ pub struct Names {
 }
 
 impl Names {
-    /// Adds a dimension with this name, or with a name derived from it.
+    /// Adds a dimension, and returns its label. Its name is `name` if this name is unused, or is derived from `name`
+    /// otherwise.
     pub fn fresh(&mut self, name: &str) -> Label {
         let mut unused = name.to_owned();
         while self.used.contains(&unused) {

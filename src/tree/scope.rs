@@ -1,8 +1,8 @@
-//! Maps each label in each bracket to a dimension.
+//! Maps each label in each bracket of an expression to a dimension.
 //!
 //! The labels in a bracket's output are dimensions of the enclosing einsum. All other labels in a bracket are local to
-//! that bracket. Resolution starts at the root, so the labels of an einsum are mapped before the brackets inside it are
-//! resolved.
+//! that bracket. The mapping starts at the root, so the labels of an einsum are mapped before those of the brackets
+//! inside it.
 
 use std::collections::HashMap;
 
@@ -12,24 +12,24 @@ use super::error::{ShapeError, counted};
 use super::names::Names;
 use crate::dims::Label;
 
-/// A term whose ellipsis is replaced with dimensions, and the position of each dimension in the text.
+/// The dimensions of a term, including those of its ellipsis, and the position of each dimension in the text.
 pub struct Resolved {
     pub labels: Vec<Label>,
     pub spans: Vec<Span>,
 }
 
-/// Labels in all terms of an expression, and the names of their dimensions.
+/// The dimensions of all terms of an expression, and the names of these dimensions.
 pub struct Scopes {
     pub names: Names,
-    /// For each node in the expression, the operand's term or the einsum's output.
+    /// For each node of the expression, the dimensions of its term, which is an operand or the output of an einsum.
     pub terms: Vec<Resolved>,
 }
 
 #[derive(Clone, Default)]
 struct Scope {
     labels: HashMap<einsum_parser::Label, Label>,
-    /// The dimensions of `...`, in order. If `...` stands for fewer dimensions in one input than in another, these are
-    /// the last dimensions of this list.
+    /// The dimensions of `...`, in order. In an input where `...` stands for fewer dimensions, it stands for the last
+    /// ones of this list.
     ellipsis: Vec<Label>,
 }
 
@@ -75,7 +75,8 @@ fn indices(expression: &Expression, node: usize) -> &[Index] {
     expression.nodes()[node].term().map_or(&[], |term| &term.indices)
 }
 
-/// Returns the part of a scope that applies to an input node, which is the labels and the ellipsis in the input's term.
+/// Returns the initial scope of an input of an einsum. It contains the dimensions of the labels and of the ellipsis
+/// that occur in the input's term.
 fn input_scope(expression: &Expression, node: usize, scope: &Scope, dots: &[usize]) -> Scope {
     let labels = indices(expression, node).iter().filter_map(|index| match index.kind {
         IndexKind::Label(label) => Some((label, scope.labels[&label])),
@@ -84,7 +85,7 @@ fn input_scope(expression: &Expression, node: usize, scope: &Scope, dots: &[usiz
     Scope { labels: labels.collect(), ellipsis: scope.ellipsis[scope.ellipsis.len() - dots[node]..].to_vec() }
 }
 
-/// The number of dimensions that `...` stands for in the term of each node.
+/// Returns the number of dimensions that `...` stands for in the term of each node.
 fn ellipsis_dims(expression: &Expression, ranks: &[usize]) -> Result<Vec<usize>, ShapeError> {
     let mut dots: Vec<usize> = Vec::with_capacity(expression.nodes().len());
     for node in expression.nodes() {
@@ -128,8 +129,8 @@ fn resolve_term(term: &Term, scope: &Scope, dots: usize) -> Resolved {
     resolved
 }
 
-/// Returns the implicit output, which is the dimensions of `...` followed by the labels that occur once, sorted by name
-/// in code-point order.
+/// Returns the implicit output. It consists of the dimensions of `...`, followed by the labels that occur only once in
+/// all inputs. These labels are sorted by the code points of their names.
 fn implicit(expression: &Expression, below: &[&[Index]], scope: &Scope, span: Span) -> Resolved {
     let mut count: HashMap<einsum_parser::Label, usize> = HashMap::new();
     for index in below.iter().copied().flatten() {

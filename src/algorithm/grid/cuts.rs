@@ -1,8 +1,8 @@
 //! Defines a grid of ranks over the dimensions of a contraction, and the distributions of the contraction's tensors on
 //! the grid.
 //!
-//! Invariant: ranks that need the same tile of a tensor share the tile. Each of these ranks stores one part, so that
-//! every element is stored once.
+//! Invariant: if several ranks need the same tile of a tensor, each of them stores a different part of the tile. No
+//! element is stored twice.
 
 use std::ops::Range;
 
@@ -12,8 +12,8 @@ use crate::dims::Label;
 use crate::distribution::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// A grid of ranks, described by cuts of a contraction's dimensions. Ranks are numbered in row-major order, in which
-/// the last cut varies fastest. Ranks outside the grid are idle.
+/// A grid of ranks, described by cuts of a contraction's dimensions. Ranks are numbered in row-major order, so the
+/// coordinate along the last cut varies fastest. Ranks outside the grid are idle.
 ///
 /// ```
 /// use einsum_dist::algorithm::Grid;
@@ -38,46 +38,46 @@ use crate::schedule::collective::CollectiveAlgorithm;
 pub struct Grid {
     /// The cut dimensions and their numbers of tiles. No dimension is listed twice.
     pub cuts: Vec<(Label, usize)>,
-    /// For `left`, `right` and `out`, how ranks that need the same tile share it. Along a cut that is not listed, the
-    /// first rank stores the tile.
+    /// For `left`, `right` and `out`, the cuts along which several ranks need the same tile and divide it. Along a cut
+    /// that is not listed, the first rank stores the tile.
     pub shared: [Vec<Sharing>; 3],
-    /// The approximate number of rounds in which operands arrive. The exact number can differ slightly, because rounds
-    /// end where the operands' parts end.
+    /// The approximate number of rounds in which a rank receives operands from other ranks. The exact number can differ
+    /// slightly, because rounds end where a rank's stored part of an operand ends, if possible.
     pub rounds: usize,
-    /// The number of pieces of an operand that are in memory at the same time. One piece is contracted while the others
-    /// travel.
+    /// The number of received pieces of an operand that are in memory at the same time. One piece is contracted while
+    /// the others are being received.
     pub slots: usize,
-    /// The number of pieces in which a rank sends its summand of another rank's part of `out`.
+    /// The number of messages in which a rank sends its partial sums for another rank's part of `out`.
     pub pieces: usize,
     /// Whether a rank computes its own part of `out` directly in its block of `out`. This needs less memory but more
     /// contractions.
     pub in_place: bool,
-    /// The collective that adds up summands. The planner always chooses direct messages.
+    /// The algorithm of the reduce-scatter that adds up partial sums. The planner always chooses direct messages.
     #[serde(rename = "way")]
     pub algorithm: CollectiveAlgorithm,
 }
 
-/// Describes how the ranks along one cut share a tile of a tensor that lacks the cut dimension. These ranks divide the
-/// tile along one of the tensor's dimensions.
+/// Describes how the ranks along one cut divide a tile of a tensor. The tensor lacks the cut dimension, so all of these
+/// ranks need the same tile. They divide the tile along one of the tensor's dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
     /// The cut dimension along which the ranks differ.
     pub cut: Label,
-    /// The dimension of the tensor that is divided.
+    /// The dimension of the tensor along which the tile is divided.
     pub along: Label,
-    /// The number of parts. If several sharings have the same `cut`, the product of their numbers of parts is the cut's
-    /// number of tiles, and the last of these sharings varies fastest.
+    /// The number of ranks along `cut` that divide the tile along `along`. If several sharings have the same `cut`, the
+    /// product of their `ranks` is the number of ranks along the cut. The last of these sharings varies fastest.
     pub ranks: usize,
 }
 
 impl Grid {
-    /// The number of ranks with work.
+    /// The number of ranks in the grid, which are the ranks that are not idle.
     pub fn ranks(&self) -> usize {
         self.cuts.iter().map(|&(_, parts)| parts).product()
     }
 
-    /// Returns one copy of this grid for every order of its cuts. The order determines the neighbours of each rank. If
-    /// there are more than four cuts, returns only this grid, because there are too many orders to try.
+    /// Returns one copy of this grid for every order of its cuts. The order of the cuts determines which ranks are
+    /// neighbours. If there are more than four cuts, returns only this grid, because there are too many orders to try.
     pub fn orders(&self) -> Vec<Grid> {
         let mut orders: Vec<Vec<(Label, usize)>> = vec![Vec::new()];
         if self.cuts.len() > 4 {
@@ -100,14 +100,14 @@ impl Grid {
         (0..self.cuts.len()).map(parts).collect()
     }
 
-    /// The indices of a dimension that a rank works on.
+    /// The range of indices of a dimension that a rank computes with.
     pub fn tile(&self, rank: usize, label: Label, extent: usize) -> Range<usize> {
         let cut = self.cuts.iter().zip(self.strides()).find(|((cut, _), _)| *cut == label);
         cut.map_or(0..extent, |(&(_, parts), stride)| tile_bounds(extent, parts, rank / stride % parts))
     }
 
-    /// The ranks that need the same tile of a tensor with these dimensions as `rank`, in ascending order, `rank`
-    /// included.
+    /// The ranks that need the same tile of a tensor as `rank` does, in ascending order and including `rank`. `labels`
+    /// are the dimensions of the tensor.
     pub fn sharing(&self, labels: &[Label], rank: usize) -> Vec<usize> {
         let mut ranks = vec![rank];
         for (&(_, parts), stride) in self.cuts.iter().zip(self.strides()).filter(|((cut, _), _)| !labels.contains(cut))
@@ -119,14 +119,14 @@ impl Grid {
         ranks
     }
 
-    /// Whether the ranks that need the same tile of a tensor divide the tile along this dimension. `tensor` is 0, 1 or
-    /// 2 for `left`, `right` and `out`.
+    /// Whether ranks that need the same tile of a tensor divide it along the dimension `along`. `tensor` is 0, 1 or 2
+    /// for `left`, `right` and `out`.
     pub fn shares_along(&self, tensor: usize, along: Label) -> bool {
         self.shared[tensor].iter().any(|sharing| sharing.along == along)
     }
 
-    /// The distribution of a tensor, in which every element is stored once. `tensor` is 0, 1 or 2 for `left`, `right`
-    /// and `out`.
+    /// The distribution of a tensor on this grid. Every element is stored once. `tensor` is 0, 1 or 2 for `left`,
+    /// `right` and `out`.
     pub fn distribution(&self, labels: &[Label], tensor: usize) -> Distribution {
         self.distribution_with(labels, |cut, _| {
             let parts = self.shared[tensor].iter().filter(|sharing| sharing.cut == cut);
@@ -136,13 +136,14 @@ impl Grid {
         })
     }
 
-    /// The distribution of the summands of `out`, in which every rank has one summand of its tile.
+    /// The distribution of `out` before the reduce-scatter. Every rank stores a partial sum for each element of its
+    /// tile.
     pub fn summands(&self, labels: &[Label]) -> Distribution {
         self.distribution_with(labels, |_, ranks| vec![(Role::Partial, ranks)])
     }
 
-    /// Returns a distribution with one axis per cut. A cut of a dimension that the tensor lacks is replaced by the axes
-    /// that `others` returns for it, slowest first.
+    /// Returns a distribution with one axis for each cut of a dimension that the tensor has. For a cut of any other
+    /// dimension, the distribution has the axes that `others` returns, slowest first.
     fn distribution_with(&self, labels: &[Label], others: impl Fn(Label, usize) -> Vec<(Role, usize)>) -> Distribution {
         let mut axes = Vec::new();
         let cuts = || self.cuts.iter().zip(self.strides()).filter(|((_, parts), _)| *parts > 1);

@@ -1,5 +1,5 @@
-//! Implements `grid`, in which the ranks form a grid over all dimensions of a contraction, and each rank computes one
-//! tile of the products.
+//! Implements `grid`. The ranks form a grid over all dimensions of a contraction, and each rank computes the products
+//! in one tile of these dimensions.
 //!
 //! Source: Kwasniewski, Kabić, Besta, VandeVondele, Solcà and Hoefler, Red-Blue Pebbling Revisited: Near Optimal
 //! Parallel Matrix-Matrix Multiplication (2019), sections 6 and 7, generalised to any number of dimensions. The planner
@@ -13,11 +13,12 @@
 //!   round 1   out += left [m0, k1] right [k1, n0]           from rank 1 = (0, 1), from rank 2 = (1, 0)
 //! ```
 //!
-//! In an all-gather along k, a rank receives in rounds the parts of its tiles of `left` and `right` that other ranks
-//! store. If k is cut, every rank computes a summand of its tile of `out`. In a reduce-scatter, the rank then receives
-//! the other ranks' summands of its own part of the tile. In total, a rank receives `(1 - 1/s)` of each tile that s
-//! ranks share. The total order of transfers is by round, then by distance between the ranks. While one piece is
-//! contracted, the pieces for the next two rounds travel (fewer if memory is short).
+//! Each rank gathers its tiles of `left` and `right` along k, in rounds, from the ranks that store parts of these
+//! tiles. If k is cut, a rank computes only partial sums of its tile of `out`. In a reduce-scatter, the rank then
+//! receives the other ranks' partial sums for its own part of the tile. In total, a rank receives the fraction (s - 1)
+//! / s of each tile that s ranks share. Transfers are ordered by round, and within a round by the distance between the
+//! two ranks. While one piece is contracted, the pieces for the next two rounds are being received (fewer if memory is
+//! short).
 //!
 //! [`fit`] chooses the cuts, and [`price`] predicts the time. Operands in other distributions are redistributed first.
 
@@ -42,17 +43,18 @@ use crate::schedule::Builder;
 use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum};
 use crate::schedule::verify::{Order, Summand};
 
-/// The work of one rank in the grid, round by round. The rank's neighbours along m and n have the same rounds in a
-/// different order.
+/// The rounds of one rank in the grid. The ranks that share operands with this rank have the same rounds in a different
+/// order.
 struct Tiles<'a> {
     grid: &'a Grid,
     contraction: &'a Contraction,
     /// The dimension along which operands arrive in rounds.
     along: Option<Label>,
-    /// The range of indices that each round covers. Ranks with the same tile of `along` have the same ranges.
+    /// The cells, which are the ranges of indices of `along` that the rounds cover. Ranks with the same tile of `along`
+    /// have the same cells.
     cells: Vec<Range<usize>>,
-    /// The ranges of `along` in the stored parts of `left` and `right`, by the rank that stores the parts. Has entries
-    /// for this rank and for all ranks that share an operand with this rank.
+    /// The ranges of `along` in the parts of `left` and `right` that each rank stores. The map contains this rank and
+    /// all ranks that share an operand with it.
     held: BTreeMap<usize, [Range<usize>; 2]>,
 }
 
@@ -60,8 +62,8 @@ impl<'a> Tiles<'a> {
     fn new(grid: &'a Grid, contraction: &'a Contraction, rank: usize) -> Tiles<'a> {
         let Contraction { left, right, out, .. } = contraction;
         let summed = || left.labels.iter().filter(|label| right.labels.contains(label) && !out.labels.contains(label));
-        // Prefers a dimension along which operands are shared, because their pieces are then not assembled from several
-        // parts.
+        // Prefer a dimension along which the operands' tiles are divided, because a piece is then rarely assembled from
+        // parts of several ranks.
         let best = summed().max_by_key(|&&label| {
             let shares = [0, 1].into_iter().filter(|&operand| grid.shares_along(operand, label)).count();
             (shares, grid.tile(0, label, left.extent(label)).len())
@@ -76,14 +78,14 @@ impl<'a> Tiles<'a> {
         tiles
     }
 
-    /// Divides the tile of `rank` into cells at the boundaries of operand parts, or into cells of equal size if these
-    /// boundaries would give more cells than rounds.
+    /// Divides the tile of `rank` along `along` into cells. Cells end where a rank's stored part of an operand ends. If
+    /// this would give more cells than `rounds`, the cells have equal lengths instead.
     fn cells(&self, rank: usize, along: Label, sharing: &[Vec<usize>; 2]) -> Vec<Range<usize>> {
         let tile = self.grid.tile(rank, along, self.contraction.left.extent(along));
         let mut ends = vec![tile.start, tile.end];
         for (operand, holders) in sharing.iter().enumerate().filter(|(at, _)| self.grid.shares_along(*at, along)) {
             let parts = holders.iter().map(|holder| &self.held[holder][operand]);
-            // If there are more ranks than indices, some ranks store an empty part, which has no position.
+            // If there are more ranks than indices, some ranks store an empty part, whose start has no meaning.
             ends.extend(parts.filter(|part| !part.is_empty()).map(|part| part.start));
         }
         ends.sort_unstable();
@@ -97,7 +99,7 @@ impl<'a> Tiles<'a> {
             let cells = (0..rounds).map(|round| tile_bounds(tile.len(), rounds, round));
             return cells.map(|cell| tile.start + cell.start..tile.start + cell.end).collect();
         }
-        // Large parts take several rounds of about equal length.
+        // A large part is divided into several cells of about equal length.
         let each = |part: &Range<usize>| ((part.len() * rounds + tile.len() / 2) / tile.len()).clamp(1, part.len());
         let cells = parts.iter().flat_map(|part| {
             (0..each(part)).map(move |piece| {
@@ -108,8 +110,9 @@ impl<'a> Tiles<'a> {
         cells.collect()
     }
 
-    /// Returns the cell for a round. A rank starts with the cell that is in its own part of `left`, or in its own part
-    /// of `right` if `left` is not shared along this dimension.
+    /// Returns the cell that a rank contracts in a round. In round 0, this is the first cell in the rank's own part of
+    /// `left`. If the tile of `left` is not divided along this dimension, it is the first cell in the rank's own part
+    /// of `right`.
     fn cell(&self, rank: usize, round: usize) -> Option<&Range<usize>> {
         let first = self.along.map_or(0, |along| {
             let operand = if self.grid.shares_along(0, along) { 0 } else { 1 };
@@ -119,7 +122,7 @@ impl<'a> Tiles<'a> {
         self.cells.get((first + round) % self.cells.len().max(1)).filter(|_| round < self.cells.len())
     }
 
-    /// Whether the part of an operand that `source` stores overlaps the cell that `target` works on in a round.
+    /// Whether the part of an operand that `source` stores overlaps the cell that `target` contracts in a round.
     fn reaches(&self, operand: usize, source: usize, target: usize, round: usize) -> bool {
         self.cell(target, round).is_none_or(|cell| {
             let held = &self.held[&source][operand];
@@ -127,7 +130,7 @@ impl<'a> Tiles<'a> {
         })
     }
 
-    /// The indices of these dimensions that a rank works on in one round.
+    /// The indices of these dimensions that a rank contracts in one round, or `None` if it has no such round.
     fn region(&self, labels: &[Label], shape: &[usize], rank: usize, round: usize) -> Option<Region> {
         if round >= self.rounds_of(rank) {
             return None;
@@ -139,7 +142,7 @@ impl<'a> Tiles<'a> {
         Some(Region::from(dims.collect::<Vec<_>>()))
     }
 
-    /// The summands that a rank computes, in order.
+    /// The partial products that a rank computes, in order of its rounds.
     fn computed_summands(&self, rank: usize) -> Vec<Summand> {
         let Contraction { left, out, .. } = self.contraction;
         let summed: Vec<usize> =
@@ -221,7 +224,7 @@ impl Generator for Grid {
     }
 }
 
-/// Appends this rank's tasks.
+/// Appends this rank's tasks to the schedule.
 fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     let (me, ranks) = (builder.rank(), grid.ranks());
     if me >= ranks {
@@ -233,7 +236,7 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     let sums = Sums::new(builder, grid, contraction, group.len() > 1);
     let operands = [left, right]
         .map(|tensor| (grid.sharing(&tensor.labels, me), Pieces::new(builder, &tiles, tensor, grid.slots)));
-    // Visits the other ranks in order of distance, because all ranks must order transfers in the same way.
+    // Visit the other ranks in order of distance, so that all ranks append their transfers in the same total order.
     let mut distances: Vec<usize> = Vec::new();
     for &other in operands.iter().flat_map(|(sharing, _)| sharing).filter(|&&other| other != me) {
         distances.extend([(other + ranks - me) % ranks, (me + ranks - other) % ranks]);
@@ -263,8 +266,8 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     }
 }
 
-/// Sets each rank's block of `out` to the sum of the group's summands in `sums`. With `contraction.onto`, adds `beta`
-/// times the existing values.
+/// Sets each rank's block of `out` to the sum of the partial sums that the ranks of `group` have computed. With
+/// `contraction.onto`, adds `beta` times the existing values of `out`.
 ///
 /// ```text
 /// a tile of 2 rows, summands a and b of it on ranks 0 and 1; out has row 0 on rank 0 and row 1 on rank 1
@@ -272,8 +275,8 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
 ///   rank 1: b0 b1        sends b0, receives a1        b1 + a1
 /// ```
 ///
-/// Each of s ranks receives (s - 1) / s of the tile, in a ring or by direct messages. A summand that was computed in
-/// place is not copied.
+/// Each of s ranks receives the fraction (s - 1) / s of the tile, in a ring or by direct messages. Partial sums that a
+/// rank has computed in its block of `out` are not copied.
 fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction, grid: &Grid, group: Vec<usize>) {
     let (me, out) = (builder.rank(), &contraction.out);
     let Some(group) = Group::new(group, me) else { return };
@@ -291,7 +294,8 @@ fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction,
     collective::append(builder, (Collective::ReduceScatter, grid.algorithm), &group, &parts, grid.pieces);
 }
 
-/// Returns, for each rank, the order in which summands are added. The verifier checks schedules against this order.
+/// Returns the order in which each rank adds up the products for its block of `out`. The verifier checks schedules
+/// against this order.
 fn order(contraction: &Contraction, grid: &Grid, ranks: usize) -> Vec<Vec<Summand>> {
     let out = &contraction.out;
     let computed: Vec<Vec<Summand>> =

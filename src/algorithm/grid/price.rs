@@ -1,4 +1,4 @@
-//! Predicts the time that a grid takes and the number of words that a rank receives.
+//! Predicts the time of a contraction on a grid of ranks, and counts the words that a rank receives.
 
 use super::Grid;
 use crate::algorithm::contraction::Contraction;
@@ -8,18 +8,20 @@ use crate::distribution::tile_bounds;
 use crate::machine::Link;
 use crate::schedule::collective::{Collective, CollectiveAlgorithm, Pattern};
 
-/// Seconds for the busiest rank. Operands arrive in rounds while the rank computes, and the last round arrives before
-/// the last product. Other ranks' summands of the rank's part of `out` arrive after all products.
+/// Predicted seconds for the busiest rank. The rank receives operands in rounds while it computes, so only the products
+/// of one round cannot overlap with receiving. After all products, the rank receives the other ranks' partial sums for
+/// its part of `out`.
 pub fn seconds(grid: &Grid, contracted: &Contracted) -> f64 {
-    // All ranks are priced with the largest tiles. The ranks differ only in whether they share tiles with ranks on the
-    // same compute node.
+    // Every rank is priced with the largest tiles. Ranks differ only in how many of the ranks with which they share
+    // tiles are on the same compute node. A few ranks are sampled.
     let (ranks, per_node) = (grid.ranks(), contracted.cost.machine.ranks_per_node);
     let mut sampled_ranks = if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
     sampled_ranks.retain(|&rank| rank < ranks);
     sampled_ranks.into_iter().map(|rank| on_rank(grid, contracted, rank)).fold(0.0, f64::max)
 }
 
-/// Seconds for a rank with the largest tiles, using the links between `rank` and the ranks that share tiles with it.
+/// Predicted seconds for a rank with the largest tiles, and with the links of `rank` to the ranks that share tiles with
+/// it.
 fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let cost = contracted.cost;
     let Cost { machine, dtype, extents } = *cost;
@@ -32,7 +34,7 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
         let others = grid.sharing(labels, rank).into_iter().filter(|&other| other != rank);
         others.map(|other| machine.link(rank, other)).collect()
     });
-    // Each other rank that shares the tile sends one part of the tile, in pieces.
+    // Each other rank that shares the tile sends its part of the tile, in pieces.
     let receive = |elements: f64, links: &[Link], pieces: f64| -> f64 {
         let part = elements / (links.len() + 1) as f64 * dtype.size() as f64;
         links.iter().map(|link| pieces * link.latency + part / link.bandwidth).sum()
@@ -44,11 +46,12 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let gather = gather(0, left) + gather(1, right);
     let adds = if links[2].is_empty() { 0.0 } else { cost.stream(3.0 * out) };
     let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
-    // Even without rounds, a product passes over `out` once per `DEEP_ROUND_INDICES` summed indices.
+    // A product in a single round also passes over `out` once per `DEEP_ROUND_INDICES` summed indices, so only further
+    // passes are added.
     let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.extra_passes(more * out);
-    // Ranks start with the stored part of one operand. If the other operand is shared too, receiving the first part of
-    // that operand is exposed.
+    // In the first round, a rank uses its own stored part of one operand. If the other operand is shared too, the rank
+    // must first receive a piece of it, so this transfer is exposed.
     let both = !links[0].is_empty() && !links[1].is_empty();
     let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
     cost.partly_overlapped([compute, compute / rounds], [gather, exposed])
@@ -56,15 +59,15 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
         + adds
 }
 
-/// Counts the words in the parts of the rank's operand tiles that other ranks store. Adds the words in one summand of
-/// its part of `out` from every other rank that sums the same tile. In a ring or a tree, summands that the rank only
-/// forwards are counted too.
+/// Counts the words that `rank` receives. For each operand, these are the words of the rank's tile that other ranks
+/// store. For `out`, every other rank that sums the same tile sends its partial sums for the rank's part. In a ring or
+/// a tree, partial sums that the rank only forwards also count.
 pub fn words_received(grid: &Grid, contraction: &Contraction, rank: usize) -> u64 {
     if rank >= grid.ranks() {
         return 0;
     }
     let Contraction { left, right, out, .. } = contraction;
-    // The rank's coordinate along each cut; the last cut varies fastest.
+    // The rank's coordinate along each cut. The coordinate along the last cut varies fastest.
     let (mut rest, mut places) = (rank, Vec::new());
     for &(label, parts) in grid.cuts.iter().rev() {
         places.push((label, parts, rest % parts));

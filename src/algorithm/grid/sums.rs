@@ -1,4 +1,4 @@
-//! Manages the memory for a rank's summand of its tile of `out`.
+//! Manages the memory in which a rank adds up the products for its tile of `out`.
 //!
 //! ```text
 //! a tile of 6 rows whose products are summed over 3 ranks; the block of rank 1 consists of rows 2 and 3
@@ -6,15 +6,15 @@
 //!   in place   rows 2 and 3 are summed in the block; rows 0 and 1, and rows 4 and 5, in two scratch buffers
 //! ```
 //!
-//! Summing in place needs less memory, but one more contraction per round for each scratch buffer. Invariant: the boxes
-//! in memory cover the tile, and the part of the tile that any rank finally keeps is inside one box.
+//! Summing in place needs less memory, but every round needs one more contraction for each scratch buffer. Invariant:
+//! the boxes in memory cover the tile, and each rank's block of `out` inside the tile is inside a single box.
 
 use super::Grid;
 use crate::algorithm::contraction::{Contraction, Tensor, contract};
 use crate::distribution::{Bounds, Region, is_empty, without};
 use crate::schedule::{Accumulate, Builder, View};
 
-/// A box in a tile of `out`.
+/// A box of the tile of `out`, and its memory.
 struct OutBox {
     /// The box in coordinates of the tensor.
     bounds: Bounds,
@@ -22,7 +22,7 @@ struct OutBox {
     first: Accumulate,
 }
 
-/// The memory for a rank's whole tile of `out`.
+/// The memory for a rank's tile of `out`.
 pub struct Sums<'a> {
     contraction: &'a Contraction,
     boxes: Vec<OutBox>,
@@ -30,7 +30,7 @@ pub struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// Declares the memory. `shared` states whether other ranks compute summands of this rank's tile too.
+    /// Declares the buffers. `shared` is true if other ranks also compute products for this rank's tile.
     pub fn new(builder: &mut Builder, grid: &Grid, contraction: &'a Contraction, shared: bool) -> Sums<'a> {
         let (out, me) = (&contraction.out, builder.rank());
         let in_place = !shared || grid.in_place;
@@ -55,7 +55,8 @@ impl<'a> Sums<'a> {
         Sums { contraction, boxes, in_place }
     }
 
-    /// Adds the products of one round. `operands` are the pieces of `left` and `right` that the rank works on.
+    /// Appends contractions that add the products of one round. `operands` are the pieces of `left` and `right` for the
+    /// round.
     pub fn add(&self, builder: &mut Builder, operands: [(&Region, &View); 2], round: usize) {
         let Contraction { left, right, out, .. } = self.contraction;
         for OutBox { bounds, view, first } in self.boxes.iter().filter(|out_box| !is_empty(&out_box.bounds)) {
@@ -65,7 +66,8 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// This rank's summand of `part`, which is the part of the tile that another rank finally keeps.
+    /// Returns this rank's partial sums for `part`, which is the block of `out` that some rank of the group stores at
+    /// the end.
     pub fn stored(&self, part: &Region) -> Option<View> {
         self.boxes.iter().find_map(|OutBox { bounds: stored, view, .. }| {
             let of = bounds(part);
@@ -84,12 +86,13 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// Returns the bounds of a region that consists of one box, as all regions in a grid do.
+/// Returns the bounds of a region that is a single box. All regions in a grid are single boxes.
 fn bounds(region: &Region) -> Bounds {
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }
 
-/// Returns the part of an operand piece that a box of `out` needs. `view` stores the piece.
+/// Returns a view of the elements of an operand piece that contribute to the box `needed` of `out`. `view` is the
+/// memory of the piece.
 fn restricted(tensor: &Tensor, piece: &Region, view: &View, out: &Tensor, needed: &Bounds) -> View {
     let piece = bounds(piece);
     let bounds = tensor.labels.iter().zip(piece).zip(&view.bounds).map(|((label, piece), here)| {

@@ -6,7 +6,7 @@ use crate::distribution::{Axis, Distribution, Owners};
 use crate::schedule::verify::{self, Order, Origin, Spec, Value};
 use crate::schedule::{Buffer, BufferPlacement, Factor, Home, Schedule};
 
-/// Returns the schedules of all ranks, after verifying them.
+/// Verifies the schedules of all ranks, and returns them.
 fn proved(shape: &[usize], from: &Distribution, to: &Distribution, ranks: usize) -> Vec<Schedule> {
     let labels: Vec<Label> = (0..shape.len()).map(|at| Label(at as u32)).collect();
     let value = |distribution: &Distribution, origin| {
@@ -52,7 +52,8 @@ fn those_who_have_it_pass_it_on() {
                 assert_eq!(moved, (0..=ranks).map(due).collect::<Vec<_>>());
                 let levels = u64::from(ranks.next_power_of_two().ilog2());
                 assert!(schedules[root].bytes_sent() <= levels * bytes);
-                // Sending eight pieces along a ring is faster than sending them through three levels of a tree.
+                // With eight pieces, a ring is faster than a tree with three or four levels, and the root of a ring
+                // sends the tensor only once.
                 if (5..=9).contains(&ranks) && bytes > 4 << 17 {
                     assert_eq!(schedules[root].bytes_sent(), bytes);
                 }

@@ -1,7 +1,8 @@
-//! Computes the indices of each dimension that a rank works on, the rank's chunks, and the ranks that store the data.
+//! Computes which products each rank computes, how they are divided into chunks, and which ranks store the operands of
+//! each chunk.
 //!
-//! Invariant: the chunks of all ranks cover every product exactly once. Every rank computes the blocks and chunks of
-//! all ranks, so that the ranks agree on all transfers without communication.
+//! Invariant: the chunks of all ranks cover every product exactly once. Every rank determines the blocks and chunks of
+//! all ranks, so that ranks agree on all transfers without communication.
 
 use super::{Chunks, Stationary};
 use crate::algorithm::contraction::{Contraction, Tensor, most_pieces};
@@ -10,16 +11,17 @@ use crate::algorithm::reorder::{Effort, Reorder};
 use crate::dims::Label;
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 
-/// The maximum number of cells per dimension and rank. The limit is needed because cells end at the cuts of all three
-/// tensors, which could produce any number of cells.
+/// The maximum number of cells, per rank, into which a dimension is divided. The limit is needed because cells end at
+/// the cuts of all three tensors, which could otherwise produce an excessive number of cells.
 const MAX_CELLS_PER_RANK: usize = 4;
 
-/// The indices of each dimension that a rank works on.
+/// A set of products that a rank computes, as the indices of each dimension. The products are those of all combinations
+/// of these indices.
 #[derive(Debug, Clone)]
 pub struct WorkShare(Vec<(Label, Intervals)>);
 
 impl WorkShare {
-    /// The indices of a dimension.
+    /// The indices of one dimension.
     pub fn of(&self, label: Label) -> &Intervals {
         let mine = self.0.iter().find(|(l, _)| *l == label);
         &mine.unwrap_or_else(|| panic!("a share has all dimensions of the contraction")).1
@@ -33,18 +35,18 @@ impl WorkShare {
         share
     }
 
-    /// The region of a tensor that the work reads or adds to.
+    /// The region of a tensor that these products read or are added to.
     pub fn region(&self, tensor: &Tensor) -> Region {
         Region::from(tensor.labels.iter().map(|&label| self.of(label).clone()).collect::<Vec<_>>())
     }
 }
 
-/// The work of all ranks, which every rank computes identically.
+/// The chunks and blocks of all ranks. Every rank determines them independently, with the same result.
 pub struct Geometry<'a> {
     pub contraction: &'a Contraction,
     pub stationary: Stationary,
     pub ranks: usize,
-    /// The chunks of work of each rank.
+    /// The chunks of each rank, in the order in which the rank contracts them.
     pub chunks: Vec<Vec<WorkShare>>,
     /// For `left`, `right` and `out`, the block of each rank.
     blocks: [Vec<Option<Region>>; 3],
@@ -76,7 +78,7 @@ impl<'a> Geometry<'a> {
         }
     }
 
-    /// The operands whose pieces a rank receives from other ranks.
+    /// The operands that are not stationary, whose pieces a rank receives from other ranks.
     pub fn moving(&self) -> Vec<&'a Tensor> {
         let Contraction { left, right, .. } = self.contraction;
         match self.stationary {
@@ -95,8 +97,8 @@ impl<'a> Geometry<'a> {
         [&self.contraction.left, &self.contraction.right, &self.contraction.out]
     }
 
-    /// Returns a rank's block; `None` if the rank has no block, or if the tensor is stored as summands and the rank does
-    /// not hold the first one. All other summands are zero.
+    /// Returns a rank's block of a tensor. Returns `None` if the rank has no block. If the tensor is distributed as
+    /// partial sums, only the first summand is nonzero. Ranks with any other summand therefore also have no block here.
     fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
         let Contraction { left, right, .. } = self.contraction;
         let at = if tensor.node == left.node && tensor.labels == left.labels {
@@ -109,15 +111,16 @@ impl<'a> Geometry<'a> {
         self.blocks[at][rank].as_ref()
     }
 
-    /// Returns the longest dimension that `which` selects, or the first of several equally long ones.
+    /// Returns the longest dimension that `which` selects. If several are equally long, returns the first.
     fn longest(&self, which: impl Fn(Label) -> bool) -> Option<Label> {
         let all = self.tensors().into_iter().flat_map(|tensor| tensor.labels.iter().zip(&tensor.shape));
         let some = all.filter(|(label, _)| which(**label));
         some.min_by_key(|(_, extent)| std::cmp::Reverse(**extent)).map(|(label, _)| *label)
     }
 
-    /// Returns the work of a rank, which is its block of the stationary tensor with all indices of the other
-    /// dimensions. The replicas of the block divide the dimension `along` among themselves.
+    /// Returns the products that a rank computes. Their indices are those of the rank's block of the stationary tensor,
+    /// and all indices of the dimensions that this tensor lacks. Ranks with replicas of the same block divide the
+    /// dimension `along` among them.
     fn share(&self, rank: usize, along: Option<Label>) -> Option<WorkShare> {
         let stays = self.stays();
         let block =
@@ -133,14 +136,14 @@ impl<'a> Geometry<'a> {
         }
         let share = WorkShare(share);
         let (replicas, number) = (stays.distribution.replicas(), stays.distribution.replica(rank)?);
-        // If the stationary tensor has all dimensions, replicas divide the longest dimension.
+        // If the stationary tensor has all dimensions, ranks with replicas divide the longest dimension.
         let Some(label) = along.or_else(|| self.longest(|_| true)) else { return (number == 0).then_some(share) };
         let part = tile_bounds(share.of(label).len(), replicas, number);
         Some(share.with(label, share.of(label).select(&part)))
     }
 
-    /// Divides a dimension at the block boundaries of the tensors that have the dimension. A tensor that would produce
-    /// too many cells is skipped.
+    /// Divides a dimension into cells at the block boundaries of all tensors that have the dimension. The boundaries of
+    /// a tensor are ignored if they would produce too many cells.
     fn cells(&self, label: Label) -> Vec<Intervals> {
         let mut cells: Vec<Intervals> = Vec::new();
         for tensor in self.tensors().into_iter().filter(|tensor| tensor.labels.contains(&label)) {
@@ -159,7 +162,7 @@ impl<'a> Geometry<'a> {
         cells
     }
 
-    /// Returns the distinct index sets that a tensor's blocks have along one dimension.
+    /// Returns the distinct, nonempty index sets of a tensor's blocks along one dimension.
     fn tiles(&self, tensor: &Tensor, label: Label) -> Vec<Intervals> {
         let dim = tensor.dim(label);
         let mut tiles: Vec<Intervals> = Vec::new();
@@ -172,8 +175,8 @@ impl<'a> Geometry<'a> {
         tiles
     }
 
-    /// Returns the chunks of a rank, starting with the chunk for which the rank has the most data (the iteration offset
-    /// of section 4.1).
+    /// Returns the chunks of a rank, starting with the chunk for which the rank itself stores the most elements (the
+    /// iteration offset of section 4.1).
     fn chunks_of(&self, rank: usize, along: Option<Label>, cells: &[Intervals]) -> Vec<WorkShare> {
         let Some(share) = self.share(rank, along) else { return Vec::new() };
         let Some(along) = along else { return vec![share] };
@@ -181,7 +184,7 @@ impl<'a> Geometry<'a> {
             |chunk: &WorkShare| self.moving().iter().map(|tensor| chunk.region(tensor).volume()).sum::<usize>();
         let mut chunks: Vec<WorkShare> = Vec::new();
         for cell in cells.iter().map(|cell| cell.intersect(share.of(along))).filter(|cell| !cell.is_empty()) {
-            // Large chunks are cut into pieces, so that little transfer time is exposed.
+            // Large cells are divided further, because the transfers for small chunks leave less time exposed.
             let chunk = share.with(along, cell.clone());
             let pieces = if self.ranks == 1 { 1 } else { most_pieces(elements(&chunk) as f64).min(cell.len()) };
             let tiles = (0..pieces).map(|piece| cell.select(&tile_bounds(cell.len(), pieces, piece)));
@@ -193,7 +196,7 @@ impl<'a> Geometry<'a> {
         chunks
     }
 
-    /// The number of elements of a chunk's tensors that the rank itself has.
+    /// The number of elements that the rank itself stores, out of those that a chunk reads or adds to.
     fn held(&self, rank: usize, chunk: &WorkShare) -> usize {
         let own_elements = |tensor: &&Tensor| {
             self.block(tensor, rank).map_or(0, |block| block.intersect(&chunk.region(tensor)).volume())
@@ -224,8 +227,8 @@ impl Rounds for Geometry<'_> {
         Some(self.chunks[rank].get(round)?.region(tensor))
     }
 
-    /// If the block has several replicas, only the one chosen by `Distribution::replica_for` is the source. For `out`,
-    /// these are the boxes that `target` sends to `source`.
+    /// If a block has several replicas, only the rank that `Distribution::replica_for` chooses is a source. For `out`,
+    /// transfers have the opposite direction: the returned boxes are those that `target` sends to `source`.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds> {
         let distribution = &tensor.distribution;
         let Some(block) = self.block(tensor, source).filter(|block| block.meets(piece)) else { return Vec::new() };

@@ -1,10 +1,11 @@
-//! Implements `slicing`, the universal algorithm. It supports any three distributions, aligned or not, with any
-//! replication of each tensor, in any number of dimensions.
+//! Implements `slicing`, the universal algorithm. It accepts any distributions of the three tensors, including
+//! replicated tensors and blocks whose boundaries do not match.
 //!
 //! Source: Brock and Golin, Slicing Is All You Need: Towards a Universal One-Sided Algorithm for Distributed Matrix
-//! Multiplication (2025), sections 3 and 4, with direct execution. One of the three tensors is stationary. A rank works
-//! on its own block of that tensor, and receives the overlapping pieces of the other tensors from the ranks that store
-//! them.
+//! Multiplication (2025), sections 3 and 4, with direct execution. One of the three tensors is stationary. Each rank
+//! computes the products that involve its own block of this tensor. It receives the pieces of operands that it needs
+//! from the ranks that store them. If an operand is stationary, the rank sends its products to the owners of the blocks
+//! of `out`.
 //!
 //! ```text
 //! mk,kn->mn with extents 4 on 2 ranks. m of left and out is cut evenly, k of right is cut at 1; out is stationary.
@@ -21,10 +22,11 @@
 //! | the order in which summands are added | `order` |
 //! | the order in which a rank's chunks are contracted | [`super::reorder`] |
 //!
-//! A rank receives every element of its pieces once, unless it already has the element. With r replicas of `out`, it
-//! also receives 2 (r - 1) / r times the size of its block of `out` ([`super::replicas`]). The total order of transfers
-//! is by chunk, then by distance between the ranks. Pieces for two more chunks travel while one chunk is contracted
-//! (prefetching, section 4.2). Inputs that are partial sums are redistributed first.
+//! A rank receives each element of its pieces once, unless it stores the element itself. If `out` has r replicas, the
+//! rank also receives 2 (r - 1) / r times the size of its block of `out` ([`super::replicas`]). Transfers are ordered
+//! by chunk, and for each chunk by the distance between the two ranks. While one chunk is contracted, pieces for the
+//! next two chunks are being received (prefetching, section 4.2). Operands that are distributed as partial sums are
+//! redistributed first.
 
 mod geometry;
 mod order;
@@ -45,12 +47,13 @@ use crate::schedule::collective::CollectiveAlgorithm;
 use crate::schedule::verify::Order;
 use crate::schedule::{Accumulate, Builder, Factor, View, Work};
 
-/// The number of pieces of an operand that are in memory at the same time. One piece is contracted while two travel.
+/// The number of received pieces of an operand that are in memory at the same time. One piece is contracted while two
+/// are being received.
 const SLOTS: usize = 3;
-/// The collective that sums `out` over its replicas.
+/// The algorithm of the all-reduce that sums `out` over its replicas.
 const REPLICAS: CollectiveAlgorithm = CollectiveAlgorithm::Direct;
 
-/// The tensor that stays in place.
+/// The tensor that is not transferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stationary {
@@ -59,13 +62,13 @@ pub enum Stationary {
     Out,
 }
 
-/// The order of a rank's chunks.
+/// The order in which a rank contracts its chunks, and the data from which this order is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Chunks {
-    /// The kind of order.
+    /// The method by which the chunks are ordered.
     pub order: Reorder,
-    /// The number of multiply-adds that a rank computes while one element arrives from another rank. Orders by cost use
-    /// this number to compare transfers with computing.
+    /// The number of multiply-adds that a rank computes in the time for receiving one element. The orders `ByCost` and
+    /// `Exhaustive` use it to compare receiving times with computing times.
     pub balance: u64,
 }
 
@@ -81,15 +84,16 @@ impl Stationary {
     }
 }
 
-/// All three tensors can have any distributions, and pieces travel to the blocks of the stationary tensor.
+/// The parameters of `slicing`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Slicing {
     pub stationary: Stationary,
     pub chunks: Chunks,
 }
 
-/// Returns one candidate for each stationary tensor, if the user forced this algorithm or prescribed a distribution. If
-/// the planner chooses all distributions, no candidates are needed because other algorithms move no more words.
+/// Returns one candidate for each choice of the stationary tensor, if the user prescribed an algorithm or a
+/// distribution. Otherwise returns none: if the planner chooses all distributions, `slicing` transfers at least as many
+/// words as the best other algorithm.
 pub fn candidates(setting: &Setting) -> Vec<Slicing> {
     if !setting.forced && !setting.fixed {
         return Vec::new();
@@ -126,7 +130,8 @@ impl Generator for Slicing {
         slicing(builder, contraction, self.stationary, self.chunks);
     }
 
-    /// Seconds for computing only. Transfers depend on the distributions, so the planner prices them from schedules.
+    /// Predicted seconds for computing only. Transfers depend on the distributions, so the planner predicts their time
+    /// from schedules.
     fn seconds(&self, contracted: &Contracted) -> f64 {
         contracted.share(1.0 / contracted.ranks() as f64)
     }
@@ -136,7 +141,7 @@ impl Generator for Slicing {
     }
 }
 
-/// Appends this rank's tasks.
+/// Appends this rank's tasks to the schedule.
 fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Stationary, chunks: Chunks) {
     let Contraction { out, onto, .. } = contraction;
     let geometry = Geometry::new(contraction, stationary, chunks, builder.ranks());
@@ -174,7 +179,7 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
                 _ => {}
             }
         }
-        // Summands travel one round after they are computed, so that they do not delay the pieces for the next chunk.
+        // Products are sent one round after they are computed, so that they do not delay the pieces for the next chunk.
         if round > 0 {
             products.travel(builder, round - 1, &sums.tensor);
         }
@@ -184,8 +189,8 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
     }
 }
 
-/// The tensor in which this rank accumulates sums. If `out` has no replicas, this is `out` itself. Otherwise, this is a
-/// scratch block, which is summed over the replicas at the end.
+/// The memory in which this rank accumulates products. If `out` has no replicas, this is the rank's block of `out`.
+/// Otherwise, it is a scratch buffer, and an all-reduce over the replicas adds up these buffers at the end.
 struct Sums {
     tensor: Tensor,
     replicated: bool,
@@ -206,8 +211,8 @@ impl Sums {
         Sums { tensor, replicated, onto }
     }
 
-    /// Initializes the block with zeros, or with `beta` times the user's values, unless the first chunk writes the
-    /// whole block. Returns the mode in which the first chunk is accumulated.
+    /// Initializes the block with zeros, or with `beta` times the existing values, unless the first chunk writes the
+    /// complete block. Returns the mode in which the first chunk is accumulated.
     fn start(&self, builder: &mut Builder, geometry: &Geometry) -> Accumulate {
         let Some(own) = self.tensor.own(builder.rank(), &[]) else { return Accumulate::Add };
         let onto = self.onto && !self.replicated;

@@ -1,4 +1,5 @@
-//! Computes the order in which every rank adds summands. The verifier checks schedules against this order.
+//! Computes the order in which every rank adds up the products for its block of `out`. The verifier checks schedules
+//! against this order.
 
 use super::geometry::{Geometry, WorkShare};
 use super::{Chunks, REPLICAS, Stationary};
@@ -9,9 +10,10 @@ use crate::dims::Label;
 use crate::distribution::{Intervals, Region};
 use crate::schedule::verify::Summand;
 
-/// Returns, for each rank, the summands of `out` that the rank adds. Its own summands come first, followed by those of
-/// the other replicas of its block. If an operand is stationary, summands that arrive from other ranks are added round
-/// by round between the rank's own summands.
+/// Returns, for each rank, the summands of its block of `out` in the order in which they are added. A summand contains
+/// the products of one chunk. Summands that the rank adds up itself precede those that it receives in the all-reduce
+/// over replicas. If an operand is stationary, the rank also receives summands from other ranks. It adds those of round
+/// r - 1 after its own summand of round r.
 pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
     let geometry = Geometry::new(contraction, stationary, chunks, ranks);
     let summed: Vec<Label> =
@@ -28,13 +30,13 @@ pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, 
             }
             let out = &contraction.out;
             let arriving_summand = |maker: usize, round: usize| {
-                // A summand is sent to one replica of each block.
+                // Of the ranks with replicas of a block, only one receives a summand.
                 computed(maker, round).filter(|summand| !geometry.overlap(out, &summand.of, rank, maker).is_empty())
             };
             let mut summands = Vec::new();
             for round in 0..=geometry.rounds() {
                 summands.extend(arriving_summand(rank, round));
-                // Summands computed by other ranks arrive one round later.
+                // Summands that other ranks compute arrive one round later.
                 let arriving = (1..ranks).map(|distance| (rank + ranks - distance) % ranks);
                 summands.extend(arriving.filter_map(|maker| arriving_summand(maker, round.checked_sub(1)?)));
             }

@@ -1,8 +1,8 @@
-//! Computes and sends the summands of `out` if an operand is stationary. For every block of `out` that a summand
-//! overlaps, the overlap is sent to one owner of the block.
+//! Computes and sends the summands of `out` if an operand is stationary. A summand contains the products of one chunk.
+//! For every block of `out` that a summand overlaps, the rank sends the overlap to one owner of the block.
 //!
-//! An owner adds its own and the arriving summands in order of chunks, then in order of the distance between ranks, so
-//! results are bitwise reproducible.
+//! An owner adds its own and the received summands in order of chunks, and for each chunk in order of the distance
+//! between ranks. Results are therefore bitwise reproducible.
 
 use super::Stationary;
 use super::geometry::Geometry;
@@ -11,10 +11,10 @@ use crate::algorithm::pieces::{Rounds, largest};
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// The number of summands that are in memory at the same time. One is computed while another travels.
+/// The number of summands that are in memory at the same time. One is computed while a different one is being sent.
 const SLOTS: usize = 2;
 
-/// The summands that one rank computes, and those that it adds to its block.
+/// The summands that one rank computes, and the summands that it receives and adds to its block.
 pub struct Products<'a> {
     geometry: &'a Geometry<'a>,
     rank: usize,
@@ -43,15 +43,15 @@ impl<'a> Products<'a> {
         products
     }
 
-    /// Returns the region of `out` that a rank's chunk adds to; `None` if the rank adds the whole region directly to
-    /// its own block.
+    /// Returns the region of `out` to which a rank's chunk contributes. Returns `None` if the region is a single box in
+    /// the rank's own block, because the rank then adds the products directly to its block.
     fn sent(&self, rank: usize, round: usize) -> Option<Region> {
         let out = &self.geometry.contraction.out;
         let region = self.geometry.chunks[rank].get(round)?.region(out);
         (!region.is_empty() && !self.geometry.holds(out, rank, &region)).then_some(region)
     }
 
-    /// Returns the part that `holder` adds to its block, out of a region that `maker` computes.
+    /// Returns the part of `region` that `holder` adds to its block. `maker` computes the products for the region.
     fn part_of(&self, region: &Region, maker: usize, holder: usize) -> Option<Region> {
         let out = &self.geometry.contraction.out;
         if self.geometry.overlap(out, region, holder, maker).is_empty() {
@@ -60,7 +60,7 @@ impl<'a> Products<'a> {
         Some(out.distribution.block(&out.shape, holder)?.intersect(region))
     }
 
-    /// Multiplies one chunk, and adds the part that belongs to this rank's block.
+    /// Contracts one chunk, and adds those of its products that belong to this rank's block.
     pub fn multiply(&self, builder: &mut Builder, left: View, right: View, round: usize, sums: &Tensor) {
         let out = &self.geometry.contraction.out;
         let Some(region) = self.sent(self.rank, round) else {
@@ -71,8 +71,8 @@ impl<'a> Products<'a> {
             return;
         };
         if left.elements() == 0 || right.elements() == 0 {
-            // A chunk without products contributes only zeros, which need not be added. The other ranks skip these
-            // zeros as well, because every rank computes the same chunks.
+            // A chunk without products contributes only zeros, which need not be sent or added. The owners of the
+            // blocks do not expect a message, because they determine the same chunks.
             return;
         }
         let Some(buffer) = self.slot(&self.computed, round) else { return };
@@ -81,7 +81,8 @@ impl<'a> Products<'a> {
         self.add(builder, &region, &self.geometry.overlap(out, &region, self.rank, self.rank), buffer, sums);
     }
 
-    /// Sends this rank's summands of one round to the owners of their blocks, and adds the summands that arrive.
+    /// Sends the summand that this rank computed in `round` to the owners of the blocks that it overlaps. Receives the
+    /// other ranks' summands of this round, and adds them.
     pub fn travel(&self, builder: &mut Builder, round: usize, sums: &Tensor) {
         let (geometry, me, ranks) = (self.geometry, self.rank, self.geometry.ranks);
         if geometry.stationary == Stationary::Out {
@@ -116,7 +117,7 @@ impl<'a> Products<'a> {
         [&contraction.left, &contraction.right].iter().all(|tensor| !share.region(tensor).is_empty())
     }
 
-    /// Adds boxes of a region that is stored densely in a buffer.
+    /// Adds these boxes of a region to this rank's block. The buffer stores the region densely.
     fn add(&self, builder: &mut Builder, region: &Region, boxes: &[Bounds], buffer: BufferId, sums: &Tensor) {
         for bounds in boxes {
             if let (Some(stored), Some(out)) = (region.locate(bounds), sums.view(self.rank, bounds)) {

@@ -1,8 +1,9 @@
 //! Implements `summa` on a grid of ranks of any shape. `out` stays in place, and panels of both operands are broadcast.
 //!
 //! Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997), sections
-//! 3 and 4 (pipelined broadcasts). The algorithm works with any number of dimensions: one dimension of each of the
-//! kinds m, n and k is cut, and every rank has all indices of the other dimensions. Extents need not be divisible.
+//! 3 and 4 (pipelined broadcasts). The tensors can have any number of dimensions. One dimension of each of the kinds m,
+//! n and k is cut, and every rank has all indices of the other dimensions. Extents need not be divisible by the numbers
+//! of rows and columns.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 3 ranks; left is m/2 k/3, right is k/2 n/3. Panels end where a block of left or of right ends.
@@ -12,24 +13,25 @@
 //!   right from      row 0    row 0     row 1     row 1            along each column of ranks
 //! ```
 //!
-//! While a panel is contracted, the next panel travels. Each operand has two slots of one panel, and a rank reads its
-//! own panels in place. Broadcasts are rings or trees ([`collective`]); in a ring, panels follow each other from rank
-//! to rank.
+//! While a panel is contracted, the next panel is being broadcast. A rank has two buffers per operand for received
+//! panels, and reads its own panels in place. Panels are broadcast in a ring or a tree ([`collective`]). In a ring,
+//! ranks forward one panel while they receive the next.
 //!
-//! On an r x c grid, a rank receives `mk/r (c-1)/c + kn/c (r-1)/r` words, the same number as in [`super::grid`] with
-//! the same cuts. In a ring, however, every rank exchanges messages only with its four neighbours, and no rank sends a
-//! panel twice. Products are added in ascending order of k.
+//! On an r x c grid, a rank receives `mk/r (c-1)/c + kn/c (r-1)/r` words. [`super::grid`] with the same cuts receives
+//! the same number. With ring broadcasts, however, every rank exchanges messages only with its four neighbours, and no
+//! rank sends a panel twice. Products are added in ascending order of k.
 //!
-//! If there are more ranks than indices, ranks whose block of `out` is empty send their panels and receive none. The
-//! total order of transfers is by panel, with `left` before `right`, then by round of the broadcast.
+//! If there are more ranks than indices, some ranks have an empty block of `out`. These ranks send their panels but
+//! receive none. Transfers are ordered by panel, then by operand (`left` before `right`), then by round of the
+//! broadcast.
 //!
 //! | file | topic |
 //! |---|---|
 //! | `panels` | the panels of k, and the rows and columns that own them |
 //! | `choose` | shapes of the grid, widths of panels, and broadcasts; their predicted time |
 //!
-//! Unlike [`super::grid`], `summa` never leaves ranks idle to move fewer words, and never divides the products for one
-//! block of `out` among several ranks.
+//! Unlike [`super::grid`], `summa` never leaves ranks idle in order to transfer fewer words. It also never divides the
+//! products for one block of `out` among several ranks.
 
 mod choose;
 mod panels;
@@ -46,8 +48,9 @@ use crate::distribution::{Axis, Bounds, Cut, Distribution, Role, tile_bounds};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// On `rows` x `columns` ranks in row-major order, `m` is cut among the rows and `n` among the columns. `k` is cut
-/// among the columns for `left`, and among the rows for `right`. Panels have at most `width` indices of `k`.
+/// The parameters of `summa` on `rows` x `columns` ranks in row-major order. The rows of ranks divide `m`, and the
+/// columns divide `n`. The columns also divide `k` of `left`, and the rows divide `k` of `right`. Panels have at most
+/// `width` indices of `k`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Summa {
     pub m: Label,
@@ -65,8 +68,8 @@ impl Summa {
         self.rows * self.columns
     }
 
-    /// Returns a distribution that cuts one dimension of a tensor among the rows of the grid, and another dimension
-    /// among the columns.
+    /// Returns the distribution of a tensor. The rows of the grid divide the dimension `by_row`, and the columns divide
+    /// the dimension `by_column`.
     fn cut(&self, labels: &[Label], [by_row, by_column]: [Label; 2]) -> Distribution {
         let axis = |label: Label, ranks: usize| {
             let dim = labels.iter().position(|&l| l == label);
@@ -119,7 +122,8 @@ impl Generator for Summa {
         choose::seconds(self, contracted)
     }
 
-    /// Counts the words in the rank's rows of `left` and its columns of `right`, except the parts that it owns.
+    /// Counts the words in the rows of `left` and the columns of `right` that the rank contracts, except those that it
+    /// owns.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let &Summa { m, n, k, rows, columns, .. } = self;
         let Contraction { left, right, out, .. } = contraction;
@@ -140,20 +144,20 @@ impl Generator for Summa {
     }
 }
 
-/// One operand, whose panels are broadcast along a line of ranks.
+/// An operand whose panels are broadcast along a line of ranks.
 struct Passing<'a> {
     tensor: &'a Tensor,
     k: Label,
     broadcast: CollectiveAlgorithm,
-    /// The ranks along which panels are broadcast, in order. They form a row of the grid for `left` and a column for
+    /// The ranks that broadcast panels to each other, in order. They are a row of the grid for `left`, and a column for
     /// `right`.
     line: Vec<usize>,
-    /// The number of ranks in `line` that have a part of `out`. These ranks are the first in `line`.
+    /// The number of ranks in `line` whose block of `out` is not empty. They are the first ranks in `line`.
     needing: usize,
-    /// For each panel, the position in `line` of the rank that owns it.
+    /// For each panel, the position in `line` of the rank that owns the panel.
     holders: Vec<usize>,
     panels: &'a [Panel],
-    /// Alternating buffers for panels owned by other ranks.
+    /// Up to two buffers, which alternately receive panels that other ranks own.
     slots: Vec<BufferId>,
     /// For each panel, the number of panels before it that this rank receives.
     received: Vec<usize>,
@@ -185,7 +189,7 @@ impl<'a> Passing<'a> {
         Passing { tensor, k, broadcast, line, needing, holders, panels, slots, received }
     }
 
-    /// Returns the view of a panel on this rank, which is in the rank's own block or in a slot.
+    /// Returns a view of a panel, which is in this rank's own block or in a slot.
     fn at(&self, rank: usize, panel: usize) -> Option<View> {
         let range = self.panels[panel].range.clone();
         if self.line[self.holders[panel]] == rank {
@@ -196,7 +200,7 @@ impl<'a> Passing<'a> {
         Some(corner(*self.slots.get(self.received[panel] % 2)?, &bounds))
     }
 
-    /// Broadcasts a panel to those ranks in the line that have a part of `out`.
+    /// Broadcasts a panel to the ranks in the line whose block of `out` is not empty.
     fn pass(&self, builder: &mut Builder, panel: usize) {
         let (me, holder) = (builder.rank(), self.holders[panel]);
         let beyond = (holder >= self.needing).then_some(self.line[holder]);
@@ -208,14 +212,14 @@ impl<'a> Passing<'a> {
     }
 }
 
-/// Appends this rank's tasks.
+/// Appends this rank's tasks to the schedule.
 fn summa(builder: &mut Builder, contraction: &Contraction, summa: &Summa) {
     let (rank, &Summa { m, n, k, rows, columns, width, .. }) = (builder.rank(), summa);
     let Contraction { left, right, out, onto } = contraction;
     let Some(target) = out.own(rank, &[]).filter(|_| out.elements() > 0) else { return };
     let (row, column) = (rank / columns, rank % columns);
     let panels = panels(left.extent(k), [rows, columns], width);
-    // In an even cut, the first tiles are the nonempty ones.
+    // If an even cut has empty tiles, they come last, so the first ranks of a line have nonempty blocks.
     let along_row = ((0..columns).map(|other| row * columns + other).collect(), columns.min(out.extent(n)));
     let along_column = ((0..rows).map(|other| other * columns + column).collect(), rows.min(out.extent(m)));
     let [left_holders, right_holders] =

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use crate::distribution::tile_bounds;
 
-/// A range of k, and the ranks that own the operands' data for it.
+/// A range of k, and the ranks that own this range of the operands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Panel {
     pub range: Range<usize>,
@@ -21,8 +21,8 @@ pub struct Panel {
     pub column: usize,
 }
 
-/// Returns the panels of a dimension with this extent, each at most `width` indices wide. Cost: O(panels + rows +
-/// columns).
+/// Returns the panels of a dimension k with this extent, each with at most `width` indices. `grid` is the number of
+/// rows and of columns of ranks. Cost: O(panels + rows + columns).
 pub fn panels(extent: usize, grid: [usize; 2], width: usize) -> Vec<Panel> {
     let mut panels = Vec::new();
     for Panel { range: Range { start, end }, row, column } in blocks(extent, grid) {
@@ -38,7 +38,7 @@ pub fn panels(extent: usize, grid: [usize; 2], width: usize) -> Vec<Panel> {
     panels
 }
 
-/// The number of [`panels`]. Cost: O(rows + columns).
+/// The number of panels that [`panels`] returns. Cost: O(rows + columns).
 pub fn panel_count(extent: usize, grid: [usize; 2], width: usize) -> usize {
     blocks(extent, grid).map(|block| block.range.len().div_ceil(width.max(1))).sum::<usize>().max(1)
 }

@@ -27,7 +27,7 @@ fn lives_that_meet_are_found() {
     }
 }
 
-/// In a chain of thousands of steps, few lifetimes overlap, so a query must visit only a few lifetimes.
+/// In a chain of thousands of steps, few lifetimes overlap, so a query must visit only a few of them.
 #[test]
 fn lives_that_are_over_are_not_looked_at() {
     let mut lifetimes = Lifetimes::default();
@@ -45,7 +45,7 @@ fn the_smallest_gap_is_taken() {
     for _ in 0..2000 {
         let (start, bytes) = (below(&mut state, 500), below(&mut state, 6));
         if below(&mut state, 2) == 0 {
-            // Only bytes that are not free can be freed.
+            // Free the range only if it overlaps no gap, because `free` requires this.
             if gaps.starts.iter().all(|(&at, &length)| at + length <= start || start + bytes <= at) {
                 gaps.free(start, bytes);
             }

@@ -1,4 +1,4 @@
-//! Generates one rank's tasks from the pattern of a collective.
+//! Generates one rank's tasks for a collective from its pattern (the messages between members).
 //!
 //! ```text
 //! a ring reduce-scatter of 3 parts, member 1          lane      after
@@ -11,11 +11,12 @@
 //!   6   add slot 1 to own part of out                  work      0, 5
 //! ```
 //!
-//! Copies are received in place. Summands arrive in two alternating scratch buffers, so that one summand arrives while
-//! the other is added. Each piece of a message is a separate transfer, so that a member can forward a piece as soon as
-//! it arrives, and scratch buffers need room for one piece only.
+//! A part that is only copied is received directly into its destination. Summands are received into two alternating
+//! scratch buffers, so that one summand arrives while the previous one is added. Each piece of a message is a separate
+//! transfer. A member can therefore forward a piece when it has arrived, and a scratch buffer needs memory for one
+//! piece only.
 //!
-//! Invariant: for each part, all members pass views with the same extents. All members pass the same algorithm and the
+//! Invariants: for each part, all members pass views with the same extents. All members pass the same algorithm and the
 //! same number of pieces.
 
 use super::message::Message;
@@ -23,22 +24,22 @@ use super::pattern::Pattern;
 use super::{Collective, CollectiveAlgorithm, Group};
 use crate::schedule::{Buffer, BufferId, Builder, Home, View, Work};
 
-/// The boxes in this rank's buffers that contain the parts of a collective. A part may have any number of boxes.
+/// The boxes of this rank's buffers that store the parts of a collective. A part may consist of any number of boxes.
 #[derive(Debug, Clone, Default)]
 pub struct Parts {
-    /// For copies, the boxes from which each part is sent or into which it is received, including parts that are only
-    /// forwarded. For reductions, the boxes of the sum.
+    /// For each part, the boxes that store it. If the collective copies parts, they are sent from and received into
+    /// these boxes, including parts that this rank only forwards. In a reduction, the boxes store the sum.
     pub at: Vec<Vec<View>>,
-    /// For reductions, the boxes of this rank's summand of each part. Sums that are forwarded (ring, tree) are
-    /// accumulated in these boxes.
+    /// For reductions, the boxes that store this rank's summand for each part. Partial sums that the rank forwards
+    /// (ring, tree) are accumulated in these boxes.
     pub summands: Vec<Vec<View>>,
-    /// Whether the existing values, multiplied by `beta`, are added to the sum.
+    /// Whether the existing values of the result are multiplied by `beta` and added to the sum.
     pub onto: bool,
 }
 
 impl Parts {
-    /// Returns the views of one piece of a message. If the caller is the receiver, `own` is the receiver's own part; if
-    /// the caller is the sender, `own` is `None`.
+    /// Returns the boxes that one piece of a message is sent from or added to. `own` is the receiver's own part if this
+    /// rank is the receiver, or `None` if this rank is the sender.
     fn views(&self, message: &Message, piece: usize, pieces: usize, own: Option<usize>) -> Vec<View> {
         let views = message.parts.iter().flat_map(|part| {
             let place = if message.reduce && own != Some(part) { &self.summands } else { &self.at };
@@ -48,7 +49,7 @@ impl Parts {
     }
 }
 
-/// Appends this rank's tasks for a collective, with each message divided into `pieces` pieces.
+/// Appends this rank's tasks for a collective. Each message is divided into `pieces` transfers.
 ///
 /// # Panics
 /// If `parts` lacks a list for a part that this rank sends, receives or adds.
@@ -97,8 +98,8 @@ fn corner(buffer: BufferId, like: &View) -> View {
     View { buffer, bounds: like.bounds.iter().map(|range| 0..range.len()).collect() }
 }
 
-/// Declares two scratch slots for arriving summands; one slot if only one piece arrives, and no slot if no piece
-/// arrives. Each slot has one buffer for each box of the message with the most boxes.
+/// Declares up to two scratch slots for the summands that this rank receives, but not more slots than it receives
+/// pieces. Each slot has one buffer for each box of the message with the most boxes.
 fn slots(
     builder: &mut Builder,
     pattern: &Pattern,

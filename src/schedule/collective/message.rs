@@ -1,8 +1,8 @@
-//! Describes one message between the members of a group, and the messages of one member in one round.
+//! Describes a message between two members of a group, and the messages of one member in one round.
 //!
 //! Invariant: in each round, a member sends at most one message and receives at most one.
 
-/// The `count` part numbers `first`, `first + step`, and so on.
+/// The numbers of `count` parts: `first`, `first + step`, and so on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbers {
     pub first: usize,
@@ -11,7 +11,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Returns a single number.
+    /// Returns the list that contains only the number `first`.
     pub const fn one(first: usize) -> Numbers {
         Numbers { first, step: 1, count: 1 }
     }
@@ -22,24 +22,25 @@ impl Numbers {
     }
 }
 
-/// One message between members.
+/// A message from member `from` to member `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     pub from: usize,
     pub to: usize,
     pub parts: Numbers,
-    /// Whether the parts are summands, which the receiver adds to its own values for these parts.
+    /// Whether the message contains summands of the parts. The receiver adds them to its own values for these parts.
     pub reduce: bool,
 }
 
 impl Message {
-    /// Returns the message in the opposite direction. This turns a scatter into a gather, or copies into summands.
+    /// Returns the message in the opposite direction. Reversing all messages turns a scatter into a gather, and an
+    /// all-gather into a reduce-scatter (with `reduce`).
     fn back(self, reduce: bool) -> Message {
         Message { from: self.to, to: self.from, reduce, ..self }
     }
 }
 
-/// The messages of one member in one round.
+/// The messages that one member sends and receives in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Step {
     pub sent: Option<Message>,

@@ -1,9 +1,9 @@
-//! Builds collectives as schedule fragments. Computes the messages between members, their cost, and the tasks of one
-//! rank.
+//! Builds collectives from sends, receives and work tasks. Computes the messages between members, their cost, and the
+//! tasks of one rank.
 //!
-//! A *group* is an ordered list of ranks. Its *members* are numbered in that order. The data is cut into *parts*: a
-//! broadcast has one part, and every other collective has one part per member. Parts may differ in size, and may be
-//! empty.
+//! A *group* is an ordered list of ranks, which are its *members*. Members are numbered in this order. The data is
+//! divided into *parts*. A broadcast has one part, and every other collective has one part per member. Parts may differ
+//! in size, and may be empty.
 //!
 //! ```text
 //! members                    0            1            2
@@ -28,15 +28,15 @@
 //! | direct | the root to each member | the root with each member | every member with every other, by distance |
 //!
 //! **Trees with minimum distance** (Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2: "the distance in the
-//! grid between communicating processors is minimized"). For a collective with a root, the group is cut into two halves
-//! of adjacent members. The data for the half without the root is sent to the member of that half that is nearest to
-//! the root. Every part therefore only moves towards its owner, and the last round, which has the most messages, is
-//! between neighbours.
+//! grid between communicating processors is minimized"). For a collective with a root, the group is divided into two
+//! halves of adjacent members, and the halves are divided in the same way. The root sends the data for the other half
+//! to the nearest member of that half. Every part therefore only moves towards its owner. The last round, which has the
+//! most messages, is between neighbours.
 //!
-//! If all members need all parts, the messages of the last round are the largest. In this case the group is cut into
-//! its even and its odd members, and each even member and its odd neighbour exchange the data that their halves have
-//! gathered. Both trees work for any number of members. If the number is odd, the last member has no partner and
-//! receives the data from the member before it.
+//! If all members need all parts, the messages of the last round are the largest. The group is then divided into its
+//! even and its odd members, which first gather their data separately. In the last round, each even member exchanges
+//! this data with its odd neighbour. Both kinds of trees work for any number of members. If the number is odd, the last
+//! member has no partner, and receives the data from the member before it.
 //!
 //! | file | topic |
 //! |---|---|
@@ -47,14 +47,14 @@
 //! | `price` | seconds, bytes and distances |
 //! | `fragment` | the tasks of one rank |
 //!
-//! Invariant: in each round, a member sends at most one message and receives at most one. Transfers are ordered by
-//! round, then by piece, and the data of a message has arrived in rounds before the message's own round. This is one
-//! total order for the transfers of all members, so a run terminates even with one transfer in flight per lane and no
-//! buffering.
+//! Invariants: in each round, a member sends at most one message and receives at most one. A member sends only data
+//! that it had at the start or has received in previous rounds. The transfers of all members have one total order, by
+//! round and then by piece. A run therefore terminates even if only one transfer per lane is in flight and nothing is
+//! buffered.
 //!
-//! Callers choose the algorithm, with the help of [`price()`]. There is no reduction to one root, because such a
-//! reduction is a reduce-scatter in which all parts but one are empty. In a reduction, a member's summands and its
-//! result must be in different buffers.
+//! Callers choose the algorithm; [`price()`] predicts its cost. There is no reduction to a single root, because it
+//! would be a reduce-scatter in which all parts except the root's are empty. In a reduction, a member's summands and
+//! its result must be in different buffers.
 
 mod fragment;
 mod message;
@@ -75,24 +75,24 @@ pub use price::{Price, Rates, price};
 
 use serde::{Deserialize, Serialize};
 
-/// A collective operation of a group. Roots are given as member numbers.
+/// A collective operation of a group of ranks. `root` is the number of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Collective {
     /// All members receive the root's data.
     Broadcast { root: usize },
-    /// Each member receives its part of the root's data.
+    /// Each member receives its own part of the root's data.
     Scatter { root: usize },
     /// The root receives the parts of all members.
     Gather { root: usize },
     /// All members receive the parts of all members.
     AllGather,
-    /// Each member receives the sum of all members' summands for its part.
+    /// Each member receives the sum of all members' summands for its own part.
     ReduceScatter,
     /// A reduce-scatter, followed by an all-gather of the sums.
     AllReduce,
 }
 
-/// The algorithm of a collective, which determines the members that exchange messages.
+/// The algorithm of a collective, which determines the pairs of members that exchange messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CollectiveAlgorithm {
@@ -110,7 +110,7 @@ impl CollectiveAlgorithm {
         [CollectiveAlgorithm::Ring, CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct];
 }
 
-/// An ordered list of ranks, and the member number of this rank.
+/// An ordered list of ranks (the members), and the position of this rank in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     ranks: Vec<usize>,
@@ -118,13 +118,13 @@ pub struct Group {
 }
 
 impl Group {
-    /// Creates the group as seen by rank `rank`; `None` if `rank` is not in the list.
+    /// Creates the group as rank `rank` sees it, or returns `None` if `rank` is not in the list.
     pub fn new(ranks: Vec<usize>, rank: usize) -> Option<Group> {
         let me = ranks.iter().position(|&member| member == rank)?;
         Some(Group { ranks, me })
     }
 
-    /// Returns the ranks in the order of the members.
+    /// Returns the ranks of the members, in order.
     pub fn ranks(&self) -> &[usize] {
         &self.ranks
     }

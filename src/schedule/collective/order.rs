@@ -1,7 +1,7 @@
-//! Computes the order in which summands are added. A plan guarantees this order, and the verifier checks schedules
-//! against it.
+//! Computes the order in which a reduction adds summands. A plan guarantees this order, and the verifier checks
+//! schedules against it.
 //!
-//! The order is found by simulating the messages of a pattern, so it always agrees with the messages.
+//! The order is computed by simulating the messages of a pattern, so it cannot differ from the order of the messages.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::pattern::Pattern;
 use crate::distribution::Region;
 use crate::schedule::verify::Summand;
 
-/// The sum for one part, as computed by one member.
+/// The sum or partial sum that one member computes for one part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
     pub part: usize,
@@ -19,8 +19,9 @@ pub struct Sum {
 }
 
 impl Pattern {
-    /// Returns the sums that each member computes: the sum for its own part, and the partial sums that it forwards for
-    /// other members' parts. Empty unless the collective is a reduction. Cost: O(members^2); O(members^3) for a ring.
+    /// Returns the sums that each member computes. These are the sum for its own part, and the partial sums for other
+    /// members' parts that it forwards. The lists are empty unless the collective is a reduction. Cost: O(members^2),
+    /// or O(members^3) for a ring.
     ///
     /// ```
     /// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
@@ -49,9 +50,9 @@ impl Pattern {
     }
 }
 
-/// Returns one member's list of summands for the verifier. The list contains the member's own summands, followed by
-/// other members' summands in the order in which this member adds them. `computed` returns a member's own summands, and
-/// `part` returns the elements of a part.
+/// Returns the summands that member `me` adds, in order, for the verifier. The member's own summands come first,
+/// followed by those of other members. `computed` returns the summands that a member computes itself, and `part`
+/// returns the region of a part.
 pub fn listed(
     sums: &[Sum],
     me: usize,

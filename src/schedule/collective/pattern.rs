@@ -1,10 +1,11 @@
-//! Computes the messages of a collective, which depend only on the number of members, the root and the algorithm.
+//! Computes the pattern of a collective, which is the messages between its members. It depends only on the collective,
+//! the number of members, the root and the algorithm.
 //!
-//! Invariants: in each phase (a reduction or a distribution), every member receives each part at most once. A member
-//! sends a sum only after all summands that it adds to the sum have arrived.
+//! Invariants: in an all-gather, broadcast, scatter or gather, every member receives each part at most once. In a
+//! reduction, a member sends a sum only after it has received all summands that it adds to this sum.
 //!
-//! A member's messages in a round are computed in O(log members), without visiting other members, so the cost of
-//! generating a rank's schedule depends only on its own tasks.
+//! The messages of one member in one round are computed in O(log members). The cost of generating a rank's schedule is
+//! therefore about proportional to the number of its own tasks.
 
 use super::message::{Message, Step};
 use super::steps::{exchange, rounds, spread};
@@ -43,17 +44,17 @@ impl Pattern {
         self.members
     }
 
-    /// Returns the number of parts.
+    /// Returns the number of parts into which the data is divided.
     pub fn parts(&self) -> usize {
         if matches!(self.collective, Collective::Broadcast { .. }) { 1 } else { self.members }
     }
 
-    /// Whether the collective adds summands.
+    /// Whether the collective is a reduction, which adds summands.
     pub fn reduces(&self) -> bool {
         matches!(self.collective, Collective::ReduceScatter | Collective::AllReduce)
     }
 
-    /// Returns the number of rounds. In a tree, some rounds may be empty.
+    /// Returns the number of rounds. In a tree, some rounds may have no messages.
     pub fn rounds(&self) -> usize {
         let all = rounds(self.collective, self.algorithm, self.members);
         if self.collective == Collective::AllReduce { 2 * all } else { all }
@@ -85,7 +86,8 @@ impl Pattern {
         (0..self.rounds()).flat_map(move |round| self.round(round))
     }
 
-    /// Iterates over the messages of a round, which are independent of each other.
+    /// Iterates over the messages of all members in one round. No message depends on a different message of the same
+    /// round.
     pub fn round(self, round: usize) -> impl Iterator<Item = Message> {
         (0..self.members).filter_map(move |member| self.step(member, round).sent)
     }

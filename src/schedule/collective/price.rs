@@ -1,8 +1,8 @@
 //! Estimates the cost of a collective by simulating its messages on lanes, without building schedules.
 //!
-//! Every member has a send lane, a receive lane and workers. A transfer occupies a lane at both ends, for its latency
-//! plus its number of bytes divided by the bandwidth. A summand occupies one of two scratch buffers until the workers
-//! have added it.
+//! Every member has a send lane, a receive lane and workers. A transfer occupies the send lane of its sender and the
+//! receive lane of its receiver, for the latency plus bytes / bandwidth. A received summand occupies one of two scratch
+//! buffers until the workers have added it.
 //!
 //! ```text
 //! a ring broadcast of 12 bytes in 2 pieces, 3 members; latency 1, 3 bytes a second
@@ -10,7 +10,8 @@
 //!   1 -> 2   piece 0  3..6   piece 1  6..9          9 seconds; in one piece 2 (1 + 12/3) = 10
 //! ```
 //!
-//! Links that several messages share are not modelled. To account for such links, compare [`Price::carried`].
+//! The simulation ignores that several messages may share a link. [`Price::carried`] is a measure of the load on shared
+//! links.
 
 use super::message::Message;
 use super::pattern::Pattern;
@@ -41,21 +42,22 @@ impl From<&Machine> for Rates {
 /// The cost of a collective.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
-    /// Seconds until the last member is done.
+    /// Seconds until the last member has completed all of its transfers and additions.
     pub seconds: f64,
     /// Number of bytes that the busiest member receives.
     pub received: usize,
-    /// Number of bytes times distance in the group, summed over all messages. Distances are cyclic, because the last
-    /// member is next to the first.
+    /// The sum, over all messages, of bytes times the distance between the two members in the group. Distances are
+    /// cyclic: the first and the last member are neighbours.
     pub carried: usize,
 }
 
-/// Number of bytes moved in memory for each byte added or copied. An addition reads both summands and writes the sum. A
-/// copy reads its input, reads its target (write-allocate), and writes its target.
+/// Number of bytes moved between memory and processor for each byte that is added or copied. An addition reads both
+/// summands and writes the sum. A copy reads its input, reads its target into the cache (write-allocate), and writes
+/// its target.
 const BYTES_MOVED: f64 = 3.0;
 
-/// Returns the price of a pattern whose parts have `sizes` bytes, with each message divided into `pieces` pieces. Cost:
-/// O(pieces x parts in all messages), which is quadratic in the number of members for rings and direct messages.
+/// Returns the price of a pattern whose parts have `sizes` bytes. Each message is divided into `pieces` transfers.
+/// Cost: O(pieces x parts in all messages), which is quadratic in the number of members for rings and direct messages.
 ///
 /// # Panics
 /// If the number of sizes is not equal to the number of parts.
@@ -72,16 +74,16 @@ pub fn price(pattern: &Pattern, sizes: &[usize], pieces: usize, rates: Rates) ->
     Price { seconds: simulation.end, received, carried: simulation.carried }
 }
 
-/// The times at which the lanes of one member become free.
+/// The state of one member. `send`, `receive` and `work` are the times in seconds at which its lanes become free.
 #[derive(Debug, Clone)]
 struct Member {
     send: f64,
     receive: f64,
     work: f64,
-    /// The times at which the scratch buffers become free, starting with the buffer that is used next.
+    /// The times at which the two scratch buffers become free. The first is the buffer that is used next.
     slots: [f64; 2],
     received: usize,
-    /// The time at which each piece of each part arrived, at index `part * pieces + piece`.
+    /// The time from which each piece of each part can be sent. The index of a piece is `part * pieces + piece`.
     since: Vec<f64>,
 }
 
@@ -100,7 +102,7 @@ impl<'a> Simulation<'a> {
         let idle = Member { send: 0.0, receive: 0.0, work: 0.0, slots: [0.0; 2], received: 0, since };
         let mut simulation =
             Simulation { sizes, pieces, rates, members: vec![idle; pattern.members()], carried: 0, end: 0.0 };
-        // A member first copies its own summand to the buffer for its sum.
+        // In a reduction, a member first copies its own summand to the buffer for its sum.
         if pattern.reduces() {
             for (number, &size) in sizes.iter().enumerate() {
                 let seconds = simulation.work(size);

@@ -1,5 +1,5 @@
-//! Tests collectives by generating the schedules of all ranks and proving them with the verifier. A collective has one
-//! operand, and its result is the same tensor in a different distribution.
+//! Tests collectives by generating the schedules of all ranks and proving them with the verifier. For the verifier, a
+//! collective has one operand, and its result is the same tensor in a different distribution.
 
 use super::{Collective, CollectiveAlgorithm, Group, Parts, Pattern, append, listed};
 use crate::dims::Label;
@@ -10,7 +10,8 @@ use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, 
 const COLUMNS: usize = 3;
 const LABELS: [Label; 2] = [Label(0), Label(1)];
 
-/// A collective on some of the ranks of a run. Its tensor is cut by rows; `rows` is the number of rows in each part.
+/// A collective on some of the ranks of a run. Its parts are blocks of rows of a tensor; `rows` is the number of rows
+/// in each part.
 struct Case {
     collective: Collective,
     algorithm: CollectiveAlgorithm,
@@ -103,8 +104,8 @@ impl Case {
         builder.finish()
     }
 
-    /// Copies this member's own part into place. Parts that are forwarded or summed use a buffer as large as the
-    /// tensor.
+    /// Appends the copy of this member's own data into the boxes that the collective uses, and returns these boxes.
+    /// Parts that are forwarded or summed use a buffer with the extents of the tensor.
     fn parts(&self, builder: &mut Builder, me: usize, operand: Option<BufferId>, out: Option<BufferId>) -> Parts {
         let (labels, extents) = (LABELS.to_vec(), self.shape());
         let within = extents.clone();
@@ -163,7 +164,7 @@ impl Case {
         if let Err(error) = self.verify(self.algorithm) {
             panic!("{error}: {}\n{:#?}", what(), self.schedule(error.rank));
         }
-        // The number of bytes received must be that of the pattern's messages.
+        // Each rank must receive exactly the bytes of the messages that the pattern sends to it.
         let rows = |part: usize| if self.pattern().parts() == 1 { self.shape()[0] } else { self.rows[part] };
         for (member, &rank) in self.ranks.iter().enumerate() {
             let to_me = self.pattern().messages().filter(|message| message.to == member);
@@ -189,7 +190,7 @@ fn copy(builder: &mut Builder, from: BufferId, to: View) {
     work(builder, &to, |out| Work::Unary { input, out });
 }
 
-/// Returns all ranks in `0..=members` except one, in a permuted order.
+/// Returns all ranks in `0..=members` except one, in permuted order.
 fn some_ranks(members: usize) -> Vec<usize> {
     let mut ranks: Vec<usize> = (0..=members).collect();
     ranks.remove(members / 3);
@@ -237,8 +238,8 @@ fn larger_groups_verify() {
     }
 }
 
-/// Tests that the proofs cover the order of addition. The verifier must reject a schedule if the specification states
-/// the order of a different algorithm.
+/// Tests that the verifier checks the order of addition. It must reject a schedule if the specification contains the
+/// order of a different algorithm.
 #[test]
 fn another_order_is_refused() {
     for collective in [Collective::ReduceScatter, Collective::AllReduce] {

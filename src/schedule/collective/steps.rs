@@ -1,5 +1,6 @@
-//! Computes the two basic patterns: spreading data from a root, and exchanging data among all members. Every other
-//! pattern is the reverse of one of these two, or a sequence of two patterns.
+//! Computes the two basic patterns of messages. A spread sends data from a root to all members, and an exchange sends
+//! every member's data to all other members. Every other pattern is one of these two with all messages reversed, or a
+//! sequence of two patterns.
 //!
 //! ```text
 //! spread as a tree, 5 members, root 3          exchange as a tree, 5 members
@@ -8,17 +9,18 @@
 //!   round 2   1 -> 0          0|1                rounds 4, 5   0 <-> 1  2 <-> 3  3 -> 4  level 0: {0 2 4 | 1 3}
 //! ```
 //!
-//! No lists of all messages are built; each member computes its own messages.
+//! Each member computes only its own messages, without a list of the messages of all members.
 
 use super::message::{Message, Numbers, Step};
 use super::{Collective, CollectiveAlgorithm};
 
-/// Returns the number of times that a group must be halved until each member is alone.
+/// Returns the number of times that a group must be halved until every half has a single member.
 fn levels(members: usize) -> usize {
     members.next_power_of_two().trailing_zeros() as usize
 }
 
-/// Returns the number of rounds of a collective; for an all-reduce, the number of rounds in one of its two phases.
+/// Returns the number of rounds of a collective. For an all-reduce, returns the number of rounds in one of its two
+/// phases (the reduce-scatter or the all-gather).
 pub fn rounds(collective: Collective, algorithm: CollectiveAlgorithm, members: usize) -> usize {
     match (algorithm, collective) {
         (CollectiveAlgorithm::Ring | CollectiveAlgorithm::Direct, _) => members - 1,
@@ -26,20 +28,20 @@ pub fn rounds(collective: Collective, algorithm: CollectiveAlgorithm, members: u
             CollectiveAlgorithm::Tree,
             Collective::Broadcast { .. } | Collective::Scatter { .. } | Collective::Gather { .. },
         ) => levels(members),
-        // The second round of each level is for the member without a partner.
+        // Each level has a second round, in which the member without a partner receives.
         (CollectiveAlgorithm::Tree, _) => 2 * levels(members),
     }
 }
 
-/// Returns the step of `member` in a round with this message. The step is empty unless `member` sends or receives the
-/// message.
+/// Returns the step of `member` in a round whose only message is this one. The step is empty unless `member` sends or
+/// receives the message.
 fn step(member: usize, from: usize, to: usize, parts: Numbers) -> Step {
     let message = Message { from, to, parts, reduce: false };
     Step { sent: (member == from).then_some(message), received: (member == to).then_some(message) }
 }
 
-/// Returns the step of `member` in a round of a spread from the root to all members. All members receive the same part
-/// or, with `scatter`, each receives its own part.
+/// Returns the step of `member` in a round of a spread from the root to all members. With `scatter`, each member
+/// receives its own part; otherwise, all members receive the same part.
 pub fn spread(
     algorithm: CollectiveAlgorithm,
     members: usize,
@@ -58,7 +60,7 @@ pub fn spread(
             let behind = (member + members - root) % members;
             let at = |behind: usize| (root + behind) % members;
             let message = |from: usize| {
-                // The part with the longest path is sent first, so that all parts arrive in the last round.
+                // The part with the longest path is sent first, so that every part reaches its owner in the last round.
                 let own = Numbers::one(at(members - 1 - round + from));
                 let goes = if scatter { from <= round } else { from == round };
                 let message = Message { from: at(from), to: at(from + 1), parts: parts(own), reduce: false };
@@ -74,8 +76,8 @@ pub fn spread(
                 }
                 let middle = group.start + group.len().div_ceil(2);
                 let halves = [group.start..middle, middle..group.end];
-                // All data for the other half of the group is sent to the member of that half that is nearest to the
-                // sender.
+                // The holder of the data sends everything for the other half of the group to the nearest member of that
+                // half.
                 let (other, nearest) = if holder < middle { (&halves[1], middle) } else { (&halves[0], middle - 1) };
                 if level == round {
                     let own = Numbers { first: other.start, step: 1, count: other.len() };
@@ -91,7 +93,7 @@ pub fn spread(
     }
 }
 
-/// Returns the step of `member` in a round of an exchange, in which each member's part is sent to all other members.
+/// Returns the step of `member` in a round of an exchange, in which every member's part reaches all other members.
 pub fn exchange(algorithm: CollectiveAlgorithm, members: usize, member: usize, round: usize) -> Step {
     let copy = |from: usize, to: usize, parts: Numbers| Some(Message { from, to, parts, reduce: false });
     let [next, previous] = [1, members - 1].map(|distance| (member + distance) % members);
@@ -108,8 +110,8 @@ pub fn exchange(algorithm: CollectiveAlgorithm, members: usize, member: usize, r
         }
         CollectiveAlgorithm::Tree => {
             let level = levels(members) - 1 - round / 2;
-            // The group consists of the members `first + i * stride` for `i < count`; this member is the one with `i =
-            // at`.
+            // The subgroup at this level consists of the members `first + i * stride` for `i < count`. This member has
+            // `i = at`.
             let (mut first, mut stride, mut count, mut at) = (0, 1, members, member);
             for _ in 0..level {
                 let odd = at % 2;

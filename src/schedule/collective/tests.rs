@@ -1,4 +1,5 @@
-//! Tests patterns by simulating them on sets, and compares bytes, distances and seconds with numbers computed by hand.
+//! Tests patterns by simulating which summands every member has after each message. Also compares predicted bytes,
+//! distances and seconds with numbers computed by hand.
 
 use super::{Collective, CollectiveAlgorithm, Message, Pattern, Price, Rates, price};
 
@@ -9,8 +10,8 @@ fn collectives(members: usize) -> Vec<Collective> {
     (0..members).flat_map(rooted).chain(all).collect()
 }
 
-/// For each member and part, the members whose summands are contained in the member's data; for a copy, only the part's
-/// owner. `None` if the member has no data for the part.
+/// For each member and part, the members whose summands are in the data that the member has for the part. If the
+/// collective only copies, this is the part's owner. `None` if the member has no data for the part.
 type Holdings = Vec<Vec<Option<Vec<usize>>>>;
 
 fn at_first(collective: Collective, members: usize) -> Holdings {
@@ -44,8 +45,8 @@ fn simulate(collective: Collective, algorithm: CollectiveAlgorithm, members: usi
             assert!(from != to && to < members && parts.count > 0, "{what}: {message:?}");
             assert_eq!(pattern.step(to, round).received, Some(message), "{what}: both ends know it");
             for part in parts.iter() {
-                // Messages of one round must not depend on each other, so they may only send data from before the
-                // round.
+                // Messages of one round must not depend on each other, so they only send data that the sender had
+                // before the round.
                 let sent = before[from][part].clone();
                 let sent = sent.unwrap_or_else(|| panic!("{what}: {from} does not have {part} in round {round}"));
                 let here = &mut contents[to][part];
@@ -129,9 +130,9 @@ fn words_of_exchanges() {
             but(&|member| (member + 1) % members)
         );
     }
-    // In an odd group, the last member has no partner, and sends its summands for the odd half to the member before it.
-    // The even half has one part more than the odd half, so members of the even half receive more words from their
-    // partners.
+    // If the number of members is odd, the last member has no partner. It sends its summands for the odd half to the
+    // member before it. The even half has one part more than the odd half, so members of the even half receive more
+    // words from their partners.
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 3]), [3, 2, 1]);
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 5]), [6, 3, 5, 5, 1]);
     assert_eq!(received(Collective::ReduceScatter, CollectiveAlgorithm::Tree, &[1; 7]), [7, 6, 7, 5, 7, 7, 3]);
@@ -178,13 +179,13 @@ fn rounds_of_trees_are_logarithms() {
 fn trees_go_the_least_distance() {
     for members in 1..=17 {
         for root in 0..members {
-            // Parts only move towards their owners.
+            // In a scatter, parts must only move towards their owners.
             let far = |message: &Message| message.from.abs_diff(message.to);
             let scatter = Pattern::new(Collective::Scatter { root }, CollectiveAlgorithm::Tree, members);
             let carried: usize = scatter.messages().map(|message| message.parts.count * far(&message)).sum();
             assert_eq!(carried, (0..members).map(|part| part.abs_diff(root)).sum::<usize>());
         }
-        // The messages of the next level are twice as large and travel half the distance.
+        // From level to level, the size of messages doubles and their distance is halved.
         let exchange = Pattern::new(Collective::AllGather, CollectiveAlgorithm::Tree, members);
         for message in exchange.messages() {
             assert_eq!(message.from.abs_diff(message.to) * 2, message.parts.step);
@@ -192,14 +193,15 @@ fn trees_go_the_least_distance() {
         }
     }
     let carried = |algorithm| price(&Pattern::new(Collective::AllGather, algorithm, 8), &[1; 8], 1, RATES).carried;
-    // Parts times distance. Tree: 8 x (1 x 4 + 2 x 2 + 4 x 1). Direct: 8 x (1 + 2 + 3 + 4 + 3 + 2 + 1). Ring: 8 x 7.
+    // The expected sums of parts times distance. Tree: 8 x (1 x 4 + 2 x 2 + 4 x 1). Direct: 8 x (1 + 2 + 3 + 4 + 3 + 2
+    // + 1). Ring: 8 x 7.
     assert_eq!(
         [CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct, CollectiveAlgorithm::Ring].map(carried),
         [96, 128, 56]
     );
 }
 
-/// A transfer of 6 bytes takes 3 seconds, and their addition takes 1 second.
+/// With these rates, transferring 6 bytes takes 3 seconds, and adding them takes 1 second.
 const RATES: Rates = Rates { latency: 1.0, bandwidth: 3.0, memory: 18.0 };
 
 fn seconds(collective: Collective, sizes: &[usize], pieces: usize) -> [f64; 3] {
@@ -210,29 +212,33 @@ fn seconds(collective: Collective, sizes: &[usize], pieces: usize) -> [f64; 3] {
 
 #[test]
 fn prices_of_copies() {
-    // Ring: two hops. Tree: 0 -> 2, then 0 -> 1. Direct: one message after another.
+    // Every algorithm needs two transfers of 5 seconds, one after the other. Ring: 0 -> 1, then 1 -> 2. Tree: 0 -> 2,
+    // then 0 -> 1. Direct: 0 -> 1, then 0 -> 2.
     assert_eq!(seconds(Collective::Broadcast { root: 0 }, &[12], 1), [10.0, 10.0, 10.0]);
-    // With two pieces of 3 seconds each, the ring forwards one piece while the other arrives.
+    // Each of the two pieces takes 3 seconds. The ring forwards the first piece while it receives the second.
     assert_eq!(seconds(Collective::Broadcast { root: 0 }, &[12], 2), [9.0, 12.0, 12.0]);
-    // Tree: 12 bytes to member 2, then two transfers at the same time.
+    // Tree: 12 bytes are sent to member 2 (5 seconds), then two members send 6 bytes at the same time.
     assert_eq!(seconds(Collective::Scatter { root: 0 }, &[6; 4], 1), [9.0, 8.0, 9.0]);
     assert_eq!(seconds(Collective::Gather { root: 0 }, &[6; 4], 1), [9.0, 8.0, 9.0]);
     // Tree: a transfer of 6 bytes, then a transfer of 12 bytes.
     assert_eq!(seconds(Collective::AllGather, &[6; 4], 1), [9.0, 8.0, 9.0]);
-    // Empty parts are not sent. The only non-empty part travels twice in a ring and in a tree of three members.
+    // Empty parts are not sent. In a ring and in a tree of three members, the only non-empty part is sent twice, one
+    // transfer after the other.
     assert_eq!(seconds(Collective::AllGather, &[0, 6, 0], 1), [6.0, 6.0, 6.0]);
     assert_eq!(seconds(Collective::AllGather, &[0; 5], 1), [0.0; 3]);
 }
 
 #[test]
 fn prices_of_reductions() {
-    // Direct: three transfers, then the addition of the last summand. Ring: each summand is added before the sum is
-    // forwarded. Tree: 5 seconds to transfer two parts and 2 to add them, then 3 and 1 for one part.
+    // Ring: a member adds its summand before it forwards the sum. Tree: 5 seconds to transfer two parts and 2 to add
+    // them, then 3 and 1 for one part. Direct: three transfers, then the addition of the last summand.
     assert_eq!(seconds(Collective::ReduceScatter, &[6; 4], 1), [12.0, 11.0, 10.0]);
-    // The ring adds half of a part while the other half arrives: 6 transfers of 2 seconds each, and half an addition.
+    // The ring adds one half of a part while it receives the other: 6 transfers of 2 seconds each, and half an
+    // addition.
     assert_eq!(seconds(Collective::ReduceScatter, &[6; 4], 2)[0], 12.5);
     assert_eq!(seconds(Collective::AllReduce, &[6; 4], 1), [21.0, 19.0, 19.0]);
-    // An addition takes 10 seconds, and so does copying a member's own summand; messages wait for a scratch buffer.
+    // Each addition takes 10 seconds, and so does copying a member's own summand. Messages must wait for a free scratch
+    // buffer.
     let slow = Rates { memory: 1.8, ..RATES };
     let direct = Pattern::new(Collective::ReduceScatter, CollectiveAlgorithm::Direct, 5);
     assert_eq!(price(&direct, &[6; 5], 1, slow), Price { seconds: 50.0, received: 24, carried: 5 * 6 * 6 });

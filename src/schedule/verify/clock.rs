@@ -1,6 +1,7 @@
-//! Defines vector clocks, which record the tasks of a rank that are complete when a task starts.
+//! Defines vector clocks. The clock of a task identifies the tasks of the same rank that are certainly complete when
+//! the task starts.
 //!
-//! A lane completes its tasks in order, so one count per lane identifies its complete tasks.
+//! A lane completes its tasks in order, so the number of complete tasks on each lane identifies them.
 
 /// The number of complete tasks on each lane.
 pub type Clock = [usize; 3];

@@ -62,7 +62,7 @@ pub enum Fault {
 pub struct VerifyError {
     /// The rank whose schedule is wrong.
     pub rank: usize,
-    /// The task at which the fault was found; `None` if the fault does not concern a single task.
+    /// The task at which the fault was found, or `None` if the fault does not concern a single task.
     pub task: Option<TaskId>,
     /// The kind of fault.
     pub fault: Fault,

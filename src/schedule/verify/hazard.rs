@@ -1,8 +1,8 @@
-//! Checks that the views of one rank's schedule stay inside their buffers, and that any two tasks with a hazard between
-//! them are ordered. There is a hazard if both tasks access an element and at least one of them writes it.
+//! Checks that the views in one rank's schedule are inside their buffers, and that tasks with a hazard are ordered. Two
+//! tasks have a hazard if both access the same element and at least one of them writes it.
 //!
-//! The happens-before relation is stored as vector clocks ([`Clock`]), so the check needs only a few words of memory
-//! per task and edge.
+//! The happens-before relation is stored as one vector clock ([`Clock`]) per task, so the check needs only a few words
+//! of memory per task and edge.
 
 use super::clock::Clock;
 use super::sharing::Sharing;
@@ -67,8 +67,8 @@ pub fn check(schedule: &Schedule, spec: &Spec) -> Result<(), VerifyError> {
     Ok(())
 }
 
-/// Checks that no tensor stays valid longer than its inputs, and that tensors scaled by `alpha` stay valid for one
-/// slice only.
+/// Checks that no tensor stays valid longer than the tensors from which it is computed. Also checks that the result,
+/// which is scaled by `alpha`, stays valid for one slice only.
 fn check_reuse_scopes(schedule: &Schedule, spec: &Spec) -> Result<(), Fault> {
     for (id, value) in spec.values.iter().enumerate() {
         let longest = match value.origin {

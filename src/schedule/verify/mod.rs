@@ -1,16 +1,17 @@
-//! Proves that the schedules of a plan are correct for any number of ranks, without running them and without data.
+//! Proves that the schedules of a plan are correct, for any number of ranks, without running them and without tensor
+//! data.
 //!
-//! There are two levels. [`own`] checks one rank: views stay inside buffers, and any two tasks that access the same
-//! elements are ordered by edges if one of them writes. [`whole`] checks all ranks together: transfers match, the run
-//! terminates with one transfer in flight per lane and no buffering, and nothing is read before it is written. It also
-//! follows the *provenance* of every element, from the operands through every task and transfer, and compares it with
-//! the expression: each element of `out` contains the product for each index of k exactly once, on every owner and
-//! replica.
+//! There are two levels. [`own`] checks the schedule of one rank. Views must be inside buffers, and edges must order
+//! any two tasks that access the same elements if at least one of them writes. [`whole`] checks the schedules of all
+//! ranks together. Sends and receives must match, and no element may be read before it is written. The run must
+//! terminate even with one transfer in flight per lane and no buffering. [`whole`] also follows the *provenance* of
+//! every element, from the operands through every task and transfer, and compares it with the expression. Each element
+//! of `out` must contain the product for each index of k exactly once, on every owner and replica.
 //!
-//! Provenance is derived, never declared: a task states which boxes it reads and writes, but not their contents.
+//! The verifier derives the contents of all boxes itself. A task only states which boxes it reads and writes.
 //!
-//! The cost of [`whole`] is linear in the number of tasks on all ranks. For thousands of ranks, [`follow`] checks the
-//! blocks of only some ranks.
+//! The cost of [`whole`] is linear in the total number of tasks on all ranks. For thousands of ranks, [`follow`] checks
+//! only the result blocks of some ranks.
 
 mod clock;
 mod cone;
@@ -28,7 +29,7 @@ pub use spec::{Order, Origin, Spec, Summand, Value};
 
 use super::Schedule;
 
-/// A schedule whose bounds and hazards have been checked. The executor accepts no other schedules.
+/// A schedule that [`own`] has checked. The executor accepts no other schedules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified(Schedule);
 
@@ -41,17 +42,17 @@ impl Verified {
 /// Checks the bounds and the hazards of one rank's schedule.
 ///
 /// # Errors
-/// If there is a fault; the error is the first fault found, with its rank and task.
+/// If a check fails. The error describes the first fault found, with its rank and task.
 pub fn own(schedule: Schedule, spec: &Spec) -> Result<Verified, VerifyError> {
     hazard::check(&schedule, spec)?;
     Ok(Verified(schedule))
 }
 
-/// Checks the schedules of all ranks, first each by itself and then all together. `budget` is the memory limit in bytes
-/// per rank.
+/// Checks the schedule of each rank by itself, and then the schedules of all ranks together. `budget` is the memory
+/// limit per rank, in bytes.
 ///
 /// # Errors
-/// If there is a fault; the error is the first fault found, with its rank and task.
+/// If a check fails. The error describes the first fault found, with its rank and task.
 pub fn whole(schedules: &[Schedule], spec: &Spec, budget: Option<u64>) -> Result<(), VerifyError> {
     for (rank, schedule) in schedules.iter().enumerate() {
         let at = |fault| VerifyError { rank, task: None, fault };

@@ -1,4 +1,5 @@
-//! Represents the contents of a rank's buffers: pieces of tensors, and the products that their sums contain.
+//! Represents the contents of a rank's buffers. A buffer contains pieces of tensors, and each element of a piece is a
+//! sum of products.
 
 use std::ops::Range;
 
@@ -6,28 +7,28 @@ use super::Fault;
 use crate::distribution::{Bounds, Region, is_empty, volume, without};
 use crate::schedule::View;
 
-/// The state of the user's values in an output that results are added to.
+/// Whether a sum contains the user's previous values of the output, and whether these are already scaled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prior {
     /// The user's values are not part of this sum.
     Absent,
-    /// The user's values are unscaled.
+    /// The user's values are part of the sum, but have not been multiplied by `beta`.
     Raw,
-    /// The user's values have been multiplied by `beta`.
+    /// The user's values are part of the sum, multiplied by `beta`.
     Scaled,
 }
 
 /// The contents of a box in a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// The tensor, identified by the number of its value before any redistribution; `None` for zeros that belong to no
-    /// tensor yet.
+    /// The tensor to which the elements belong. If it has been redistributed, this is the number of its value before
+    /// redistribution. `None` for zeros, which belong to no tensor yet.
     pub value: Option<usize>,
-    /// The indices of the tensor that the box contains. The region has no dimensions for zeros whose position is
-    /// unknown.
+    /// The region of the tensor that the box contains. It has no dimensions if the content is zeros, whose position in
+    /// the tensor is unknown.
     pub at: Region,
-    /// The products in the sum, as disjoint regions of the summed dimensions, in order of addition. Adjacent regions
-    /// are merged if the starts of regions determine the order.
+    /// The products that have been added, as disjoint regions of the summed dimensions, in order of addition. Adjacent
+    /// regions are merged if the order of addition is the order of their starts.
     pub sum: Vec<Region>,
     pub prior: Prior,
     /// Whether the content has been multiplied by `alpha`.
@@ -42,7 +43,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Returns the part of the piece that is inside a box of the buffer.
+    /// Returns the part of the piece inside a box of the same buffer.
     pub fn part(&self, bounds: &[Range<usize>]) -> Piece {
         let bounds = intersect(&self.bounds, bounds);
         if bounds == self.bounds {
@@ -55,8 +56,8 @@ impl Piece {
     }
 }
 
-/// The contents of all buffers of one rank. Invariant: pieces of one buffer are disjoint. Elements that are in no piece
-/// have not been written.
+/// The contents of all buffers of one rank. Invariant: the pieces of one buffer are disjoint. An element that is in no
+/// piece has not been written.
 #[derive(Debug, Default)]
 pub struct Contents(pub Vec<Vec<Piece>>);
 
@@ -65,7 +66,7 @@ pub fn intersect(a: &[Range<usize>], b: &[Range<usize>]) -> Bounds {
 }
 
 impl Contents {
-    /// Returns the pieces in a box.
+    /// Returns the pieces inside a box, clipped to the box.
     ///
     /// # Errors
     /// If an element of the box has not been written.
@@ -77,7 +78,7 @@ impl Contents {
         if written == view.elements() { Ok(parts) } else { Err(Fault::Unwritten(view.buffer)) }
     }
 
-    /// Writes a piece into a buffer and replaces the previous contents of its box.
+    /// Writes a piece into a buffer, and removes the previous contents of its box.
     pub fn write(&mut self, buffer: usize, piece: Piece) {
         if is_empty(&piece.bounds) {
             return;
@@ -98,12 +99,12 @@ impl Contents {
     }
 }
 
-/// Appends the products `more` to a sum. `follows` decides whether the first products of `more` may be added after the
-/// last products of the sum. The order within `more` was checked when `more` was summed, possibly on a different rank
-/// and in a different order. With `joins`, adjacent regions are merged.
+/// Appends the products `more` to a sum. `follows` returns whether the first products of `more` may be added after the
+/// last products of the sum. The order within `more` is not checked here, because it was checked when `more` was
+/// summed, possibly on a different rank. With `joins`, adjacent regions are merged.
 ///
 /// # Errors
-/// If the sum already contains some of these products, or they are added out of order.
+/// If the sum already contains some of the products in `more`, or if `follows` returns false.
 pub fn add(
     sum: &mut Vec<Region>,
     more: &[Region],

@@ -1,8 +1,8 @@
-//! Checks all ranks together. Simulates the run with one transfer in flight per lane and no buffering, and follows
-//! provenance.
+//! Checks the schedules of all ranks together. Simulates the run with one transfer in flight per lane and no buffering,
+//! and follows the provenance of every element.
 //!
-//! Hazards have already been excluded ([`super::hazard`]), so every order that the edges allow produces the same
-//! contents, and simulating one order proves all orders.
+//! [`super::hazard`] has already checked that no two tasks have an unordered hazard. Every order of tasks that the
+//! edges allow therefore produces the same contents, so simulating a single order is a proof for all orders.
 
 use super::provenance::Contents;
 use super::semantics::{Semantics, carry};
@@ -18,7 +18,7 @@ struct Rank<'a> {
 }
 
 impl Rank<'_> {
-    /// Returns the next task of a lane, if its edges allow it to start.
+    /// Returns the next task of a lane if all tasks that it waits for are complete.
     fn head(&self, lane: Lane) -> Option<TaskId> {
         let &task = self.lanes[lane as usize].get(self.next[lane as usize])?;
         self.semantics.schedule.tasks[task].after.iter().all(|&t| self.done[t]).then_some(task)
@@ -43,7 +43,8 @@ pub fn check(schedules: &[Schedule], spec: &Spec) -> Result<(), VerifyError> {
     Ok(())
 }
 
-/// Like [`check`], but only for the tasks that contribute to the results of the ranks in `chosen`.
+/// Like [`check`], but only checks the results of the ranks in `chosen`. `schedules` contains only the tasks that
+/// contribute to these results.
 pub fn of_some(schedules: &[&Schedule], spec: &Spec, chosen: &[usize]) -> Result<(), VerifyError> {
     for Rank { semantics, contents, .. } in simulate(schedules, spec)? {
         let rank = semantics.schedule.rank;
@@ -54,7 +55,8 @@ pub fn of_some(schedules: &[&Schedule], spec: &Spec, chosen: &[usize]) -> Result
     Ok(())
 }
 
-/// Simulates the schedules of ranks in ascending order. These ranks must include both ends of every transfer.
+/// Simulates the schedules of some ranks, which must be in ascending order. For every transfer, these ranks must
+/// include both the sender and the receiver.
 fn simulate<'a>(schedules: &[&'a Schedule], spec: &'a Spec) -> Result<Vec<Rank<'a>>, VerifyError> {
     let mut ranks: Vec<Rank> = schedules.iter().map(|schedule| start(schedule, spec)).collect();
     let mut woken: Vec<usize> = (0..ranks.len()).rev().collect();
@@ -95,8 +97,8 @@ fn work(rank: &mut Rank, task: TaskId) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs the next transfer of a lane if it is also the next transfer on the matching lane of its peer. Returns the peer.
-/// Ranks are indices into `ranks`.
+/// Runs the next transfer of a lane if the peer is also ready for it, and returns the peer. The peer is ready if the
+/// same transfer is the next on its opposite lane. `rank` and the returned peer are indices into `ranks`.
 fn transfer(ranks: &mut [Rank], rank: usize, lane: Lane) -> Result<Option<usize>, VerifyError> {
     let Some(task) = ranks[rank].head(lane) else { return Ok(None) };
     let (Action::Send { peer, .. } | Action::Recv { peer, .. }) = *ranks[rank].action(task) else { return Ok(None) };
@@ -131,7 +133,7 @@ fn deliver(ranks: &mut [Rank], source: usize, send: TaskId, target: usize, recv:
     }
     for (from, into) in from.iter().zip(&into) {
         let pieces = ranks[source].contents.read(from)?;
-        // Received data must belong to the tensor of the buffer that receives it.
+        // Received elements must belong to the tensor that the receiving buffer stores.
         let spec = ranks[target].semantics.spec;
         let tensor = spec.tensor(ranks[target].semantics.schedule.buffers[into.buffer].node);
         if pieces.iter().any(|piece| piece.content.value.is_some_and(|value| value != tensor)) {

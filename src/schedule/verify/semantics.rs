@@ -1,4 +1,4 @@
-//! Defines the semantics of work: how each kind of work changes the contents of a rank's buffers.
+//! Defines how each kind of work task changes the contents of a rank's buffers.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,8 @@ pub struct Semantics<'a> {
 }
 
 impl Semantics<'_> {
-    /// Returns the contents at the start: operands, and an output that results are added to.
+    /// Returns the contents of the buffers at the start of a run. These are the operands, and the output if results are
+    /// added to it.
     pub fn initial(&self) -> Contents {
         let pieces = self.schedule.buffers.iter().map(|buffer| {
             let given = match buffer.home {
@@ -41,7 +42,7 @@ impl Semantics<'_> {
         Some(Piece { bounds, content: Content { value, at, sum, prior, alpha: prior != Prior::Absent } })
     }
 
-    /// Applies one work task to the contents.
+    /// Applies one work task to the contents of the buffers.
     pub fn work(&self, contents: &mut Contents, work: &Work) -> Result<(), Fault> {
         match work {
             Work::Contract { left, right, out, accumulate } => self.contract(contents, left, right, out, *accumulate),
@@ -65,7 +66,7 @@ impl Semantics<'_> {
         &self.schedule.buffers[view.buffer]
     }
 
-    /// Rewrites every piece of a box.
+    /// Applies `change` to every piece inside a box.
     fn change(
         &self,
         contents: &mut Contents,
@@ -79,8 +80,8 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Returns a piece of zeros that fills a box. The zeros belong to no tensor yet, but have the indices of the box if
-    /// the buffer has a placement.
+    /// Returns a piece of zeros that fills a box. The zeros belong to no tensor yet. If the buffer has a placement,
+    /// their region is that of the box; otherwise, it has no dimensions.
     fn zeros(&self, out: &View) -> Piece {
         let placed = self.placed(self.buffer(out), Prior::Absent).map(|piece| piece.part(&out.bounds).content.at);
         let at = placed.unwrap_or_else(|| Region::from(Vec::<Intervals>::new()));
@@ -88,7 +89,8 @@ impl Semantics<'_> {
         Piece { bounds: out.bounds.clone(), content }
     }
 
-    /// Returns the indices in each dimension of the finished part of `value` that a box contains.
+    /// Returns the index set of each dimension of `value` that a box contains. Every element of the box must be a
+    /// finished sum of `value`.
     fn finished(&self, contents: &Contents, view: &View, value: usize) -> Result<Vec<Intervals>, Fault> {
         let needed: usize = self.spec.summed(value).1.iter().product();
         let pieces = contents.read(view)?;
@@ -96,7 +98,7 @@ impl Semantics<'_> {
             match content.value {
                 Some(held) if held == self.spec.tensor(value) => {}
                 Some(_) => return Err(Fault::WrongInput(view.buffer)),
-                // Zeros are finished values if the sum has no terms.
+                // Zeros are finished sums if the sum has no terms.
                 None if needed == 0 && content.at.dims().len() == view.bounds.len() => {}
                 None => return Err(Fault::Unfinished(view.buffer)),
             }
@@ -118,7 +120,7 @@ impl Semantics<'_> {
     ) -> Result<(), Fault> {
         let value = self.spec.tensor(self.buffer(out).node);
         let Origin::Contract { left: l, right: r } = self.spec.values[value].origin else { return Err(Fault::Shape) };
-        // If an operand is empty, a correct schedule fills or scales the output instead.
+        // If an operand is empty, a correct schedule fills or scales the output instead of contracting.
         if left.elements() == 0 || right.elements() == 0 {
             return Err(Fault::Shape);
         }
@@ -141,13 +143,15 @@ impl Semantics<'_> {
         self.accumulate(contents, Piece { bounds: out.bounds.clone(), content }, out, accumulate)
     }
 
-    /// Returns the region of the summed products that the indices of all labels span.
+    /// Returns the set of products that a contraction or sum adds to each element, as a region of the summed dimensions
+    /// of `value`. `ranges` contains the indices of each label.
     fn product_box(&self, value: usize, ranges: &HashMap<Label, Intervals>) -> Region {
         let labels = self.spec.summed(value).0;
         Region::from(labels.iter().map(|label| ranges.get(label).cloned().unwrap_or_default()).collect::<Vec<_>>())
     }
 
-    /// Returns the content that a step writes to `out`. Each dimension of `out` has the indices of its label.
+    /// Returns the content that a task writes to `out`. `ranges` contains the indices of each label, and `sum` contains
+    /// the products.
     fn written(
         &self,
         value: usize,
@@ -233,7 +237,7 @@ impl Semantics<'_> {
         self.add(contents, input, out)
     }
 
-    /// Checks that the output of this rank is the result of the expression.
+    /// Checks that this rank's block of the output is the result of the expression.
     pub fn result(&self, contents: &Contents) -> Result<(), Fault> {
         let needed: usize = self.spec.summed(self.spec.output).1.iter().product();
         let value = &self.spec.values[self.spec.output];
@@ -247,8 +251,8 @@ impl Semantics<'_> {
         let view = View { buffer: *id, bounds };
         let placed = self.placed(buffer, Prior::Absent);
         let prior = if self.spec.accumulate { Prior::Scaled } else { Prior::Absent };
-        // If the output is distributed as summands, the first summand contains the tensor and the other summands are
-        // zeros.
+        // If the output is distributed as partial sums, the first summand contains the result, and all other summands
+        // are zero.
         let zeros = value.distribution.summand(self.schedule.rank) != Some(0);
         for piece in contents.read(&view)? {
             let content = &piece.content;
@@ -267,8 +271,8 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Adds the content of `more` to the content of `piece`. Both contents are the same elements of the same tensor, or
-    /// zeros.
+    /// Adds the content of `more` to the content of `piece`. Both must be the same elements of the same tensor, unless
+    /// one of them is zeros.
     fn combine(&self, piece: &mut Piece, more: &Piece) -> Result<(), Fault> {
         let more = &more.part(&piece.bounds).content;
         let content = &mut piece.content;
@@ -291,8 +295,8 @@ impl Semantics<'_> {
     }
 }
 
-/// Returns the indices, along one dimension, of a box that is completely filled by the pieces; `None` if the indices
-/// differ between pieces or are not ascending.
+/// Returns the indices of the tensor along one dimension of a box that the pieces fill completely. Returns `None` if
+/// two pieces have different indices at the same position, or if the indices are not ascending.
 fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
     let mut ends: Vec<usize> = pieces.iter().flat_map(|p| [p.bounds[dim].start, p.bounds[dim].end]).collect();
     ends.sort_unstable();
@@ -313,7 +317,8 @@ fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
     ranges.windows(2).all(|pair| pair[0].end <= pair[1].start).then(|| Intervals::ascending(ranges))
 }
 
-/// Moves a piece that was read from `from` to its position in `to`, as a copy does. Both boxes have the same shape.
+/// Returns a piece that was read from the box `from`, moved to the corresponding position in the box `to`. Both boxes
+/// must have the same shape.
 pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
     let moved = |(at, (from, to)): (&Range<usize>, (&Range<usize>, &Range<usize>))| {
         at.start - from.start + to.start..at.end - from.start + to.start
@@ -322,7 +327,8 @@ pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
     Piece { bounds, content: piece.content }
 }
 
-/// Multiplies the user's values by `beta`. Fails if anything has been added to these values.
+/// Records that the user's values are multiplied by `beta`. Fails if they already are, if there are none, or if
+/// products have been added to them.
 fn beta(content: &mut Content) -> Result<(), Fault> {
     let raw = content.prior == Prior::Raw && content.sum.is_empty();
     content.prior = Prior::Scaled;

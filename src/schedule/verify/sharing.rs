@@ -1,4 +1,4 @@
-//! Checks that no buffer is used while another buffer needs the bytes that the two share.
+//! Checks that two buffers that share bytes of the arena are never in use at the same time.
 
 use std::collections::HashMap;
 
@@ -7,20 +7,23 @@ use super::clock::Clock;
 use crate::schedule::arena::{Occupants, lifetimes};
 use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 
-/// Tracks which buffers use the bytes of the arena, task by task.
+/// Tracks which buffer occupies each byte of the arena, task by task.
 pub struct Sharing<'a> {
     schedule: &'a Schedule,
     lifetimes: Vec<Option<(TaskId, TaskId)>>,
-    /// For each buffer and lane, the number of tasks that must be complete before the buffer is no longer in use.
+    /// For each buffer and lane, the number of tasks on the lane up to the last that uses the buffer. When this many
+    /// are complete, the buffer is no longer in use.
     left: Vec<Clock>,
     occupants: Occupants,
-    /// For each buffer, whether its contents must survive while all other tasks run again.
+    /// For each buffer, whether it is kept: later runs read it again without writing it first.
     kept: Vec<bool>,
-    /// The sharing group of each buffer. Buffers of different groups must not share memory.
+    /// The sharing group of each buffer, identified by the time for which the buffer's contents stay valid. Buffers of
+    /// different groups must not share memory.
     groups: Vec<ReuseScope>,
-    /// For each buffer and section, the first and the last branch that uses the buffer.
+    /// For each buffer and section, the first and the last branch of the section that use the buffer.
     branches: HashMap<(BufferId, usize), (usize, usize)>,
-    /// For each buffer and lane, the number of tasks that must be complete before the buffer may be used.
+    /// For each buffer and lane, the number of tasks on the lane that must be complete before the buffer may be used.
+    /// These include all tasks that use the previous buffers in the same bytes.
     needs: Vec<Clock>,
 }
 
@@ -63,14 +66,15 @@ impl<'a> Sharing<'a> {
         if (0..count).all(inside) { Ok(sharing) } else { Err(Fault::Arena) }
     }
 
-    /// Checks that a task may use a buffer. `clock` counts the tasks that are complete when the task starts.
+    /// Checks that a task may use a buffer. `clock` is the number of tasks on each lane that are certainly complete
+    /// when the task starts.
     pub fn used(&mut self, task: TaskId, buffer: BufferId, clock: &Clock) -> Result<(), Fault> {
         if !self.is_own(buffer) {
             return Ok(());
         }
         if self.lifetimes[buffer].is_some_and(|(first, _)| first == task) {
             for other in self.occupants.replace(buffer, self.schedule.offsets[buffer], self.bytes(buffer)) {
-                // The same task has already used another part of this buffer.
+                // The same task has already been checked for a different box of this buffer.
                 if other == buffer {
                     continue;
                 }

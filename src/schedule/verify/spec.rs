@@ -1,11 +1,12 @@
-//! Specifies a correct run by the tensors of a plan and their origins, independently of any schedule.
+//! Specifies the result of a correct run. The specification lists the tensors of a plan and how each is computed,
+//! independently of any schedule.
 
 use std::ops::Range;
 
 use crate::dims::Label;
 use crate::distribution::{Distribution, Intervals, Region};
 
-/// The origin of a tensor.
+/// The step that produces a tensor. Inputs are indices into [`Spec::values`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// The operand with this index.
@@ -23,32 +24,32 @@ pub enum Origin {
     },
 }
 
-/// Products that are added to some elements of a tensor in one step.
+/// Products that are added to some elements of a tensor at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summand {
-    /// The elements of the tensor.
+    /// The elements of the tensor to which the products are added.
     pub of: Region,
-    /// Indices in the summed dimensions, in the order of [`Spec::summed`].
+    /// The products, as index sets of the summed dimensions. These are in the order of [`Spec::summed`].
     pub products: Region,
 }
 
 /// The order in which products are added to an element. A plan guarantees that results are bitwise reproducible, so it
-/// must also guarantee this order.
+/// must also determine this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// Ascending along the summed dimensions.
+    /// In ascending order of the indices of the summed dimensions.
     Ascending,
-    /// Descending along one summed dimension, where index 0 is followed by the last index. Partial sums on a ring are
-    /// added in this order.
+    /// In descending order along one summed dimension, cyclically: the last index follows index 0. Partial sums that
+    /// travel around a ring are added in this order.
     RingDown(Label),
-    /// For each rank, a list of the summands that it adds, in order. The entries that cover an element apply to that
-    /// element.
+    /// For each rank, the summands that it adds, in order. Only the summands whose region contains an element apply to
+    /// this element.
     Listed(Vec<Vec<Summand>>),
 }
 
 impl Order {
-    /// Whether the starts of regions of products determine the order. If so, one region may represent several
-    /// consecutive regions.
+    /// Whether this order follows from the indices of the products alone. If so, adjacent regions of products may be
+    /// merged into one.
     pub fn joins(&self) -> bool {
         !matches!(self, Order::Listed(_))
     }
@@ -64,18 +65,20 @@ pub struct Value {
     pub order: Order,
 }
 
-/// All tensors in a plan. Invariant: the inputs of a value precede it.
+/// The specification of a run, which lists all tensors in a plan. Invariant: the inputs of a value precede the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     pub values: Vec<Value>,
-    /// The index of the value that the run computes.
+    /// The index of the value that is the result of the run.
     pub output: usize,
-    /// Whether the output's buffer contains user values, which are multiplied by `beta` and added to the result.
+    /// Whether the output's buffer initially contains values of the user, which are multiplied by `beta` and added to
+    /// the result.
     pub accumulate: bool,
 }
 
 impl Spec {
-    /// Returns the index of the value from which `value` was redistributed; `value` itself if it was not.
+    /// Returns the index of the value before redistribution, which is `value` itself if it is not the result of a
+    /// redistribution.
     pub fn tensor(&self, mut value: usize) -> usize {
         while let Origin::Same { input } = self.values[value].origin {
             value = input;
@@ -83,9 +86,8 @@ impl Spec {
         value
     }
 
-    /// Returns the labels and the extents of the dimensions over which a value is summed: k of a contraction, or the
-    /// summed dimensions of a unary step. For an operand that is distributed as partial sums, returns the number of
-    /// summands, without a label.
+    /// Returns the labels and the extents of the dimensions that are summed to compute a value. For an operand that is
+    /// distributed as partial sums, returns the number of summands as the only extent, without a label.
     pub fn summed(&self, value: usize) -> (Vec<Label>, Vec<usize>) {
         let value = &self.values[self.tensor(value)];
         let input = match value.origin {
@@ -108,7 +110,8 @@ impl Spec {
         (labels, extents)
     }
 
-    /// Whether the products `next` may be added after `last` to the elements `at` of `value`, on a given rank.
+    /// Whether the products `next` may be added directly after the products `last` to the elements `at` of `value`, on
+    /// this rank.
     pub fn follows(&self, value: usize, (rank, at): (usize, &Region), last: &Region, next: &Region) -> bool {
         match &self.values[self.tensor(value)].order {
             Order::Listed(by_rank) => {
@@ -132,13 +135,13 @@ impl Spec {
         }
     }
 
-    /// Whether `value` is the tensor whose tasks multiply by `alpha`.
+    /// Whether `value` is the result of the run, whose products are multiplied by `alpha`.
     pub fn is_result(&self, value: usize) -> bool {
         self.tensor(value) == self.tensor(self.output)
     }
 }
 
-/// Returns the range from the first index of a set to the last.
+/// Returns the range from the first index of a set to the last, inclusive.
 fn span(set: &Intervals) -> Range<usize> {
     let ranges = set.ranges();
     ranges.first().map_or(0, |first| first.start)..ranges.last().map_or(0, |last| last.end)

@@ -14,7 +14,8 @@ fn a_small_one_as_text() {
     ];
     let svg = timeline(2e-3, 2, spans).svg("mk,kn->mn & more");
     assert!(svg.contains("mk,kn-&gt;mn &amp; more"), "{svg}");
-    // The workers of rank 0 are busy for the first half of the run, and the workers of rank 1 for all of it.
+    // Rank 0 contracts during the first half of the run. Rank 1 contracts during the first half, and arranges during
+    // the second.
     assert!(svg.contains(r##"<path d="M80.00 78.88h448.00V101.92h-448.00z" fill="#2a6fb0"/>"##), "{svg}");
     assert!(svg.contains(r##"<path d="M528.00 126.88h448.00V149.92h-448.00z" fill="#8fc1e3"/>"##), "{svg}");
     for name in ["0 ms", "0.5 ms", "2 ms", "rank 0", "rank 1", "receiving"] {
@@ -32,7 +33,8 @@ fn pictures_do_not_grow_with_tasks() {
         let svg = timeline(tasks as f64, 512, spans(tasks)).svg("");
         svg.matches('M').count()
     };
-    // The bars of a hundred tasks are about a pixel apart.
+    // The bars of 100 tasks are about a pixel apart, so they are not merged. Those of 100,000 tasks are merged into
+    // one.
     assert_eq!((bars(100), bars(100_000)), (100, 1));
     assert!(timeline(0.0, 1, Vec::new()).svg("nothing").contains("nothing"));
 }

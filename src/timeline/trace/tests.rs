@@ -13,7 +13,8 @@ fn transfers_that_overlap_have_tracks_of_their_own() {
         span(1, Activity::Recv(0), 2.0, 2.0),
         span(1, Activity::Recv(0), 4.0, 5.0),
     ];
-    // Rank 0 has one worker track, one track for receives and two for sends. The tracks of rank 1 follow.
+    // Rank 0 has a worker track (2), a track for receives (3) and two tracks for sends (4 and 5). The tracks of rank 1
+    // start at 6.
     let trace: Value = serde_json::from_str(&timeline(5.0, 2, spans).trace()).unwrap();
     let of = |phase: &str, first: &str| {
         let events = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == phase);

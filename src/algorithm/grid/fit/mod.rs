@@ -1,11 +1,11 @@
-//! Fits a grid of ranks to a contraction by finding the numbers of tiles along c, m, n and k that move the fewest
-//! words.
+//! Fits a grid of ranks to a contraction. The search finds the numbers of tiles along c, m, n and k for which ranks
+//! transfer the fewest words.
 //!
-//! As in section 7.1 of the COSMA paper, grids are fitted to the extents, and some ranks are left idle if that moves
-//! fewer words. The search tries all numbers of tiles. [`words`] estimates the number of words that each grid moves;
-//! for the best few grids, the words that the busiest rank receives are counted exactly. Guarantee: no rank stores more
-//! elements than the memory limit allows, unless the user forces `grid` and no grid fits. Predicted times are in
-//! [`super::price`].
+//! As in section 7.1 of the COSMA paper (Kwasniewski and others, 2019), some ranks are left idle if this reduces the
+//! number of words. The search tries all numbers of tiles. [`words`] estimates the number of words for each grid. For
+//! the best few grids, the module counts exactly the words that the busiest rank receives. Guarantee: no rank stores
+//! more elements than the memory limit allows, unless the user prescribes `grid` and no grid fits. [`super::price`]
+//! predicts times.
 
 mod sharing;
 mod words;
@@ -20,10 +20,10 @@ use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Maximum number of grids whose words are counted exactly.
 const MAX_COUNTED_GRIDS: usize = 24;
-/// Grids that move at most this many times the minimum number of words are treated as equally good.
+/// Grids whose number of words is at most this multiple of the minimum are treated as equally good.
 const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 
-/// A contraction to be distributed over a grid of ranks.
+/// A contraction for which a grid of ranks is searched.
 ///
 /// ```
 /// use einsum_dist::dims::{Kinds, Label};
@@ -39,7 +39,7 @@ const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 pub struct GridFit<'a> {
     /// The dimensions by kind.
     pub kinds: &'a Kinds,
-    /// Extents by label.
+    /// The extent of each label.
     pub extents: &'a [usize],
     /// Dimensions that must not be distributed.
     pub uncut: &'a [Label],
@@ -49,16 +49,16 @@ pub struct GridFit<'a> {
     pub memory: Option<f64>,
 }
 
-/// The tiles along the dimensions of one kind.
+/// The numbers of tiles along all dimensions of one kind.
 #[derive(Debug, Clone)]
 struct Tiles {
     cuts: Vec<(Label, usize)>,
-    /// Number of indices in the largest tile.
+    /// The product, over these dimensions, of the number of indices in the largest tile.
     volume: f64,
 }
 
-/// Returns grids on all ranks, and grids with idle ranks, which may move fewer words. Each grid has variants with few
-/// and with many rounds, from which the planner chooses by predicted time.
+/// Returns grids that use all ranks, and grids that leave ranks idle, because the latter may transfer fewer words. Each
+/// grid is also returned with fewer and with more rounds. The planner chooses among these grids by predicted time.
 pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
     let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
@@ -68,17 +68,17 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
             grids.push(grid);
         }
     }
-    // If there are too few indices for all ranks, chooses the grid with the least work on the busiest rank.
+    // If the dimensions have too few indices for all ranks, use the grid with the least work on the busiest rank.
     if grids.is_empty() {
         grids.extend(fit.widest());
     }
-    // If the user forced `grid` but no grid fits into memory, ignores the limit, because the planner later slices the
-    // expression to make its tensors smaller.
+    // If the user prescribes `grid` but no grid fits into memory, ignore the limit. The planner later slices the
+    // expression, which makes its tensors smaller.
     if grids.is_empty() && setting.forced {
         let fit = GridFit { memory: None, ..fit };
         grids.extend(fit.best(0).or_else(|| fit.widest()));
     }
-    // Few rounds suit contractions that compute for longer than they transfer; many rounds suit slow links.
+    // Few rounds suit contractions whose computing time exceeds their transfer time; many rounds suit slow links.
     let rounds = |grid: Grid| [fit.few_rounds(&grid), fit.many_rounds(&grid), Some(grid)];
     grids = grids.into_iter().flat_map(rounds).flatten().collect();
     if setting.machine.ranks_per_node > 1 {
@@ -87,20 +87,20 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
     grids
 }
 
-/// The two sort keys of a grid, and its number of tiles along each kind of dimension.
+/// The two sort keys of a grid, and its numbers of tiles along the dimensions of kinds c, m, n and k.
 type Found = ((f64, f64), [usize; 4]);
 
 impl GridFit<'_> {
-    /// Returns the grid that moves the fewest words with at most `idle` idle ranks. Ties are broken by the work on the
-    /// busiest rank. Returns `None` if no grid fits into memory, or if there are too few indices. Cost: about r (ln
-    /// r)^2 steps for r ranks.
+    /// Returns the grid with at most `idle` idle ranks that transfers the fewest words. Ties are broken by the work on
+    /// the busiest rank. Returns `None` if no grid fits into memory, or if the dimensions have too few indices. Cost:
+    /// about r (ln r)^2 steps for r ranks.
     pub fn best(&self, idle: usize) -> Option<Grid> {
         self.near_best(idle).into_iter().next()
     }
 
-    /// Returns the grid found by [`GridFit::best`], followed by grids that move at most 1 % more words and cut
-    /// dimensions of other kinds. For example, a cube on 2 ranks can be cut along m, n or k. The cost is the same as
-    /// for [`GridFit::best`].
+    /// Returns the grid that [`GridFit::best`] returns, followed by grids that cut dimensions of other kinds and
+    /// transfer at most 1 % more words. For example, a cube on 2 ranks can be cut along m, n or k. The cost of this
+    /// search is that of [`GridFit::best`].
     pub fn near_best(&self, idle: usize) -> Vec<Grid> {
         let mut found =
             self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), MAX_COUNTED_GRIDS);
@@ -124,15 +124,15 @@ impl GridFit<'_> {
         best.into_iter().map(|(_, grid)| grid).collect()
     }
 
-    /// Returns the grid with the least work on the busiest rank. Ties are broken by the number of words moved. The cost
-    /// is the same as for [`GridFit::best`].
+    /// Returns the grid with the least work on the busiest rank. Ties are broken by the number of words transferred.
+    /// The cost of this search is that of [`GridFit::best`].
     pub fn widest(&self) -> Option<Grid> {
         let found = self.cheapest(1, |words, work| (work, words), 1);
         self.grid(found.first()?.1)
     }
 
-    /// Returns the grid with `parts` tiles along the dimensions of kinds c, m, n and k; `None` if there are too few
-    /// indices, or if the grid does not fit into memory.
+    /// Returns the grid whose numbers of tiles along the dimensions of kinds c, m, n and k are `parts`. Returns `None`
+    /// if the dimensions have too few indices, or if the grid does not fit into memory.
     pub fn grid(&self, parts: [usize; 4]) -> Option<Grid> {
         let [c, m, n, k] = self.kinds();
         let [c, m, n, k] =
@@ -152,16 +152,16 @@ impl GridFit<'_> {
         let shared = self.shared(&cuts);
         let [left, right, out] = volumes.tensors();
         let summed = out / parts[3] as f64;
-        // Uses at most one round per part of a shared operand, or more if each round still has `DEEP_ROUND_INDICES`
-        // summed indices, because shorter rounds would cost more passes over `out`. If no operand is shared, no operand
-        // arrives from other ranks, so one round suffices.
+        // Use at most one round per part of a shared operand. Use more rounds only if each still has at least
+        // `DEEP_ROUND_INDICES` summed indices, because every round costs a pass over `out`. If no operand is shared,
+        // ranks receive no operands, so one round suffices.
         let shares = parts[1] > 1 || parts[2] > 1;
         let deep = if shares { (volumes.tile[3] / DEEP_ROUND_INDICES) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);
         let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2])).min(summed_indices);
         let mut pieces = most_pieces(summed);
         if let Some(free_memory) = free_memory.map(|free_memory| free_memory.max(1.0)) {
-            // The number of rounds and pieces cannot exceed the number of indices, as `held` assumes.
+            // Neither number can exceed the number of indices. `held` assumes that a piece has at least one index.
             let [_, m, n, k] = volumes.tile;
             rounds = rounds.max((slots as f64 * volumes.travelling() / free_memory).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / free_memory).min(m.max(n)).ceil() as usize);
@@ -169,16 +169,17 @@ impl GridFit<'_> {
         Some(Grid { cuts, shared, rounds, slots, pieces, in_place, algorithm: CollectiveAlgorithm::Direct })
     }
 
-    /// Returns the same grid with only one round per part of an operand; `None` if the grid does not have more rounds
-    /// than that. More rounds hide more of the transfer time, and need less memory because pieces are smaller. With a
-    /// memory limit, the result is therefore also `None`.
+    /// Returns the same grid with only one round per part of an operand, or `None` if the grid has no more rounds than
+    /// that. Also returns `None` with a memory limit, because fewer rounds have larger pieces and thus need more
+    /// memory.
     pub fn few_rounds(&self, grid: &Grid) -> Option<Grid> {
         let rounds = self.sharing_most(grid);
         (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// Returns the same grid with up to `MAX_PIECES` rounds, if the grid has fewer rounds, because smaller pieces leave
-    /// less transfer time exposed on slow links. Returns `None` with a memory limit, or if no operand is shared.
+    /// Returns the same grid with up to `MAX_PIECES` rounds, or `None` if the grid already has that many. On slow
+    /// links, the smaller pieces leave less transfer time exposed. Also returns `None` with a memory limit, or if no
+    /// operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
         let rounds = MAX_PIECES.min(summed);
@@ -186,8 +187,7 @@ impl GridFit<'_> {
         wanted.then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// The larger of two numbers, which are the number of ranks that share a tile of `left`, and the number of ranks
-    /// that share a tile of `right`.
+    /// The maximum, over both operands, of the number of ranks that share a tile of the operand.
     fn sharing_most(&self, grid: &Grid) -> usize {
         let parts = |labels: &[Label]| -> usize {
             grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()
@@ -195,7 +195,7 @@ impl GridFit<'_> {
         parts(&self.kinds.m).max(parts(&self.kinds.n))
     }
 
-    /// The maximum number of ranks that may be idle if that moves fewer words, which is 3 % of the ranks, and at least
+    /// The maximum number of ranks that may be idle in order to transfer fewer words: 3 % of the ranks, and at least
     /// one.
     pub fn idle(&self) -> usize {
         (self.ranks * 3 / 100).max(1)
@@ -205,8 +205,9 @@ impl GridFit<'_> {
         [&self.kinds.c, &self.kinds.m, &self.kinds.n, &self.kinds.k]
     }
 
-    /// Returns the `keep` cheapest grids with at least `least` ranks, cheapest first. `price` computes the sort keys
-    /// from the words and the work of the busiest rank.
+    /// Returns the `keep` cheapest grids with at least `least` ranks, cheapest first. `price` computes the two sort
+    /// keys of a grid. Its arguments are the number of words that the busiest rank receives, and the number of products
+    /// that this rank computes.
     fn cheapest(&self, least: usize, price: impl Fn(f64, f64) -> (f64, f64), keep: usize) -> Vec<Found> {
         let tables = self.kinds().map(|labels| {
             (1..=self.ranks).map(|parts| Some(self.tiles(labels, parts)?.volume)).collect::<Vec<Option<f64>>>()
@@ -238,8 +239,8 @@ impl GridFit<'_> {
         best
     }
 
-    /// Cuts the dimensions of one kind into `parts` tiles. Each prime factor of `parts` cuts the dimension that has the
-    /// longest tiles. Returns `None` if there are too few indices.
+    /// Cuts the dimensions of one kind into `parts` tiles in total. Each prime factor of `parts` divides the dimension
+    /// that currently has the longest tiles. Returns `None` if no dimension has enough indices for a factor.
     fn tiles(&self, labels: &[Label], parts: usize) -> Option<Tiles> {
         let mut cuts: Vec<(Label, usize)> = labels.iter().map(|&label| (label, 1)).collect();
         for factor in prime_factors(parts) {

@@ -1,4 +1,5 @@
-//! Decides how the ranks that need the same tile of a tensor share it.
+//! Decides how ranks that need the same tile of a tensor divide the tile, so that each of them stores one part. Cutting
+//! the tile along two dimensions can make the largest part smaller than cutting it along one dimension:
 //!
 //! ```text
 //! out of 8704 x 8704 on 576 ranks along k: parts of at most 16 rows, or 24 x 24 of 363 x 363, 5 % smaller
@@ -11,10 +12,10 @@ use crate::algorithm::grid::Sharing;
 use crate::dims::{Kinds, Label};
 
 impl GridFit<'_> {
-    /// Decides how the tiles of `left`, `right` and `out` are shared. Operand tiles are divided along a summed
-    /// dimension with enough indices, if there is one, because pieces of both operands then arrive in the same order.
-    /// Other tiles are divided along the longest dimension, or along several dimensions if that makes the parts
-    /// smaller.
+    /// Decides how ranks divide the tiles of `left`, `right` and `out`. The tile of an operand is divided along a
+    /// summed dimension if one has enough indices, because pieces of both operands then arrive in the same order. All
+    /// other tiles are divided along their longest dimension, or along several dimensions if this makes the largest
+    /// part smaller.
     pub(super) fn shared(&self, cuts: &[(Label, usize)]) -> [Vec<Sharing>; 3] {
         let Kinds { c, m, n, k } = self.kinds;
         let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -40,12 +41,14 @@ impl GridFit<'_> {
     }
 }
 
-/// The dimensions and lengths of a tensor's tile, or of the largest part of a tile.
+/// The dimensions of a tensor's tile, each with its length in the tile. While the tile is being divided, the lengths
+/// are those of the largest part.
 #[derive(Clone)]
 struct Tile(Vec<(Label, usize)>);
 
 impl Tile {
-    /// Returns the longest dimension that `which` accepts, or the first of several equally long ones.
+    /// Returns the longest dimension that `which` accepts, and its length. If several are equally long, returns the
+    /// first.
     fn longest(&self, which: impl Fn(Label) -> bool) -> Option<(Label, usize)> {
         self.0.iter().copied().filter(|(label, _)| which(*label)).min_by_key(|(_, length)| Reverse(*length))
     }
@@ -60,14 +63,15 @@ impl Tile {
         self.0.iter().map(|(_, length)| length).product()
     }
 
-    /// Divides the tile along one dimension. Returns the number of elements in the largest part, and the sharing.
+    /// Divides the tile along a single dimension. Returns the number of elements in the largest part, and one sharing
+    /// per cut.
     fn along(mut self, along: Label, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         lacking.iter().for_each(|&(_, ranks)| self.cut(along, ranks));
         (self.volume(), lacking.iter().map(|&(cut, ranks)| Sharing { cut, along, ranks }).collect())
     }
 
     /// Divides the tile by one prime factor at a time, each time along the dimension that is currently longest. Returns
-    /// the same values as [`Tile::along`].
+    /// the number of elements in the largest part, and the sharings.
     fn deal(mut self, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         let mut shared: Vec<Sharing> = Vec::new();
         for &(cut, parts) in lacking {

@@ -1,16 +1,17 @@
-//! Counts the words that a rank in a grid stores and receives.
+//! Counts the words that a rank of a grid stores and receives.
 
 use super::GridFit;
 use crate::algorithm::grid::Grid;
 use crate::dims::Kinds;
 
-/// Maximum number of slots per operand, for pieces that travel or are contracted. Fewer slots are used if memory is
-/// short.
+/// Maximum number of slots per operand. A slot is a buffer for one piece that is being received or contracted. If
+/// memory is short, fewer slots are used.
 pub const OPERANDS: usize = 3;
-/// Number of slots that receive pieces of other ranks' summands.
+/// Number of buffers that receive pieces of other ranks' partial sums.
 pub const SUMMANDS: f64 = 2.0;
 
-/// For kinds c, m, n and k, the number of indices in the largest tile, and the number of tiles.
+/// The number of indices in the largest tile (`tile`) and the number of tiles (`parts`) along the dimensions of kinds
+/// c, m, n and k.
 #[derive(Clone, Copy)]
 pub struct Volumes {
     pub tile: [f64; 4],
@@ -24,17 +25,18 @@ impl Volumes {
         [c * m * k, c * k * n, c * m * n]
     }
 
-    /// The number of words that the busiest rank receives, without rounding parts to whole indices.
+    /// The approximate number of words that the busiest rank receives. The estimate does not round parts of tiles to
+    /// whole indices.
     pub fn words(&self) -> f64 {
         let of_others = |sharing: usize| 1.0 - 1.0 / sharing as f64;
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         left * of_others(n) + right * of_others(m) + out * of_others(k)
     }
 
-    /// The number of words that a rank stores for its parts of the three tensors, its summand of `out`, and `slots`
-    /// slots for operand pieces of at least one index of k. With `in_place`, the rank computes its own part of the
-    /// summand directly in its part of `out`. Summands travel after all operands have arrived, so slots for summands
-    /// and slots for operands are never needed at the same time.
+    /// The number of words that a rank stores. It stores its parts of the three tensors, its partial sums for `out`,
+    /// and `slots` slots per operand. The pieces in these slots have one index of k, which is the minimum. With
+    /// `in_place`, the rank adds up its own part of `out` directly in its block of `out`. Partial sums are sent after
+    /// all operands have arrived, so the two kinds of slots are never needed at the same time.
     pub fn held(&self, slots: f64, in_place: bool) -> f64 {
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         let own = out / k as f64;
@@ -51,7 +53,8 @@ impl Volumes {
         tiles + (slots * self.travelling() / self.tile[3].max(1.0)).max(summands)
     }
 
-    /// The number of elements in a rank's tiles of those operands of which it receives parts from other ranks.
+    /// The number of elements in a rank's tiles of the operands that it shares. Of each such tile, the rank receives
+    /// parts from other ranks.
     pub fn travelling(&self) -> f64 {
         let ([left, right, _], [_, m, n, _]) = (self.tensors(), self.parts);
         let moves = |tile: f64, sharing: usize| if sharing > 1 { tile } else { 0.0 };
@@ -60,8 +63,8 @@ impl Volumes {
 }
 
 impl GridFit<'_> {
-    /// The exact number of words that the busiest rank in a grid receives. The cost is that of computing a few blocks
-    /// for every corner of the grid.
+    /// The exact number of words that the busiest rank in a grid receives. Cost: three blocks for each rank that
+    /// `corners` returns.
     pub fn received(&self, grid: &Grid) -> u64 {
         let Kinds { c, m, n, k } = self.kinds;
         let tensors = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -82,8 +85,9 @@ impl GridFit<'_> {
         self.corners(grid).into_iter().map(received).max().unwrap_or(0)
     }
 
-    /// Tiles along a cut have at most two sizes, larger tiles first. Returns the ranks at the first tile, the last tile
-    /// of the larger size or the last tile along every cut. One of these ranks receives the most words.
+    /// Returns ranks that include the one that receives the most words. Tiles along a cut have at most two sizes, and
+    /// larger tiles come first. Along every cut, the returned ranks have the first tile, the last tile of the larger
+    /// size, or the last tile.
     pub fn corners(&self, grid: &Grid) -> Vec<usize> {
         let mut ranks = vec![0];
         for &(label, parts) in &grid.cuts {
