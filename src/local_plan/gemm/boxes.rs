@@ -3,7 +3,7 @@
 //!
 //! A panel of columns stays in the first-level cache, the packed rows of a box in the second-level cache, and the
 //! packed columns of a box in the last-level cache (K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix
-//! Multiplication, 2008, section 4). The fractions of the caches below were measured on processors with AVX2 and
+//! Multiplication, 2008, section 4). The cache fractions below were tuned by measurements on processors with AVX2 and
 //! AVX-512 (`make bench`). Each fraction leaves space for data that is streamed.
 //!
 //! Invariant: a box has at least one register tile of rows and one of columns, whatever the sizes of the caches.
@@ -27,15 +27,16 @@ const MAX_DEPTH: usize = 512;
 /// Maximum depth of a box if the operands have stride 1 along different dimensions of the depth. These deeper boxes
 /// contain complete cache lines of both operands, which reduces traffic.
 const MAX_CROSSED_DEPTH: usize = 896;
-/// Minimum depth of a box, even if the caches are too small for it, because writing `out` more often would cost more
-/// than the cache misses. `MIN_SLAB_DEPTH` is the minimum with a slab.
+/// Minimum depth of a box, even if the caches are too small for this depth, because writing `out` more often would cost
+/// more than the cache misses. `MIN_SLAB_DEPTH` is the minimum if several indices of a [`Slab`] are packed together.
 const MIN_DEPTH: usize = 64;
 const MIN_SLAB_DEPTH: usize = 32;
 /// The depth of a box is divided by the number of indices in the slab, but by no more than this number.
 const MAX_SLAB_SHARE: usize = 4;
-/// The rows of a buffered box are chosen as if it had at most this many columns.
+/// The number of rows in a box with a dense copy of `out` is chosen as if the box had at most this many columns.
 const MAX_BUFFERED_COLUMNS: usize = 256;
-/// Maximum number of bytes of packed columns. Exceeding one core's share of the last-level cache gains nothing.
+/// Maximum number of bytes of packed columns. A larger box would exceed one core's share of the last-level cache and
+/// gain nothing.
 pub(super) const COLUMN_BYTES: usize = 4 << 20;
 
 fn part(cache: usize, (numerator, denominator): (usize, usize)) -> usize {
@@ -52,7 +53,7 @@ pub(super) struct Blocking<'a> {
     out: OutAccess,
     /// For panels of rows and for panels of columns, the tensors in which the panel must be evenly spaced.
     runs: [[bool; 2]; 2],
-    /// The number of consecutive rows that are evenly spaced.
+    /// The number of consecutive rows that are evenly spaced in these tensors.
     row_run: usize,
     /// The size of the register tile, in vectors by columns.
     vectors: usize,
@@ -118,7 +119,7 @@ impl<'a> Blocking<'a> {
         self.vectors * self.view.lanes
     }
 
-    /// Chooses the depth of a box such that a panel of columns fits into its fraction of the first-level cache.
+    /// Chooses the depth of a box so that a panel of columns fits into its fraction of the first-level cache.
     fn cut_depth(&self) -> Vec<AxisDim> {
         let mut depth = self.depth.to_vec();
         (0..2).filter(|&t| self.in_place[t]).for_each(|t| fix_after_first(&mut depth, t));
@@ -136,8 +137,8 @@ impl<'a> Blocking<'a> {
         depth
     }
 
-    /// Chooses the rows of a box such that they fit into their fraction of the second-level cache, together with the
-    /// copy of `out`, if any.
+    /// Chooses the rows of a box so that they fit into their fraction of the second-level cache, together with the
+    /// dense copy of `out`, if there is one.
     fn cut_rows(&self, kc: usize) -> Vec<AxisDim> {
         let (mr, buffered) = (self.panel_rows(), self.out == OutAccess::Buffered);
         let all_cols = self.cols.iter().map(|d| d.extent).product::<usize>();
@@ -155,8 +156,8 @@ impl<'a> Blocking<'a> {
         rows
     }
 
-    /// Chooses the columns of a box such that they fit into their part of the last-level cache. In a buffered box,
-    /// chooses the columns such that the copy of `out` fits into its part of the second-level cache.
+    /// Chooses the columns of a box so that they fit into one core's share of the last-level cache. If the box has a
+    /// dense copy of `out`, chooses the columns so that the copy fits into its fraction of the second-level cache.
     fn cut_cols(&self, kc: usize, mc: usize) -> Vec<AxisDim> {
         let (columns, buffered) = (self.columns, self.out == OutAccess::Buffered);
         let most = if buffered {

@@ -119,7 +119,7 @@ impl View {
     }
 
     /// Passes to `take` all candidates for one order of the dimensions. The candidates are all combinations of ways to
-    /// read the operands and ways to write `out`.
+    /// read the operands and ways to write `out` that the strides allow.
     fn candidate(&self, rows: &[usize], depth: &[usize], cols: &[usize], take: &mut dyn FnMut(Candidate)) {
         let rows: Vec<AxisDim> = rows.iter().map(|&i| self.rows[i]).collect();
         let cols: Vec<AxisDim> = cols.iter().map(|&i| self.cols[i]).collect();

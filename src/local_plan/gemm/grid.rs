@@ -2,7 +2,7 @@
 //!
 //! A share is the work of one thread. Each share packs its own parts of the operands, and never waits for another
 //! share. Invariants: shares are disjoint and cover all boxes. Shares with the same part of the depth write disjoint
-//! elements. Each part of the depth except the first writes to its own partial sum.
+//! elements of `out` or of a partial sum. Each part of the depth except the first writes to its own partial sum.
 
 use std::ops::Range;
 
@@ -86,10 +86,10 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_
     (Grid { parts }, candidate)
 }
 
-/// The cost of packing one element, in units of multiply-adds.
+/// The cost of packing one element, relative to the cost of a multiply-add.
 const PACK_STEPS: f64 = 24.0;
-/// The cost of one element of a partial sum, in units of multiply-adds. The element is written, read and added to an
-/// element of `out`.
+/// The cost of one element of a partial sum, relative to the cost of a multiply-add. The element is written, read and
+/// added to an element of `out`.
 const MERGE_STEPS: f64 = 128.0;
 
 /// Reduces tiles until there are enough boxes for every part, and all parts have about the same number of boxes.
@@ -99,7 +99,7 @@ fn split(dims: &mut [AxisDim], parts: usize, unit: usize) {
     if parts == 1 || idle(boxes(dims)) < 1.03 {
         return;
     }
-    // Cuts the slowest dimension that can be cut finely enough. If there is none, cuts as many dimensions as needed.
+    // Cuts the slowest dimension that can be cut finely enough. If there is no such dimension, cuts several dimensions.
     for i in (0..dims.len()).rev() {
         let unit = if i == 0 { unit } else { 1 };
         let others = boxes(dims) / dims[i].extent.div_ceil(dims[i].tile);

@@ -29,11 +29,11 @@ use choice::Loop;
 /// The index of `out` in every array of strides, after the two operands.
 const OUT: usize = 2;
 const NO_LOOP: Dim<3> = Dim { extent: 1, strides: [0; 3] };
-/// Partial results are rounded up to a multiple of this many elements, so that partial results of different threads
-/// share no cache line, for any element type.
+/// The size of a partial result is rounded up to a multiple of this many elements, so that partial results of different
+/// threads share no cache line, for any element type.
 const ALIGN: usize = 16;
 
-/// A contraction as loops, divided among threads.
+/// A plan for a contraction with loops that are divided among threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopPlan {
     /// Whether the first operand of the nests is the right operand of the contraction.
@@ -84,7 +84,8 @@ pub struct Line {
     /// Loops of the sum around `terms`, the innermost loop of the sum. All loops of the sum run inside a block.
     pub sum: Vec<Dim<3>>,
     pub terms: Dim<3>,
-    /// A loop of `out`. If its stride in the first operand is 0, several rows are computed together.
+    /// A loop of `out`. If its stride in the first operand is 0, several rows are computed together, because they use
+    /// the same elements of that operand.
     pub rows: Dim<3>,
     pub lanes: Dim<3>,
     pub row_block: usize,
@@ -162,8 +163,8 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> Loop
     LoopPlan { swapped, shares, partials, price: (price * 1000.0) as u64 }
 }
 
-/// Replaces the strides of `out` with those of a dense partial result. Returns the original strides and `start`, the
-/// offset of the first element of `out`, to which the partial results are added later.
+/// Replaces the strides of `out` with those of a dense partial result. Returns loops with both strides, which later add
+/// the partial results to `out`. `start` is the offset of the first element of `out`.
 fn dense(loops: &mut [Loop], start: isize) -> Partials {
     let mut elements = 1;
     let mut out_loops = Vec::new();
@@ -183,7 +184,7 @@ impl LoopPlan {
         partials + blocks.map(SumBlocks::workspace_elements).sum::<usize>()
     }
 
-    /// Returns the estimated time in nanoseconds, with one core per share.
+    /// Returns the estimated time in nanoseconds if each share runs on its own core.
     pub fn cost(&self) -> f64 {
         self.price as f64 / 1000.0
     }
