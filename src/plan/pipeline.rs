@@ -15,7 +15,7 @@
 //!
 //! Invariant: steps run in the order of the tree; a group has one or more consecutive steps, and groups are consecutive
 //! ranges of ranks. The batch dimension must be in the result of every contraction. Trees with unary steps on
-//! intermediates, trees in slices, and problems with prescribed distributions get no pipeline.
+//! intermediates, sliced trees, and problems with prescribed distributions are planned without a pipeline.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,7 +35,7 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
-/// Numbers of batches to try, up to the extent of the dimension.
+/// The numbers of batches to try, among those that do not exceed the extent of the batch dimension.
 const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
 /// Maximum number of batches in one run, because schedules list the tasks for every batch.
 const MAX_BATCHES: usize = 1 << 16;
@@ -212,7 +212,7 @@ impl<'a> Batched<'a> {
         groups: &[(usize, usize)],
         least: f64,
     ) -> Option<f64> {
-        // The distributions of the results of all contractions priced so far, by contraction number.
+        // The distributions of the results of all contractions priced so far, indexed by contraction number.
         let mut made: Vec<Distribution> = Vec::new();
         let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
         for &(end, ranks) in groups {

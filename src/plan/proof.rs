@@ -6,12 +6,13 @@
 //!
 //! Within a step, ranks whose blocks of inputs and result have equal extents form a class. The schedules of the ranks
 //! in a class are equal except for the positions of the blocks. For one rank of each class, the proof traces every
-//! element of the rank's block back through all ranks that the element comes from ([`verify::follow`]). A grid of 10 x
-//! 10 x 10 ranks has up to eight classes if the extents are not divisible by 10.
+//! element of the rank's block back through all ranks that contribute to the element ([`verify::follow`]). A grid of 10
+//! x 10 x 10 ranks has up to eight classes if the extents are not divisible by 10.
 //!
-//! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. Here, a partial sum and the step
-//! that adds up its parts are treated as one step, and so are all steps in a pipeline. The proof assumes that ranks of
-//! one class behave alike because of symmetry. This assumption is not proved, and reports say so.
+//! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. For the proofs of steps, a step that
+//! produces partial sums and the redistribution that adds them form one step. All steps in a pipeline also form one
+//! step. The proof assumes that ranks of one class behave alike because of symmetry. This assumption is not proved, and
+//! reports say so.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +32,7 @@ pub struct Classes {
     pub steps: usize,
     /// Number of classes, summed over the steps.
     pub classes: usize,
-    /// Maximum number of ranks that were followed in one step.
+    /// Maximum number of ranks through which elements were traced in one step.
     pub followed: usize,
 }
 
@@ -159,7 +160,7 @@ fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     }
 }
 
-/// Returns the first rank of each class and the plan's last rank, in ascending order.
+/// Returns the first rank of each class, and the last rank of the plan, in ascending order.
 fn one_of_each_class(plan: &Plan) -> Vec<usize> {
     let mut first: BTreeMap<Vec<Option<Vec<usize>>>, usize> = BTreeMap::new();
     for rank in 0..plan.ranks() {

@@ -6,7 +6,7 @@ use super::structure::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
 use crate::local_plan::{SumKind, longest_chain, longest_visits};
 
-/// Threads divide a sum among themselves only if the sum has more than this many products.
+/// Threads divide a sum among themselves only if the sum has more than this many terms.
 const MIN_SHARED_PRODUCTS: u64 = 32;
 
 /// See [`Plan::roundings`].
@@ -48,8 +48,8 @@ fn visits(plan: &Plan, value: &Value) -> u64 {
     sum(plan, value).map_or(1, |(terms, of)| longest_visits(terms, of))
 }
 
-/// Returns the dimensions that a unary step sums. Each is listed once, although the input repeats the labels of a
-/// diagonal.
+/// Returns the dimensions that a unary step sums. Each dimension is listed once, although the input repeats the labels
+/// of a diagonal.
 fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     let mut summed = plan.values[input].labels.clone();
     summed.retain(|label| !value.labels.contains(label));
@@ -59,8 +59,8 @@ fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
 }
 
 /// Returns the kind of sum that a contraction computes. A batch of matrix-vector products is not classified as
-/// `SumKind::Loops`. If an operand has stride 0 along a dimension of kind c, kernels treat the dimension as an m or n
-/// dimension.
+/// `SumKind::Loops`, because it may be computed as a matrix product. If an operand has stride 0 along a dimension of
+/// kind c, kernels treat the dimension as an m or n dimension.
 fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u64) -> SumKind {
     let [c, m, n] = [&kinds.c, &kinds.m, &kinds.n].map(|labels| product(&mut labels.iter().copied()));
     match (c, m, n) {
@@ -71,8 +71,8 @@ fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u6
     }
 }
 
-/// Returns the number of additions that combine partial sums, which is at most one for each task of the step on any
-/// rank and one for each rank with a summand.
+/// Returns an upper bound on the number of additions that combine partial sums. In each step, there is at most one such
+/// addition per work task of one rank, and one per rank with a partial sum.
 fn partial_sum_additions(plan: &Plan, slices: u64) -> u64 {
     if plan.ranks() < 2 {
         return 0;

@@ -6,9 +6,10 @@
 //! overlaps with later tasks. Links do not share bandwidth. Without overlap, a work task waits for all transfers before
 //! it in the rank's schedule, and a transfer waits for all work tasks before it.
 //!
-//! Guarantee: a schedule that the verifier accepts is simulated to its end. Unlike predicted times, simulated times do
-//! not include contention in the network, contention between transfers and computing, or the startup time of a run.
-//! More than [`MAX_SIMULATED_RANKS`] ranks are not simulated, because their schedules would need too much memory.
+//! Guarantee: schedules that the verifier accepts are simulated up to their last task. Unlike predicted times,
+//! simulated times do not include contention in the network, contention between transfers and computing, or the startup
+//! time of a run. More than [`MAX_SIMULATED_RANKS`] ranks are not simulated, because their schedules would need too
+//! much memory.
 
 use super::structure::Plan;
 use crate::algorithm::Cost;
@@ -60,7 +61,7 @@ fn rates(plan: &Plan) -> Cost<'_> {
     Cost { machine: &plan.machine, dtype: plan.dtype, extents: &plan.extents }
 }
 
-/// The lanes of one rank.
+/// The lanes of one rank, with the tasks that have run so far.
 struct Lanes {
     /// The tasks of each lane, in order.
     tasks: [Vec<TaskId>; 3],
@@ -146,7 +147,8 @@ impl<'a> Simulation<'a> {
         None
     }
 
-    /// The next task of a lane and its earliest start; `None` if a task that it depends on has not run.
+    /// The next task of a lane and its earliest start time; `None` if no task is left, or if a task on which the next
+    /// task depends has not run.
     fn head(&self, rank: usize, lane: Lane) -> Option<(TaskId, f64)> {
         let lanes = &self.lanes[rank];
         let task = *lanes.tasks[lane as usize].get(lanes.next[lane as usize])?;

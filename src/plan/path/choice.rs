@@ -40,7 +40,7 @@ pub enum PathChoice {
     Optimal,
     /// Simulated annealing with a fixed seed.
     Anneal,
-    /// From left to right, as written.
+    /// Contracts the tensors from left to right, as written.
     LeftToRight,
     /// The steps as positions in the list of tensors. A step removes its tensors from the list and appends their
     /// result, as in opt_einsum.

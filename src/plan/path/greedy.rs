@@ -3,8 +3,8 @@
 //!
 //! Guarantee: the same network and parameters give the same order. Steps are in depth-first order, so that few results
 //! are live at the same time. For each label, a tensor is paired with only [`PARTNERS_PER_LABEL`] other tensors,
-//! because evaluating all pairs of thousands of tensors would take minutes. This search replaces `omeco`'s greedy
-//! search, which breaks ties by the order of a hash map, so that ranks would make different plans.
+//! because evaluating all pairs of thousands of tensors would take minutes. The greedy search of `omeco` is not used,
+//! because it breaks ties by the order of a hash map, so that ranks would make different plans.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -56,8 +56,8 @@ pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, p
     depth_first(&steps, tensors.len())
 }
 
-/// Appends the steps that multiply tensors into one tensor, smallest first. For each tensor, `sizes` has log2 of its
-/// number of elements, and its id.
+/// Appends the steps that multiply tensors into one tensor, smallest first. For each tensor, `sizes` contains log2 of
+/// the number of elements, and the tensor's number.
 pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize; 2]>) {
     let mut left_over: BinaryHeap<Reverse<(Size, usize)>> =
         sizes.into_iter().map(|(log2, tensor)| Reverse((Size(log2), tensor))).collect();

@@ -1,15 +1,15 @@
 //! Finds the order with the fewest multiply-adds, by dynamic programming over sets of tensors.
 //!
-//! The cheapest way to contract a set is the cheapest over all its splits into two sets. Sets are built in order of
-//! size. As in `opt_einsum`'s dynamic programming, only sets whose cost is at most a cap are kept, and the cap grows
-//! until the set of all tensors is built. The first pass pairs only sets that share a label, and processes one
-//! connected component of the network after another. The results of the components are multiplied at the end, smallest
-//! first. The second pass also pairs sets without a common label. It has a bounded number of steps and only searches
-//! for cheaper orders.
+//! The cheapest way to contract a set of tensors is the cheapest over all splits of the set into two sets. Sets are
+//! built in order of size. As in `opt_einsum`'s dynamic programming, only sets that cost no more than a cap are kept,
+//! and the cap grows until the set of all tensors is built. The first pass pairs only sets that share a label, and
+//! processes one connected component of the network after another. The results of the components are multiplied at the
+//! end, smallest first. The second pass also pairs sets without a common label. It has a bounded number of steps and
+//! only searches for cheaper orders.
 //!
 //! Guarantee: the same network and limit give the same order on all ranks, because the limit counts steps instead of
-//! seconds. A label that several tensors have is summed when the last of them is contracted; a label in the output is
-//! never summed.
+//! seconds. A label that several tensors have is summed when the last of these tensors is contracted. A label in the
+//! output is never summed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -19,19 +19,19 @@ use super::cost::log2_sum;
 use super::greedy::{depth_first, multiply};
 use crate::tree::Order;
 
-/// Steps charged for evaluating a pair of sets, in addition to one step for examining it.
+/// Number of steps that are counted for evaluating a pair of sets, in addition to one step for examining the pair.
 const EVALUATION_STEPS: u64 = 8;
 
 /// Maximum number of sets that are kept. They occupy a few hundred megabytes.
 const MAX_SETS: usize = 2_000_000;
 
-/// Factor by which the cap grows from one round to the next.
+/// Factor by which the cap on costs grows from one round to the next.
 const CAP_GROWTH: f64 = 4.0;
 
 /// Relative tolerance when costs are compared, because costs are rounded sums.
 const COST_TOLERANCE: f64 = 1e-9;
 
-/// Step limit of the pass that also multiplies tensors without a common label.
+/// Maximum number of steps of the second pass, which also multiplies tensors without a common label.
 const OUTER_STEPS: u64 = 300_000_000;
 
 /// The outcome of a search. It states what the search proved about the order, or which limit ended the search.
@@ -109,8 +109,8 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
     }
 }
 
-/// Returns log2 of the cost of each product when the components' results, which have no common labels, are multiplied
-/// smallest first.
+/// Returns log2 of the cost of each product in which two results of components are multiplied, smallest first. The
+/// results have no common labels.
 fn outer_costs(sizes: &mut Vec<f64>) -> Vec<f64> {
     let mut costs = Vec::new();
     sizes.sort_by(|one, other| other.total_cmp(one));
@@ -263,7 +263,7 @@ impl<const W: usize> Sets<W> {
         Ok(self.levels[count - 1].first().map(|&id| id as usize))
     }
 
-    /// The sets of a level, sorted by cost.
+    /// The sets in a level, sorted by cost.
     fn scan(&self, level: usize) -> Vec<Scanned<W>> {
         let scanned = self.levels[level].iter().map(|&id| {
             let Set { tensors, labels, log2, cost, .. } = self.all[id as usize];
