@@ -4,7 +4,7 @@
 //! binary tree. Each term then passes through a chain of at most b + log2(n / b) additions, and is rounded at most once
 //! in each addition (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, sections 4.2 and
 //! 4.3). Every kernel of this crate sums in this way. Kernels differ in the length of a block. If a kernel keeps sums
-//! in vectors, the length of a block is counted in vectors instead of terms:
+//! in vectors, the length of a block is counted in vectors instead of terms. The kernels have the following blocks:
 //!
 //! | sum | block | maximum number of additions in a chain |
 //! |---|---|---|
@@ -85,7 +85,7 @@ pub fn longest_visits(terms: u64, of: SumKind) -> u64 {
     match of {
         SumKind::Number => 1,
         SumKind::Loops => terms.div_ceil(MIN_CHUNK_TERMS).clamp(1, MAX_CHUNKS),
-        // Each box causes one addition. There are most boxes if all have the minimum depth.
+        // Each box causes one addition. The number of boxes is largest if every box has the minimum depth.
         SumKind::Products | SumKind::Crossed => terms.div_ceil(MIN_BOX_STEPS).clamp(1, MAX_BOXES),
     }
 }

@@ -12,8 +12,8 @@ use crate::dtype::Dtype;
 /// Contractions with at most this many multiply-adds use loops, because planning a matrix product would cost more time
 /// than the product saves.
 const MIN_GEMM_MULTIPLY_ADDS: f64 = 512.0;
-/// Minimum number of multiply-adds for a second thread in loops. For fewer, waking the thread costs more time than it
-/// saves.
+/// Minimum number of multiply-adds for a second thread in loops. For fewer multiply-adds, waking the thread costs more
+/// time than it saves.
 const MIN_PARALLEL_LOOP_MULTIPLY_ADDS: f64 = 65_536.0;
 
 /// A plan for contracting two tensors with given layouts on a given number of threads.
@@ -176,7 +176,7 @@ fn only_loops_apply(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
     multiply_adds <= MIN_GEMM_MULTIPLY_ADDS || dims[1..].iter().any(Vec::is_empty)
 }
 
-/// Plans the computation. The dimensions have been folded, and no extent is 0.
+/// Plans the computation. The caller has fused dimensions with `fold`, and no extent is 0.
 fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
     let (multiply_adds, threads) = size(&dims, target);
     if target.family != KernelFamily::Own

@@ -16,8 +16,8 @@ use super::{CACHE_LINE, Dim, Loops};
 const FROM: usize = 0;
 const TO: usize = 1;
 
-/// Lengths in bytes of the contiguous stretches that a block reads from the source and writes to the destination, if it
-/// is copied through a buffer and if it is copied directly.
+/// Lengths in bytes of the contiguous stretches that a block reads from the source and writes to the destination. The
+/// first constant is for blocks that are copied through a buffer, the second for blocks that are copied directly.
 const BUFFERED_STRETCH_BYTES: [usize; 2] = [512, 1024];
 const DIRECT_STRETCH_BYTES: [usize; 2] = [256, 256];
 /// Size in bytes of a block's buffer. It includes one cache line of padding per column, so that columns map to
@@ -37,7 +37,8 @@ const ELEMENTWISE_BLOCK_SIDE: usize = 32;
 /// To give all threads work, blocks are halved along their longer side, but only while a side has more than this many
 /// elements.
 const MIN_BLOCK_SIDE: usize = 16;
-/// Minimum number of elements for a second thread. For fewer, starting the thread costs more time than it saves.
+/// Minimum number of elements for a second thread. For fewer elements, starting the thread costs more time than it
+/// saves.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
 /// A plan for copying one strided tensor to another.
@@ -77,12 +78,12 @@ pub struct Blocks {
 /// The columns or the rows in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
-    /// Loops inside a block, innermost first. The extent of the last loop is the maximum number of its indices in one
-    /// block.
+    /// Loops inside a block, innermost first. The last loop is cut into blocks, and its extent here is the maximum
+    /// number of indices in one block.
     pub loops: Loops<2>,
     /// The product of the extents of all loops except the last.
     pub inner: usize,
-    /// The extent of the last loop across all blocks.
+    /// The full extent of the last loop, before it is cut into blocks.
     pub extent: usize,
     /// The index in [`Blocks::outer`] of the loop that advances the last loop by one block per iteration.
     pub outer: usize,
@@ -94,7 +95,7 @@ impl Side {
         self.loops.last().map_or(1, |d| d.extent)
     }
 
-    /// Returns the number of columns or rows in the block at index `index` of the outer loop.
+    /// Returns the number of columns or rows in the block at iteration `index` of the outer loop.
     pub fn count(&self, index: usize) -> usize {
         self.inner * self.block().min(self.extent - index * self.block())
     }
@@ -191,8 +192,8 @@ impl Permute {
         self.widened
     }
 
-    /// Returns the offsets of the first block in source and destination, in elements. They differ from 0 if a loop was
-    /// reversed.
+    /// Returns the offsets of the first block in source and destination, in elements. The offsets differ from 0 if a
+    /// loop was reversed.
     pub fn start(&self) -> [isize; 2] {
         self.start
     }
@@ -205,7 +206,7 @@ impl Permute {
         &self.blocks
     }
 
-    /// Returns the number of shares, which is one per thread.
+    /// Returns the number of shares. Each share is the work of one thread.
     pub fn shares(&self) -> usize {
         self.shares
     }

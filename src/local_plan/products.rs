@@ -14,7 +14,7 @@ use super::target::MIN_PARALLEL_MULTIPLY_ADDS;
 
 /// Maximum extent of m, n and k. LIBXSMM is designed for products with extents up to this value.
 const MAX_EXTENT: usize = 64;
-/// Minimum number of multiply-adds in a product. For fewer, the call takes more time than the product.
+/// Minimum number of multiply-adds in a product. For smaller products, the call takes longer than the computation.
 const MIN_MULTIPLY_ADDS: usize = 256;
 /// Minimum number of products in a batch.
 const MIN_PRODUCTS: usize = 4;

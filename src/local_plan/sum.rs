@@ -11,13 +11,14 @@
 
 use super::{Dim, Loops};
 
-/// Maximum number of elements in a unit.
+/// Maximum number of elements of `out` in a unit.
 pub const UNIT: usize = 512;
-/// Maximum number of elements in a step whose line is summed.
+/// Maximum number of elements of a line in one step, if the line is a loop of the sum.
 const STEP: usize = 1 << 13;
-/// Minimum number of summed elements in a line. Starting a shorter line does not pay off.
+/// Minimum extent of a loop of the sum that is chosen as the innermost loop. Starting shorter lines does not pay off.
 const MIN_LINE_ELEMENTS: usize = 16;
-/// Minimum number of elements for a second thread. For fewer, starting the thread costs more time than it saves.
+/// Minimum number of elements for a second thread. For fewer elements, starting the thread costs more time than it
+/// saves.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
 /// A plan for summing a tensor.

@@ -21,8 +21,8 @@ pub enum KernelFamily {
 /// Assumed size of a cache line in bytes. It is correct for x86-64 and for most AArch64 processors.
 pub const CACHE_LINE: usize = 64;
 
-/// Minimum number of multiply-adds for a second thread in matrix products. For fewer, waking the thread costs more time
-/// than it saves.
+/// Minimum number of multiply-adds for a second thread in matrix products. For fewer multiply-adds, waking the thread
+/// costs more time than it saves.
 pub(crate) const MIN_PARALLEL_MULTIPLY_ADDS: f64 = 400_000.0;
 
 /// Minimum size of `out` in bytes for which stores may bypass the caches. A tensor of this size is evicted from every

@@ -17,9 +17,9 @@
 //! many hardware threads the core has.
 //!
 //! If any rank in a domain has fewer cores than workers, no rank in that domain has cores of its own. The operating
-//! system then places the threads of these ranks on any cores of the domain. It also places the threads of a rank that
-//! has more cores than threads. If they were bound, two small concurrent runs would share some cores of the host while
-//! other cores are idle.
+//! system then places the threads of these ranks on any cores of the domain. The operating system also places the
+//! threads of a rank that has more cores than threads. If these threads were bound, two small concurrent runs would
+//! share some cores of the host while other cores are idle.
 //!
 //! This module only computes the assignment; the threads bind themselves to their cores.
 
@@ -141,8 +141,8 @@ struct RankShare<'a> {
 impl Topology {
     /// Default number of ranks for a process that may use the whole topology; at most one rank per domain. All ranks
     /// have the same number of workers, so with one rank per domain, a small domain can leave most cores of larger
-    /// domains idle. The result is therefore the largest number of ranks that uses at least nine tenths as many cores
-    /// as the number of ranks that uses the most.
+    /// domains idle. The number of cores that can be used therefore depends on the number of ranks. The result is the
+    /// largest number of ranks that can use at least nine tenths of the maximum number of cores.
     pub fn ranks(&self) -> usize {
         self.ranks_within(self.cores())
     }
@@ -240,8 +240,8 @@ impl Topology {
         (0..ranks).map(run).collect()
     }
 
-    /// Returns the domains of each rank, and the rank's cores in those domains. Ranks straddle domains only if more
-    /// than a quarter of the cores would otherwise be idle.
+    /// Returns the domains of each rank, and the rank's cores in those domains. Cores are divided across domain
+    /// boundaries only if more than a quarter of the cores would otherwise be idle.
     fn shares(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let (within, even) = (self.shares_within(ranks), self.cores() / ranks.max(1));
         if 4 * smallest_share(&within) >= 3 * even { within } else { self.shares_across(ranks) }

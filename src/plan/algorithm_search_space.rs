@@ -1,8 +1,8 @@
 //! Enumerates and prices the choices in one search, which selects algorithms and distributions for a tree on a machine.
 //!
-//! Making a plan needs several searches: with and without a memory limit, for slices, for groups of ranks, and for one
-//! batch in a pipeline. All searches use the same user options; the pass that starts a search sets the
-//! [`SearchArguments`] for that search.
+//! Making a plan may need several searches, for example with and without a memory limit, for slices, for groups of
+//! ranks, and for one batch in a pipeline. All searches use the same user options; the pass that starts a search sets
+//! the [`SearchArguments`] for that search.
 
 use super::algorithm_search_arguments::SearchArguments;
 use super::candidates::Candidates;
@@ -120,10 +120,11 @@ impl<'a> SearchSpace<'a> {
         candidates.of(&tree.step_text(node), kinds, self.labels(node))
     }
 
-    /// Returns the distributions that an algorithm requires and produces, and the seconds of the contraction.
-    /// `input_distributions` are the current distributions of the inputs; `None` means free. Contractions of two
-    /// operands include the synchronisation overhead, because in these contractions the ranks wait for each other for
-    /// the first time. Algorithms that run on rank 0 alone have no such overhead.
+    /// Returns the distributions that an algorithm requires and produces, and the predicted seconds of the contraction.
+    /// `input_distributions` are the current distributions of the inputs; `None` means that the contraction may choose
+    /// the distribution. Contractions of two operands include the synchronisation overhead, because in these
+    /// contractions the ranks wait for each other for the first time. Algorithms that run on rank 0 alone have no such
+    /// overhead.
     pub fn contraction(
         &self,
         node: NodeId,

@@ -40,7 +40,7 @@ struct Entry {
     /// Predicted seconds for the node's own step, without its subtree.
     own: f64,
     algorithm: Option<Algorithm>,
-    /// The table entry used for each input; 0 for inputs with a free distribution.
+    /// The index of the table entry used for each input; 0 for inputs with a free distribution.
     inputs: [usize; 2],
 }
 

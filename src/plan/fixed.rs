@@ -50,7 +50,7 @@ impl FixedDistributions {
         self.output.is_none() && self.operands.iter().all(Option::is_none)
     }
 
-    /// Parses the text form for the operands and the result of a tree.
+    /// Parses the text form of the distributions for the operands and the result of a tree.
     ///
     /// # Errors
     /// Same as for [`FixedDistributions::parse`].
@@ -78,8 +78,8 @@ impl FixedDistributions {
         FixedDistributions::read(text, &terms.iter().map(Vec::as_slice).collect::<Vec<_>>(), ranks)
     }
 
-    /// Parses the text form. `terms` has the dimension names of each operand and, as its last entry, those of the
-    /// result.
+    /// Parses the text form of the distributions. Each entry of `terms` lists the dimension names of one operand; the
+    /// last entry lists those of the result.
     ///
     /// # Errors
     /// If an entry does not describe a distribution of its tensor. The message names the tensor and quotes the invalid

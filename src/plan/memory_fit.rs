@@ -1,9 +1,9 @@
 //! Chooses the dimensions to slice so that a plan fits into a memory limit.
 //!
 //! A model of the tree ([`slice_model`](super::slice_model)) proposes the dimensions to slice. A complete plan then
-//! shows whether the busiest rank fits; if not, the model is evaluated again with a smaller memory target. For small
-//! trees, dimensions are also sliced one after another with a complete plan each time, and the cheaper of the two plans
-//! is used.
+//! shows whether the busiest rank stays within the limit. If not, the model is evaluated again with a smaller memory
+//! target. For small trees, dimensions are also sliced one after another with a complete plan each time, and the
+//! cheaper of the two plans is used.
 //!
 //! A rank stores its whole block of the result if a sliced plan then fits and costs little more than the unsliced plan.
 //! Otherwise the result is delivered in parts, provided that the caller accepts parts, and that the plan with parts is
@@ -40,8 +40,8 @@ const MAX_RAISED_PLANS: usize = 3;
 /// tree) x (sliced dimensions) is at most this number.
 const MAX_COARSENED: usize = 20_000;
 
-/// The search stops when the largest memory target that fits and the smallest that does not fit differ by less than
-/// this fraction.
+/// The search stops when the largest memory target that fits and the smallest target that does not fit differ by less
+/// than this fraction.
 const TARGET_TOLERANCE: f64 = 0.02;
 
 /// Overhead per slice as a fraction of the cost of all operations. Operations cost more in slices because tensors are
@@ -71,7 +71,7 @@ pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanErro
 pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError> {
     let Some(limit) = context.options.memory_limit else { return Ok(whole) };
     if !whole.constant.is_empty() && busiest(&whole).0 > limit {
-        // Recomputing values that depend only on constant operands in every run costs less than slicing.
+        // It costs less to recompute, in every run, the values that depend only on constant operands than to slice.
         let recomputing = lasting(Plan { constant: Vec::new(), ..whole.clone() }, false);
         if busiest(&recomputing).0 <= limit {
             return Ok(recomputing);
@@ -171,7 +171,7 @@ impl MemoryFit<'_> {
         whole
     }
 
-    /// Slices a plan until it fits.
+    /// Slices a plan until it fits the limit.
     fn fit(&self, whole: Plan) -> Result<Plan, PlanError> {
         let (limit, result) = (self.limit, whole.result);
         let (rank, needed) = whole.max_user_bytes();
@@ -284,7 +284,7 @@ impl MemoryFit<'_> {
         infeasible.or(slices.last()).map(|slice| slice.label)
     }
 
-    /// Slices one dimension after another until the plan fits.
+    /// Slices one dimension after another until the plan fits the limit.
     fn one_by_one(&self, whole: Sliced) -> Result<Sliced, PlanError> {
         let mut found = whole;
         while found.peak > self.limit {

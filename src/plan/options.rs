@@ -23,8 +23,8 @@ impl FromStr for AlgorithmName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelChoice {
-    /// The best kernels for the machine. These are our own, except that LIBXSMM (if the build has it) computes batches
-    /// of small products.
+    /// The best kernels for the machine. These are our own kernels, except that LIBXSMM (if the build includes it)
+    /// computes batches of small products.
     #[default]
     Auto,
     /// Micro-kernels that LIBXSMM generates.
@@ -101,7 +101,8 @@ fn by_name<T: Copy>(
 /// Whether a plan has a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PipelineChoice {
-    /// The plan has a pipeline only if it is predicted to be clearly faster.
+    /// The plan has a pipeline only if a plan with a pipeline is predicted to be clearly faster than a plan without
+    /// one.
     #[default]
     Auto,
     /// The plan never has a pipeline.

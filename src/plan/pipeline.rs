@@ -71,7 +71,7 @@ struct Stages {
     chosen: Vec<Choice>,
 }
 
-/// The inputs for planning a pipeline.
+/// The search space from which a pipeline is planned.
 struct Pipelining<'a> {
     space: &'a SearchSpace<'a>,
 }
@@ -170,8 +170,8 @@ impl Pipelining<'_> {
         let mut shares: Vec<(usize, usize)> = ends.iter().map(|&end| (end, unit)).collect();
         let starts = [0].iter().chain(ends);
         let works: Vec<f64> = starts.zip(ends).map(|(&start, &end)| work[start..end].iter().sum()).collect();
-        // Nonnegative floats compare like their bits. If several groups have equal load, the first one gets the next
-        // rank.
+        // Nonnegative floats have the same order as their bit patterns, so bit patterns can be compared. If several
+        // groups have equal load, the next rank is assigned to the first of these groups.
         let load = |at: usize, ranks: usize| ((works[at] / ranks as f64).to_bits(), Reverse(at));
         let mut loads: BinaryHeap<_> = (0..ends.len()).map(|at| load(at, unit)).collect();
         for _ in ends.len()..ranks / unit {
@@ -301,8 +301,8 @@ fn cheapest(priced: Vec<Priced>) -> Option<Priced> {
     priced.into_iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))
 }
 
-/// Divides a list of works into consecutive ranges that minimise the largest sum of a range, for every number of ranges
-/// up to a maximum.
+/// Divides a list of amounts of work into consecutive ranges that minimise the largest sum of a range, for every number
+/// of ranges up to a maximum.
 struct Divisions {
     works: usize,
     /// `starts[g - 1][n]` is where the last range starts if the first n works are divided into g + 1 ranges.

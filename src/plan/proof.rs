@@ -1,8 +1,8 @@
-//! Proves plans for thousands of ranks by symmetry classes.
+//! Proves plans for thousands of ranks by checking one rank of each symmetry class.
 //!
-//! Each step is proved as a plan of its own, with its inputs as operands. A step is correct if it produces the result
-//! described by the whole plan from the inputs described by the whole plan. If all steps are correct, the whole plan is
-//! correct.
+//! Each step is proved as a plan of its own, with its inputs as operands. A step is correct if, given inputs as the
+//! whole plan describes them, it produces its result as the whole plan describes it. If all steps are correct, the
+//! whole plan is correct.
 //!
 //! Within a step, ranks whose blocks of inputs and result have equal extents form a class. The schedules of the ranks
 //! in a class are equal except for the positions of the blocks. For one rank of each class, the proof traces every
@@ -12,7 +12,7 @@
 //! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. For the proofs of steps, a step that
 //! produces partial sums and the redistribution that adds them form one step. All steps in a pipeline also form one
 //! step. The proof assumes that ranks of one class behave alike because of symmetry. This assumption is not proved, and
-//! reports say so.
+//! reports state this.
 
 use std::collections::BTreeMap;
 
@@ -95,7 +95,7 @@ pub fn each_step(plan: &Plan) -> Vec<Step> {
     }
     let made = |id: usize| !matches!(plan.values[id].source, Source::Operand(_));
     let mut units: Vec<Vec<usize>> = Vec::new();
-    // For each value, the index in `units` of the unit that ends with the value.
+    // For each value, the index in `units` of the unit (values that are proved as one step) that ends with the value.
     let mut ends: Vec<Option<usize>> = vec![None; plan.values.len()];
     for (id, value) in plan.values.iter().enumerate().filter(|(id, _)| made(*id)) {
         let joins = match value.source {

@@ -147,14 +147,14 @@ impl Plan {
         simulate::blank_timeline(self)
     }
 
-    /// An upper bound on the number of additions that any term in an element of the result goes through. The bound
-    /// counts the additions inside each step, whose sums are blocked
-    /// ([`longest_chain`](crate::local_plan::longest_chain)). It also counts the additions that combine the partial
-    /// sums of threads, ranks, pieces and slices, and the addition onto an output.
+    /// An upper bound on the number of additions that any term of a result element passes through. The bound counts the
+    /// additions inside each step, whose sums are blocked ([`longest_chain`](crate::local_plan::longest_chain)). It
+    /// also counts the additions that combine the partial sums of threads, ranks, pieces and slices, and the addition
+    /// onto an output.
     ///
     /// Let e be the [`error_bound`](crate::kernel::error_bound) for this number of terms, with one factor per operand.
-    /// The error of an element is at most e times the sum of its absolute products. Cost: O(steps), and on several
-    /// ranks also the cost of building all schedules.
+    /// The error of an element is at most e times the sum of the absolute values of its products. Cost: O(steps), and
+    /// on several ranks also the cost of building all schedules.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem};

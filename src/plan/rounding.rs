@@ -1,6 +1,6 @@
-//! Counts the additions that a term in an element of the result goes through.
+//! Bounds the number of additions that any term of a result element passes through.
 //!
-//! Guarantee: the count is an upper bound for every rank and every kernel.
+//! Guarantee: the bound holds for every rank and every kernel.
 
 use super::structure::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
@@ -21,7 +21,7 @@ pub(super) fn roundings(plan: &Plan) -> u64 {
         .saturating_add(partial_sum_additions)
 }
 
-/// Returns the number of additions that a term goes through in one step on one rank.
+/// Returns the maximum number of additions that a term passes through in one step on one rank.
 fn step(plan: &Plan, value: &Value) -> u64 {
     let Some((terms, of)) = sum(plan, value) else { return 0 };
     let threads = if terms > MIN_SHARED_PRODUCTS { plan.machine.workers.max(1) as u64 - 1 } else { 0 };
@@ -43,7 +43,8 @@ fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumKind)> {
     }
 }
 
-/// Returns the number of additions that an element goes through each time a step adds another partial sum onto it.
+/// Returns the maximum number of additions to a result element each time a step adds a further partial sum to the
+/// element.
 fn visits(plan: &Plan, value: &Value) -> u64 {
     sum(plan, value).map_or(1, |(terms, of)| longest_visits(terms, of))
 }

@@ -19,8 +19,8 @@ pub struct Model<'a> {
     pub tree: &'a Tree,
     inputs: Vec<[Option<NodeId>; 2]>,
     consumers: Vec<Option<NodeId>>,
-    /// For each label, the tensors that have the label, ascending. `contractions` lists the contractions in the same
-    /// way.
+    /// For each label, the tensors that have the label, ascending. `contractions` lists the contractions that have the
+    /// label.
     tensors: Vec<Vec<NodeId>>,
     contractions: Vec<Vec<NodeId>>,
     is_counted: Vec<bool>,
@@ -51,8 +51,8 @@ impl State {
 pub struct SliceCost {
     /// Maximum number of elements that are live at the same time.
     pub peak: f64,
-    /// Sum of (live / target)^4 over all steps above the target; 0 if there are none. Unlike the peak, this sum also
-    /// decreases if several steps are at the peak and only one of them becomes smaller.
+    /// Sum of (live / target)^4 over all steps with more live elements than the target; 0 if there is no such step.
+    /// Unlike the peak, this sum also decreases if several steps are at the peak and only one of them becomes smaller.
     pub excess: f64,
     /// Number of multiply-adds in one slice.
     pub products: f64,
@@ -101,8 +101,8 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Returns the state in which `label` has pieces of this length. A piece of the full extent removes the slices of
-    /// `label`.
+    /// Returns the state in which `label` has pieces of this length. If `piece` is the full extent, `label` is no
+    /// longer sliced.
     pub fn with(&self, state: &State, label: Label, piece: usize) -> State {
         let mut next = state.clone();
         let extent = self.tree.extent(label);

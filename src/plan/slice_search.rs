@@ -26,8 +26,8 @@ const MAX_VISITS: usize = 300_000_000;
 /// Estimated node visits per trial and node, assuming about ten rounds, each of which evaluates about sixty labels.
 const VISITS_PER_NODE: usize = 600;
 
-/// Added to the overhead of each label, so that the scores of labels that add no operations still depend on how much
-/// they reduce the excess.
+/// Added to the overhead of slicing a label, so that the scores of labels that add no operations still depend on how
+/// much they reduce the excess.
 const SLICE_WEIGHT: f64 = 0.01;
 
 /// Computes a price from the total number of operations in all slices, and the number of slices.
@@ -36,8 +36,8 @@ pub type Price = dyn Fn(f64, f64) -> f64;
 /// How a trial scores labels; the label with the lowest score is sliced.
 #[derive(Clone, Copy)]
 struct Weights {
-    /// With `None`, the score is the added cost divided by the reduction of the excess. With `Some`, the score is the
-    /// added cost minus this factor times the reduction.
+    /// With `None`, the score is the added cost divided by the reduction of the excess. With `Some(factor)`, the score
+    /// is the added cost minus the factor times the reduction.
     reduction: Option<f64>,
     /// Temperature of the noise, which is the factor by which the random samples are multiplied.
     temperature: f64,

@@ -24,8 +24,8 @@ use crate::tree::{self, UnaryOp};
 pub enum Source {
     /// The operand with this index.
     Operand(usize),
-    /// A contraction of two values. `group` is the range of ranks that contract, which the algorithm numbers from 0;
-    /// `None` means all ranks.
+    /// A contraction of two values. `group` is the range of ranks that contract; `None` means all ranks. The algorithm
+    /// numbers the ranks of the group from 0.
     Contract { left: usize, right: usize, kinds: Kinds, algorithm: Algorithm, group: Option<Range<usize>> },
     /// A step with one input.
     Unary { input: usize, op: UnaryOp },

@@ -19,7 +19,7 @@ const L1_COLUMNS: (usize, usize) = (3, 5);
 const L1_ROWS: (usize, usize) = (1, 3);
 /// Fraction of the first-level cache for a panel of rows, used if the inner loop is over panels of columns.
 const L1_ROW_PANEL: (usize, usize) = (1, 2);
-/// Fraction of the second-level cache for the rows of a box, and for the box's copy of `out`.
+/// Fraction of the second-level cache for the rows of a box, and for the dense copy of `out` if the box has one.
 const L2_ROWS: (usize, usize) = (2, 5);
 
 /// Maximum depth of a box. Sums stay in registers for at most this many terms.
@@ -31,7 +31,8 @@ const MAX_CROSSED_DEPTH: usize = 896;
 /// more than the cache misses. `MIN_SLAB_DEPTH` is the minimum if several indices of a [`Slab`] are packed together.
 const MIN_DEPTH: usize = 64;
 const MIN_SLAB_DEPTH: usize = 32;
-/// The depth of a box is divided by the number of indices in the slab, but by no more than this number.
+/// The depth of a box is divided by the number of slab indices that are packed together, but by no more than this
+/// number.
 const MAX_SLAB_SHARE: usize = 4;
 /// The number of rows in a box with a dense copy of `out` is chosen as if the box had at most this many columns.
 const MAX_BUFFERED_COLUMNS: usize = 256;
@@ -150,7 +151,7 @@ impl<'a> Blocking<'a> {
         let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
         let mut rows = self.rows.to_vec();
         let need = self.needs(&rows, [true, buffered], most);
-        // If panels may cross the ends of runs, only the last panel of a box can be shorter than the others.
+        // If panels may cross the ends of runs, only the last panel of a box can be shorter than the other panels.
         let in_run = if self.runs[0] == [false; 2] { 1 } else { run_dims(&rows, self.runs[0]) };
         grow(&mut rows, &need, most, (mr, in_run));
         rows
@@ -229,8 +230,8 @@ fn run_dims(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
     dims.len().min(1 + more)
 }
 
-/// Enlarges the tiles, starting with the fastest dimension, as long as a box has at most `most` indices. Dimensions
-/// with a tile of 0 get a tile of 1.
+/// Enlarges the tiles, starting with the fastest dimension, as long as a box has at most `most` indices. A tile of 0 is
+/// set to 1 and not enlarged.
 ///
 /// `need` is the minimum tile of each dimension. If there is enough space, the number of indices of a box over the
 /// first `in_run` dimensions is a multiple of `unit`.

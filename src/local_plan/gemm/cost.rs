@@ -50,7 +50,7 @@ pub(super) struct Cost {
     pub computing: f64,
     /// Reading each operand from pages that have not been prefetched.
     pub pages: [f64; 2],
-    /// Packing each operand, or reading it in place with strides.
+    /// Packing each operand, or reading the operand in place with strides.
     pub packing: [f64; 2],
     /// Writing elements from register tiles to their positions in `out`.
     pub storing: f64,

@@ -35,8 +35,9 @@ impl Grid {
     }
 }
 
-/// Chooses the grid with the least idle time and repeated packing. Returns the grid, and the candidate with boxes that
-/// are small enough for the grid. `most_parts` is the maximum number of parts of the depth.
+/// Chooses the grid with the lowest estimated cost of idle threads, repeated packing and partial sums. Returns the
+/// grid, and the candidate with boxes that are small enough for the grid. `most_parts` is the maximum number of parts
+/// of the depth.
 pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_parts: usize) -> (Grid, Candidate) {
     let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent as f64).product::<f64>();
     let (rows, cols, depth) = (size(&candidate.rows), size(&candidate.cols), size(&candidate.depth));
@@ -61,7 +62,7 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_
             * idle(rows, mr as f64, by_rows)
             * idle(cols, candidate.columns as f64, by_cols)
             * idle(depth_boxes as f64, 1.0, by_depth);
-        // A column is packed by `by_rows` shares, each of which only uses it for its own rows.
+        // A column is packed by `by_rows` shares, each of which uses the packed column only for its own rows.
         let packed = PACK_STEPS * (by_rows as f64 / rows + by_cols as f64 / cols);
         let merged = MERGE_STEPS * (by_depth - 1) as f64 / depth;
         let price = waste * (1.0 + packed + merged);
@@ -92,7 +93,7 @@ const PACK_STEPS: f64 = 24.0;
 /// added to an element of `out`.
 const MERGE_STEPS: f64 = 128.0;
 
-/// Reduces tiles until there are enough boxes for every part, and all parts have about the same number of boxes.
+/// Reduces tiles until there is at least one box per part, and all parts have about the same number of boxes.
 fn split(dims: &mut [AxisDim], parts: usize, unit: usize) {
     let boxes = |dims: &[AxisDim]| dims.iter().map(|d| d.extent.div_ceil(d.tile)).product::<usize>();
     let idle = |boxes: usize| (boxes.div_ceil(parts) * parts) as f64 / boxes as f64;

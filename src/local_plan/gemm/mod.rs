@@ -58,9 +58,9 @@ pub enum Access {
 /// How a product writes `out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutAccess {
-    /// In place, or from a register tile in memory if rows do not form vectors in `out`.
+    /// In place from registers, or from a register tile in memory if rows do not form vectors in `out`.
     Direct,
-    /// From a dense copy of the box.
+    /// Through a dense copy of the box.
     Buffered,
 }
 
@@ -106,8 +106,8 @@ pub struct GemmPlan {
     /// The operation that adds a partial sum to `out`. Set if threads share the depth, or if the depth is halved.
     pub merge: Option<Permute>,
     /// The operations that write the dense copy of a box to `out`, indexed by the shape of the columns (fastest), the
-    /// shape of the rows, and whether the slab is shortened. Entries for a shortened slab exist only if a shortened
-    /// slab occurs.
+    /// shape of the rows, and whether the box has fewer than `slab.size` slab indices. Entries for fewer indices exist
+    /// only if `slab.size` does not divide the extent of the slab.
     unpack: Vec<Permute>,
     /// The tiles of a box of rows, indexed by the shape of the rows.
     row_tiles: Vec<RowTiles>,
@@ -117,8 +117,8 @@ pub struct GemmPlan {
     pub streams: bool,
 }
 
-/// Packed buffers are rounded up to a multiple of this many elements, so that each buffer starts on a cache line for
-/// every element type.
+/// The sizes of packed buffers are rounded up to a multiple of this many elements, so that each buffer starts on a
+/// cache line for every element type.
 const ALIGN: usize = 16;
 
 impl GemmPlan {

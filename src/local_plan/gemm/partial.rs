@@ -23,7 +23,7 @@ const OPERANDS_PER_PARTIAL: usize = 16;
 pub struct Partial {
     /// The distance from the lowest address of `out` to its first element.
     pub first: usize,
-    /// The number of elements from the lowest address of `out` to the highest one, inclusive.
+    /// The number of elements from the lowest address of `out` to the highest address, inclusive.
     pub len: usize,
 }
 

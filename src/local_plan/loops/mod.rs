@@ -123,8 +123,8 @@ pub struct StridedNest {
     pub sizes: [usize; 3],
 }
 
-/// Plans loops over the dimensions of kinds c (batch), m (rows), n (columns) and k (sum). The dimensions have been
-/// folded, and no extent is 0.
+/// Plans loops over the dimensions of kinds c (batch), m (rows), n (columns) and k (sum). The caller has fused
+/// dimensions with `fold`, and no extent is 0.
 pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> LoopPlan {
     let (mut start, mut loops) = choose::oriented(dims);
     let (choice, price) = choose::best(&loops, dtype);

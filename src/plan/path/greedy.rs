@@ -2,9 +2,9 @@
 //! first.
 //!
 //! Guarantee: the same network and parameters give the same order. Steps are in depth-first order, so that few results
-//! are live at the same time. For each label, a tensor is paired with only [`PARTNERS_PER_LABEL`] other tensors,
-//! because evaluating all pairs of thousands of tensors would take minutes. The greedy search of `omeco` is not used,
-//! because it breaks ties by the order of a hash map, so that ranks would make different plans.
+//! are live at the same time. For each of its labels, a tensor is paired with at most [`PARTNERS_PER_LABEL`] other
+//! tensors, because evaluating all pairs of thousands of tensors would take minutes. The greedy search of `omeco` is
+//! not used, because it breaks ties by the order of a hash map, so that ranks would make different plans.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,8 +24,8 @@ pub struct GreedyParameters {
     pub ties: u64,
 }
 
-/// For each label, a tensor is paired with this many other tensors that have the label. These are the tensors that
-/// follow it in cyclic order of their numbers.
+/// For each of its labels, a tensor is paired with at most this many other tensors that have the label. These other
+/// tensors follow the tensor in the cyclic order of tensor numbers.
 const PARTNERS_PER_LABEL: usize = 32;
 
 /// Computes a contraction order. `log2` returns log2 of the extent of a label; labels of `output` are never summed.
@@ -114,7 +114,7 @@ impl<'a> Network<'a> {
         self.holders[label as usize].partition_point(|&holder| holder == OUTPUT || holder < tensor)
     }
 
-    /// The next tensors in cyclic order that share a label with `tensor`, ascending and distinct.
+    /// The tensors with which `tensor` is paired (see [`PARTNERS_PER_LABEL`]), ascending and distinct.
     fn neighbours(&self, tensor: usize) -> Vec<usize> {
         let near = |&label: &u32| {
             let (before, after) = self.holders[label as usize].split_at(self.place(label, tensor));
@@ -144,7 +144,7 @@ impl<'a> Network<'a> {
         merged.copied().filter(needed)
     }
 
-    /// Returns the sort key of a pair, followed by the pair.
+    /// Returns the sort key of a pair, which ends with the pair itself.
     fn ranked(&self, left: usize, right: usize, parameters: GreedyParameters) -> (Size, u64, [usize; 2]) {
         let pair = [left, right];
         let numbers = pair.map(|tensor| (tensor as u64).to_le_bytes());

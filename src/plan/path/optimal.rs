@@ -22,7 +22,7 @@ use crate::tree::Order;
 /// Number of steps that are counted for evaluating a pair of sets, in addition to one step for examining the pair.
 const EVALUATION_STEPS: u64 = 8;
 
-/// Maximum number of sets that are kept. They occupy a few hundred megabytes.
+/// Maximum number of sets that are kept. This many sets occupy a few hundred megabytes.
 const MAX_SETS: usize = 2_000_000;
 
 /// Factor by which the cap on costs grows from one round to the next.
@@ -179,12 +179,12 @@ struct Sets<const W: usize> {
     ids: HashMap<Bits<W>, u32, BuildHasherDefault<BitHasher>>,
     /// `levels[n]` lists the ids of the sets with n + 1 tensors.
     levels: Vec<Vec<u32>>,
-    /// log2 of the extent of each label, indexed by local label number. `holders` lists the tensors of each label, and
-    /// `kept` the labels in the output.
+    /// log2 of the extent of each label; labels are numbered from 0 within this search. `holders` lists the tensors of
+    /// each label, and `kept` contains the labels of the output.
     extents: Vec<f64>,
     holders: Vec<Bits<W>>,
     kept: Bits<W>,
-    /// The number in the network of each tensor in this search.
+    /// For each tensor in this search, the tensor's number in the network.
     numbers: Vec<usize>,
     /// log2 of the number of multiply-adds in an order that is already known. The costs of sets are multiples of this
     /// cost.
@@ -250,7 +250,8 @@ impl<const W: usize> Sets<W> {
         }
     }
 
-    /// Builds all sets that cost at most `cap`. Returns the set of all tensors if it was built.
+    /// Builds all sets that cost at most `cap`; pairs sets without a common label only if `outer` is true. Returns the
+    /// set of all tensors if it was built.
     fn round(&mut self, cap: f64, outer: bool, left: &mut u64) -> Result<Option<usize>, Proof> {
         let count = self.levels.len();
         let mut scanned: Vec<Vec<Scanned<W>>> = vec![self.scan(0)];
@@ -344,7 +345,8 @@ impl<const W: usize> Sets<W> {
             reached.extend(self.all[id].pair.iter().flatten().map(|&id| id as usize));
             at += 1;
         }
-        // A set has more tensors than each of the two sets that it was built from, so it comes after both of them.
+        // A set has more tensors than each of the two sets that it was built from, so sorting puts the set after both
+        // of them.
         reached.sort_by_key(|&id| self.all[id].tensors.count());
         let mut numbers: HashMap<usize, usize> = HashMap::new();
         for id in reached {
