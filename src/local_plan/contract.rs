@@ -127,8 +127,8 @@ fn agreed_extent(label: Label, tensors: [&Layout; 3]) -> usize {
 }
 
 impl LocalContract {
-    /// Returns the computation. It is read-only, because kernels access memory at its offsets without bounds checks,
-    /// and only unchanged offsets are known to stay inside the tensors.
+    /// Returns the computation. The computation is read-only, because kernels access memory at its offsets without
+    /// bounds checks, and only unchanged offsets are known to stay inside the tensors.
     pub fn body(&self) -> &Body {
         &self.body
     }
@@ -158,8 +158,8 @@ impl LocalContract {
 
     /// Whether a tensor (0 is `left`, 1 is `right`, 2 is `out`) has the layout for which the contraction was planned.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
-        // Elements are compared one by one, because comparing empty slices, whose pointers dangle, can cost hundreds of
-        // nanoseconds.
+        // Compares element by element. Comparing empty slices as slices can take hundreds of nanoseconds, because their
+        // pointers are dangling.
         self.extents[tensor].iter().eq(extents) && self.strides[tensor].iter().eq(strides)
     }
 }

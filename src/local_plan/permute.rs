@@ -20,10 +20,10 @@ const TO: usize = 1;
 /// first constant is for blocks that are copied through a buffer, the second for blocks that are copied directly.
 const BUFFERED_STRETCH_BYTES: [usize; 2] = [512, 1024];
 const DIRECT_STRETCH_BYTES: [usize; 2] = [256, 256];
-/// Size in bytes of a block's buffer. It includes one cache line of padding per column, so that columns map to
+/// Size in bytes of a block's buffer. The buffer includes one cache line of padding per column, so that columns map to
 /// different cache sets.
 pub const BUFFER_BYTES: usize = BUFFERED_STRETCH_BYTES[FROM] * (BUFFERED_STRETCH_BYTES[TO] + CACHE_LINE) / 4;
-/// Maximum number of rows or columns in a block. This maximum is reached with elements of 4 bytes.
+/// Maximum number of rows or columns in a block. The maximum is reached with the smallest elements, which have 4 bytes.
 pub const MAX_BLOCK_SIDE: usize = BUFFERED_STRETCH_BYTES[TO] / 4;
 /// Minimum size in bytes of a destination that is written with stores that bypass the caches. A second-level cache
 /// would evict the first bytes of such a destination before the last bytes are written.

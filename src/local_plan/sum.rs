@@ -2,8 +2,8 @@
 //!
 //! `out` is divided into units. If the source's dimension of smallest stride is summed, a unit is a single element of
 //! `out`; otherwise a unit is a stretch of elements. Each unit is summed in a buffer and written once. The sum for a
-//! unit is divided into a list of steps. A step adds one line (the innermost loop) of the source, or a piece of a long
-//! line.
+//! unit is divided into a list of steps. A line is one run of the innermost loop over the source. A step adds one line,
+//! or a piece of a long line.
 //!
 //! Invariants: units partition `out`, and steps partition the sum. Threads share the units or, if there are fewer units
 //! than threads, the steps of each unit. The list of steps is divided in half recursively, and the sums of the two

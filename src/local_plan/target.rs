@@ -18,7 +18,7 @@ pub enum KernelFamily {
     Mixed,
 }
 
-/// Assumed size of a cache line in bytes. It is correct for x86-64 and for most AArch64 processors.
+/// Assumed size of a cache line in bytes. This size is correct for x86-64 and for most AArch64 processors.
 pub const CACHE_LINE: usize = 64;
 
 /// Minimum number of multiply-adds for a second thread in matrix products. For fewer multiply-adds, waking the thread

@@ -57,8 +57,8 @@ pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: u
 }
 
 impl UnaryPlan {
-    /// Returns the operation. It is read-only, because kernels access memory at its offsets without bounds checks, and
-    /// only unchanged offsets are known to stay inside the tensors.
+    /// Returns the operation. The operation is read-only, because kernels access memory at its offsets without bounds
+    /// checks, and only unchanged offsets are known to stay inside the tensors.
     pub fn body(&self) -> &UnaryBody {
         &self.body
     }

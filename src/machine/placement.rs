@@ -141,8 +141,8 @@ struct RankShare<'a> {
 impl Topology {
     /// Default number of ranks for a process that may use the whole topology; at most one rank per domain. All ranks
     /// have the same number of workers, so with one rank per domain, a small domain can leave most cores of larger
-    /// domains idle. The number of cores that can be used therefore depends on the number of ranks. The result is the
-    /// largest number of ranks that can use at least nine tenths of the maximum number of cores.
+    /// domains idle. The number of cores in use therefore depends on the number of ranks. The result is the largest
+    /// number of ranks that can use at least nine tenths of the maximum number of cores.
     pub fn ranks(&self) -> usize {
         self.ranks_within(self.cores())
     }
@@ -163,9 +163,9 @@ impl Topology {
         (1..=max_ranks).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
     }
 
-    /// Default number of workers per rank if `ranks` ranks share the topology. This is the number of cores of the
-    /// smallest rank. If ranks `communicate` and all have at least two cores, the number of workers is one lower, to
-    /// leave a core for communication.
+    /// Default number of workers per rank if `ranks` ranks share the topology. The default is the number of cores of
+    /// the rank with the fewest cores. If ranks `communicate` and all have at least two cores, the number of workers is
+    /// one lower, to leave a core for communication.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -181,13 +181,12 @@ impl Topology {
         if communicate && least > 1 { least - 1 } else { least.max(1) }
     }
 
-    /// Number of cores of the rank with the fewest cores.
+    /// The smallest number of cores of any rank.
     fn least(&self, ranks: usize) -> usize {
         smallest_share(&self.shares(ranks))
     }
 
-    /// Number of cores of the rank with the fewest cores, if every rank has either whole domains or cores in a single
-    /// domain.
+    /// The smallest number of cores of any rank, if every rank has either whole domains or cores in a single domain.
     fn least_within(&self, ranks: usize) -> usize {
         smallest_share(&self.shares_within(ranks))
     }

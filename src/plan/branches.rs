@@ -189,7 +189,7 @@ fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<O
     if best > MAX_TIME_SHARE * sequential {
         return None;
     }
-    // Undoes the cuts after the best time was reached, because they saved no more time.
+    // Undoes all cuts after the best time was reached, because they did not reduce the time further.
     let cut = &popped[..until];
     let mut pieces: Vec<Piece> = begin.into_vec();
     pieces.extend(cut.iter().flat_map(|&root| inputs(tree, root)).filter_map(piece_at(&small)));

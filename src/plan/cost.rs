@@ -66,8 +66,8 @@ impl Cost<'_> {
         self.stream(self.volume(input) + self.volume(out)) / distribution.parts() as f64
     }
 
-    /// Predicted seconds of a redistribution. This is the time in which the busiest of the sampled ranks receives the
-    /// elements that it lacks, in one message from each rank of `from`.
+    /// Predicted seconds of a redistribution. The busiest of the sampled ranks receives the elements that it lacks, in
+    /// one message from each rank of `from`, in this time.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
         if from == to {
             return 0.0;

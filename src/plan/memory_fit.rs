@@ -52,8 +52,8 @@ const PER_SLICE: f64 = 0.01;
 /// the unsliced plan.
 const MAX_COST_INCREASE: f64 = 1.1;
 
-/// Returns a plan made without the memory limit, if that plan happens to fit. On one rank, no such plan is made,
-/// because the limit then affects only the slices.
+/// Makes a plan without the memory limit, and returns the plan if it fits the limit anyway. On one rank, no such plan
+/// is made, because the limit then affects only the slices.
 ///
 /// # Errors
 /// Same as for [`distributed`].
@@ -71,7 +71,8 @@ pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanErro
 pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError> {
     let Some(limit) = context.options.memory_limit else { return Ok(whole) };
     if !whole.constant.is_empty() && busiest(&whole).0 > limit {
-        // It costs less to recompute, in every run, the values that depend only on constant operands than to slice.
+        // Values that depend only on constant operands are recomputed in every run, because this costs less than
+        // slicing.
         let recomputing = lasting(Plan { constant: Vec::new(), ..whole.clone() }, false);
         if busiest(&recomputing).0 <= limit {
             return Ok(recomputing);
@@ -152,8 +153,8 @@ impl MemoryFit<'_> {
         }
     }
 
-    /// Plans with ever lower limits until the plan fits the real limit. This helps because grid algorithms choose tiles
-    /// that fill the limit, and packing needs additional memory. Returns `whole` if no such plan fits.
+    /// Plans with ever lower limits until the plan fits the real limit. Lower limits help because grid algorithms
+    /// choose tiles that fill the limit, and packing needs additional memory. Returns `whole` if no such plan fits.
     fn with_tighter_limits(&self, whole: Plan) -> Plan {
         let (mut adjusted_limit, mut peak) = (self.limit, busiest(&whole).0);
         for _ in 0..TIGHTER_LIMITS {
@@ -400,7 +401,8 @@ fn candidates(plan: &Plan) -> Vec<Label> {
     let mut between: Vec<&Value> = plan.values.iter().enumerate().filter(is_between).map(|(_, value)| value).collect();
     between.sort_by_key(|value| std::cmp::Reverse(value.shape.iter().product::<usize>()));
     between.truncate(CANDIDATE_INTERMEDIATES);
-    // If there are no intermediates, packed operands exceed the limit, so all values are candidates.
+    // A plan without intermediates exceeds the limit because of packed operands, so the dimensions of all values are
+    // candidates.
     let others: Vec<&Value> = if between.is_empty() { plan.values.iter().collect() } else { between };
     let result = (plan.result == ResultResidency::InParts).then(|| plan.output());
     let mut labels: Vec<Label> = Vec::new();

@@ -1,7 +1,7 @@
 //! Turns a contraction tree into a plan, which has a distribution for every tensor and an algorithm for every
 //! contraction.
 //!
-//! A [`Plan`] is a plain value without tensor elements. It can be printed ([`Plan::explain`]), compared
+//! A [`Plan`] is a plain value without tensor elements. A plan can be printed ([`Plan::explain`]), compared
 //! ([`Plan::fingerprint`]), turned into the schedule of any rank ([`Plan::schedule`]), proved correct
 //! ([`Plan::verify`]), and run ([`crate::api::World`]).
 //!

@@ -1,8 +1,8 @@
 //! Proves plans for thousands of ranks by checking one rank of each symmetry class.
 //!
-//! Each step is proved as a plan of its own, with its inputs as operands. A step is correct if, given inputs as the
-//! whole plan describes them, it produces its result as the whole plan describes it. If all steps are correct, the
-//! whole plan is correct.
+//! Each step is proved as a plan of its own, with its inputs as operands. A step is correct if it turns inputs that are
+//! as the whole plan describes them into the result that the whole plan describes. If all steps are correct, the whole
+//! plan is correct.
 //!
 //! Within a step, ranks whose blocks of inputs and result have equal extents form a class. The schedules of the ranks
 //! in a class are equal except for the positions of the blocks. For one rank of each class, the proof traces every
@@ -11,8 +11,8 @@
 //!
 //! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. For the proofs of steps, a step that
 //! produces partial sums and the redistribution that adds them form one step. All steps in a pipeline also form one
-//! step. The proof assumes that ranks of one class behave alike because of symmetry. This assumption is not proved, and
-//! reports state this.
+//! step. The proof assumes that ranks of one class behave alike because of symmetry. Reports state that this assumption
+//! is not proved.
 
 use std::collections::BTreeMap;
 

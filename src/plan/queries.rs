@@ -148,9 +148,9 @@ impl Plan {
     }
 
     /// An upper bound on the number of additions that any term of a result element passes through. The bound counts the
-    /// additions inside each step, whose sums are blocked ([`longest_chain`](crate::local_plan::longest_chain)). It
-    /// also counts the additions that combine the partial sums of threads, ranks, pieces and slices, and the addition
-    /// onto an output.
+    /// additions inside each step, whose sums are blocked ([`longest_chain`](crate::local_plan::longest_chain)). The
+    /// bound also counts the additions that combine the partial sums of threads, ranks, pieces and slices, and the
+    /// addition onto an output.
     ///
     /// Let e be the [`error_bound`](crate::kernel::error_bound) for this number of terms, with one factor per operand.
     /// The error of an element is at most e times the sum of the absolute values of its products. Cost: O(steps), and

@@ -48,8 +48,8 @@ pub struct Value {
     pub seconds: f64,
     /// How long the value stays valid. Later slices and runs skip the steps of values that are still valid.
     pub lasts: ReuseScope,
-    /// The cheapest candidates for a contraction, cheapest first. They are for display only, so they are neither
-    /// serialised nor in the fingerprint.
+    /// The cheapest candidates for a contraction, cheapest first. The candidates are for display only, so they are
+    /// neither serialised nor in the fingerprint.
     #[serde(skip)]
     pub considered: Vec<Candidate>,
 }
@@ -315,8 +315,8 @@ impl Plan {
         self.values.iter().map(|value| self.gflop(value)).sum()
     }
 
-    /// The ranks whose schedules represent all ranks in reports. These are all ranks if there are at most 256, and 8
-    /// ranks otherwise.
+    /// The ranks whose schedules represent all ranks in reports. The sample contains all ranks if there are at most
+    /// 256, and 8 ranks otherwise.
     pub fn sampled_ranks(&self) -> Vec<usize> {
         let (ranks, few) = (self.ranks(), 8);
         if ranks <= 256 { (0..ranks).collect() } else { (0..few).map(|i| i * (ranks - 1) / (few - 1)).collect() }

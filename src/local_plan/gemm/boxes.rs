@@ -138,8 +138,8 @@ impl<'a> Blocking<'a> {
         depth
     }
 
-    /// Chooses the rows of a box so that they fit into their fraction of the second-level cache, together with the
-    /// dense copy of `out`, if there is one.
+    /// Chooses the rows of a box so that the rows, together with the dense copy of `out` if there is one, fit into
+    /// their fraction of the second-level cache.
     fn cut_rows(&self, kc: usize) -> Vec<AxisDim> {
         let (mr, buffered) = (self.panel_rows(), self.out == OutAccess::Buffered);
         let all_cols = self.cols.iter().map(|d| d.extent).product::<usize>();

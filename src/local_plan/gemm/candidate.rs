@@ -10,7 +10,7 @@ use crate::local_plan::{CACHE_LINE, Dim, Target};
 /// The index of `out` in every array of strides of a [`Dim`], after `left` and `right`.
 pub(super) const OUT: usize = 2;
 
-/// A plan without tables and threads. It contains everything on which the price of the plan depends.
+/// A plan without tables and threads. A candidate contains everything on which the price of the plan depends.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub swapped: bool,

@@ -25,7 +25,7 @@ const TRANSPOSED: f64 = 0.14;
 const GATHERED: f64 = 0.9;
 /// Time to transpose an uncached element if each row is on a different page, in nanoseconds.
 const UNCACHED_TRANSPOSED: f64 = 0.5;
-/// Maximum number of lines that columns may occupy in a cache set. It is half of the minimum associativity of
+/// Maximum number of lines that columns may occupy in a cache set. This number is half of the minimum associativity of
 /// first-level caches.
 const MAX_LINES_PER_SET: usize = 4;
 /// Time to write an element of a register tile that was stored in a buffer to its position in a run of `out`, in

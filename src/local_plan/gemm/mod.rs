@@ -64,8 +64,8 @@ pub enum OutAccess {
     Buffered,
 }
 
-/// A batch dimension (kind c) with stride 1 in some tensor; of extent 1 if there is no such dimension. `size` of its
-/// indices are packed and unpacked together; their elements fill at most one cache line.
+/// A batch dimension (kind c) with stride 1 in some tensor; of extent 1 if there is no such dimension. Packing and
+/// unpacking process `size` indices of this dimension together. `size` elements fill at most one cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slab {
     pub dim: Dim<3>,

@@ -32,10 +32,10 @@ pub struct SumBlocks {
     /// The loop that is cut into blocks, and the number of this loop's indices in a block.
     pub cut: Dim<3>,
     pub tile: usize,
-    /// The nest of a block at the end of the cut loop, if that block is shorter than the others.
+    /// The nest of a block at the end of the cut loop, if that block is shorter than the other blocks.
     pub last: Option<Nest>,
-    /// The loops that add the first buffer, which finally contains the share's sums, to `out` or to the share's partial
-    /// result.
+    /// After the last block, the first buffer contains the share's sums. These loops add the sums to `out` or to the
+    /// share's partial result.
     pub sums: Partials,
     /// The start of the share's buffers in the workspace, and the number of buffers. Buffers are `sums.step` elements
     /// apart.
@@ -113,7 +113,7 @@ fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
     match choice {
         Choice::Line { .. } => MAX_LINE_TERMS,
         Choice::Dots { lanes, .. } => {
-            // An incomplete vector at the end of a line also costs an addition.
+            // An incomplete vector at the end of a line is counted as a vector, because it also needs an addition.
             let line = loops[*lanes].dim.extent;
             DOTS_VECTORS.saturating_mul(line) / line.div_ceil(MIN_VECTOR_BYTES / dtype.size()).max(1)
         }

@@ -56,7 +56,7 @@ pub struct ThreadShare {
     pub blocks: Option<SumBlocks>,
 }
 
-/// Partial results in the workspace, one per share. They are added to `out`.
+/// Partial results in the workspace, one per share, which are finally added to `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partials {
     /// Loops over `out`, with their strides in a partial result and in `out`. Partial results are dense.
@@ -103,8 +103,8 @@ pub struct Dots {
     /// Loops of the sum inside a tile, around the lanes.
     pub sum: Vec<Dim<3>>,
     pub rows: Dim<3>,
-    /// A loop of `out` with a nonzero stride in the second operand only. Its extent is 1 if `rows` also has a nonzero
-    /// stride in the second operand.
+    /// A loop of `out` with a nonzero stride in the second operand only. The extent of `cols` is 1 if `rows` also has a
+    /// nonzero stride in the second operand.
     pub cols: Dim<3>,
     pub lanes: Dim<3>,
     pub chunk: usize,
@@ -114,11 +114,11 @@ pub struct Dots {
 /// offset of 0 marks the first visit to an element of `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StridedNest {
-    /// Loops of `out`. They surround the loops `sum`, which surround the blocks.
+    /// Loops of `out`, which surround the loops `sum`. The loops `sum` surround the blocks.
     pub outer: Vec<Dim<4>>,
     pub sum: Vec<Dim<4>>,
-    /// For each tensor, the loop with the smallest stride in that tensor. These loops are blocked by `sizes`, and the
-    /// last of them is the innermost loop of the nest.
+    /// For each tensor, the loop with the smallest stride in that tensor. These loops are blocked by `sizes`. The last
+    /// loop in the list is the innermost loop of the nest.
     pub blocked: [Dim<4>; 3],
     pub sizes: [usize; 3],
 }

@@ -30,8 +30,8 @@ const PARTNERS_PER_LABEL: usize = 32;
 
 /// Computes a contraction order. `log2` returns log2 of the extent of a label; labels of `output` are never summed.
 ///
-/// Cost: O(l p log p) for p pairs with a common label and l labels per tensor. For each label of each tensor, p grows
-/// by at most 2 [`PARTNERS_PER_LABEL`].
+/// Cost: O(l p log p) for p pairs with a common label and l labels per tensor. Each label of each tensor adds at most 2
+/// x [`PARTNERS_PER_LABEL`] pairs.
 pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, parameters: GreedyParameters) -> Order {
     let mut network = Network::new(tensors, output, log2);
     let mut pairs = BinaryHeap::new();
@@ -73,7 +73,7 @@ struct Network<'a> {
     /// Labels of every tensor, ascending; `None` for contracted tensors.
     labels: Vec<Option<Vec<u32>>>,
     /// For each label, the tensors that have the label, ascending. If the output has the label, `OUTPUT` is the first
-    /// entry. It is treated like a tensor that is never contracted.
+    /// entry. `OUTPUT` is treated like a tensor that is never contracted.
     holders: Vec<Vec<usize>>,
 }
 

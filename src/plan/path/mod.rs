@@ -12,7 +12,7 @@
 //!
 //! Guarantees: an order depends only on the einsum, the choice, the budget, the machine and the element type, so all
 //! ranks find the same order; the order chosen by `auto` has no more operations than contracting left to right. Einsums
-//! in nested brackets are not merged, because the user wrote the brackets on purpose.
+//! in nested brackets are not merged, because brackets express the order that the user wants.
 
 mod bits;
 mod choice;

@@ -4,8 +4,8 @@
 //! built in order of size. As in `opt_einsum`'s dynamic programming, only sets that cost no more than a cap are kept,
 //! and the cap grows until the set of all tensors is built. The first pass pairs only sets that share a label, and
 //! processes one connected component of the network after another. The results of the components are multiplied at the
-//! end, smallest first. The second pass also pairs sets without a common label. It has a bounded number of steps and
-//! only searches for cheaper orders.
+//! end, smallest first. The second pass also pairs sets without a common label. The second pass has a bounded number of
+//! steps and searches only for cheaper orders.
 //!
 //! Guarantee: the same network and limit give the same order on all ranks, because the limit counts steps instead of
 //! seconds. A label that several tensors have is summed when the last of these tensors is contracted. A label in the
@@ -34,7 +34,7 @@ const COST_TOLERANCE: f64 = 1e-9;
 /// Maximum number of steps of the second pass, which also multiplies tensors without a common label.
 const OUTER_STEPS: u64 = 300_000_000;
 
-/// The outcome of a search. It states what the search proved about the order, or which limit ended the search.
+/// The outcome of a search. The outcome states what the search proved about the order, or which limit ended the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// No order has fewer multiply-adds.
@@ -242,8 +242,8 @@ impl<const W: usize> Sets<W> {
             let last = cap >= 1.0 + COST_TOLERANCE;
             match self.round(cap.min(1.0 + COST_TOLERANCE), false, left)? {
                 Some(root) => return Ok(root),
-                // No order that pairs only sets with a common label is as cheap as the known order, which therefore
-                // also pairs sets without a common label.
+                // No order that pairs only sets with a common label is as cheap as the known order. The known order
+                // therefore also pairs sets without a common label.
                 None if last => return Err(Proof::OptimalConnected),
                 None => cap *= CAP_GROWTH,
             }

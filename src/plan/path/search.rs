@@ -16,7 +16,7 @@ use super::optimal::{self, Labelled, Proof};
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
-/// A search that takes no more than this many seconds goes unnoticed by users.
+/// Users do not notice a search that takes at most this many seconds.
 pub const UNNOTICED_SECONDS: f64 = 5e-3;
 
 /// Maximum number of tensors that are annealed, because annealing recurses to the depth of the tree.
@@ -108,8 +108,8 @@ impl<'a> PathSearch<'a> {
         self.network.extents[label as usize].max(1)
     }
 
-    /// Returns the cheapest of several greedy orders. They differ in the weight of the operands' sizes, and in the seed
-    /// that breaks ties.
+    /// Returns the cheapest of several greedy orders. The orders differ in the weight of the operands' sizes, and in
+    /// the seed that breaks ties.
     pub fn greedy(&self, ties: Range<u64>) -> Order {
         let weights: &[f64] = if self.tensors.len() > MAX_VARIED_TENSORS { &[0.0] } else { &[0.0, 0.5, 1.0] };
         let log2: Vec<f64> = (0..self.network.extents.len() as u32).map(|label| self.log2(label)).collect();
