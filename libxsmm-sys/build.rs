@@ -77,7 +77,7 @@ fn below(prefix: &Path) -> Result<Installation, String> {
     Ok(Installation { headers, libraries: libraries.clone() })
 }
 
-/// Returns the directory that contains the headers. In newer installations, the headers are one level deeper.
+/// Returns the directory that contains the headers, which is `include` or, in newer installations, `include/libxsmm`.
 fn with_headers(include: &Path) -> Result<PathBuf, String> {
     let folders = [include.to_owned(), include.join("libxsmm")];
     let found = folders.iter().find(|folder| folder.join("libxsmm_version.h").is_file());
@@ -86,7 +86,7 @@ fn with_headers(include: &Path) -> Result<PathBuf, String> {
         .ok_or_else(|| folders.map(|folder| format!("  {}: no libxsmm_version.h", folder.display())).join("\n"))
 }
 
-/// Returns the kind of the library in a directory, as the linker names it, or `None` if there is no library.
+/// Returns the kind of the library in a directory, in the notation of rustc, or `None` if there is no library.
 fn library(folder: &Path) -> Option<&'static str> {
     let has = |name: &str| folder.join(name).exists();
     if has("libxsmm.a") {

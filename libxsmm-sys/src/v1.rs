@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_ulonglong};
 use crate::libxsmm_blasint;
 
 pub const LIBXSMM_GEMM_FLAG_NONE: c_int = 0;
-/// The library generates no code for this flag, so that dispatching returns null.
+/// The library generates no code for this flag, so dispatching returns null.
 pub const LIBXSMM_GEMM_FLAG_TRANS_A: c_int = 1;
 pub const LIBXSMM_GEMM_FLAG_TRANS_B: c_int = 2;
 /// The library sets this flag itself if `beta` is 0.
@@ -19,7 +19,7 @@ pub const LIBXSMM_GEMM_PREFETCH_NONE: c_int = 0;
 
 macro_rules! real {
     ($real:ty, $function:ident, $strided:ident, $dispatch:ident, $dispatch_strided:ident) => {
-        /// Computes `c = a b + beta c`. In C, the function has further, variadic arguments for prefetching.
+        /// Computes `c = a b + beta c`. In C, the function has additional variadic arguments for prefetching.
         pub type $function = unsafe extern "C" fn(a: *const $real, b: *const $real, c: *mut $real);
 
         /// Computes `c = sum of a_i b_i + beta c`, where i runs from 0 to `count - 1`.
@@ -27,7 +27,7 @@ macro_rules! real {
             unsafe extern "C" fn(a: *const $real, b: *const $real, c: *mut $real, count: *const c_ulonglong);
 
         unsafe extern "C" {
-            /// Returns null if the code cannot be generated.
+            /// Returns the generated function, or null if the library cannot generate it.
             pub fn $dispatch(
                 m: libxsmm_blasint,
                 n: libxsmm_blasint,
@@ -41,8 +41,8 @@ macro_rules! real {
                 prefetch: *const c_int,
             ) -> Option<$function>;
 
-            /// Returns null if the code cannot be generated. The strides are the distances in bytes from one `a_i` or
-            /// `b_i` to the next.
+            /// Returns the generated function, or null if the library cannot generate it. The strides are the distances
+            /// in bytes from one `a_i` or `b_i` to the next.
             pub fn $dispatch_strided(
                 m: libxsmm_blasint,
                 n: libxsmm_blasint,

@@ -107,14 +107,14 @@ unsafe extern "C" {
         comp_type: libxsmm_datatype,
     ) -> libxsmm_gemm_shape;
 
-    /// Returns null if the code cannot be generated.
+    /// Returns the generated function, or null if the library cannot generate it.
     pub fn libxsmm_dispatch_gemm(
         gemm_shape: libxsmm_gemm_shape,
         gemm_flags: libxsmm_bitfield,
         prefetch_flags: libxsmm_bitfield,
     ) -> Option<libxsmm_gemmfunction>;
 
-    /// Returns null if the code cannot be generated.
+    /// Returns the generated function, or null if the library cannot generate it.
     pub fn libxsmm_dispatch_brgemm(
         gemm_shape: libxsmm_gemm_shape,
         gemm_flags: libxsmm_bitfield,

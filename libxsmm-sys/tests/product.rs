@@ -1,5 +1,5 @@
-//! Tests that the declarations agree with the installed library, by checking that products and sums of products are
-//! correct.
+//! Tests that the declarations agree with the installed library, by checking the results of products and of sums of
+//! products.
 
 use libxsmm_sys::libxsmm_blasint as Int;
 

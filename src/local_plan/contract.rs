@@ -1,17 +1,19 @@
 //! Plans one local contraction.
 //!
-//! Invariants: every index in the index space is visited exactly once. The shares of a plan write disjoint elements of
-//! `out` or of partial sums, so results are bitwise identical no matter which thread runs which share. A plan depends
-//! on layouts, element type and target only.
+//! Invariants: every index in the index space is visited exactly once. A share is the work of one thread. The shares of
+//! a plan write disjoint elements of `out` or of partial sums, so results are bitwise identical no matter which thread
+//! runs which share. A plan depends only on layouts, element type and target.
 
 use super::gemm::{plan_gemm, price_gemm};
 use super::{Dim, GemmPlan, KernelFamily, Layout, LoopPlan, Price, SmallBatchPlan, Target, fold, plan_loops};
 use crate::dims::{Kind, Label, classify};
 use crate::dtype::Dtype;
 
-/// Minimum number of multiply-adds for a matrix product. Below it, planning the product costs more than it saves.
+/// Contractions with at most this many multiply-adds use loops, because planning a matrix product would cost more time
+/// than the product saves.
 const MIN_GEMM_MULTIPLY_ADDS: f64 = 512.0;
-/// Minimum number of multiply-adds for a second thread in loops. Below it, waking the thread costs more than it saves.
+/// Minimum number of multiply-adds for a second thread in loops. For fewer multiply-adds, waking the thread costs more
+/// time than it saves.
 const MIN_PARALLEL_LOOP_MULTIPLY_ADDS: f64 = 65_536.0;
 
 /// A plan for contracting two tensors with given layouts on a given number of threads.
@@ -24,7 +26,7 @@ pub struct LocalContract {
     body: Body,
 }
 
-/// The computation that remains once extents are known.
+/// The form of the computation, which depends on extents and strides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     /// `out` has no elements.
@@ -63,7 +65,8 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
     }
 }
 
-/// Estimates the cost of `left, right -> out`, in a fraction of the time of [`plan_contract`].
+/// Estimates the cost of `left, right -> out` without building the plan, in a fraction of the time that
+/// [`plan_contract`] needs.
 ///
 /// # Panics
 /// As for [`plan_contract`].
@@ -124,8 +127,8 @@ fn agreed_extent(label: Label, tensors: [&Layout; 3]) -> usize {
 }
 
 impl LocalContract {
-    /// Returns the computation. It is read-only, because its offsets must stay inside the tensors for which it was
-    /// planned, and kernels rely on this.
+    /// Returns the computation. The computation is read-only, because kernels access memory at its offsets without
+    /// bounds checks, and only unchanged offsets are known to stay inside the tensors.
     pub fn body(&self) -> &Body {
         &self.body
     }
@@ -155,8 +158,8 @@ impl LocalContract {
 
     /// Whether a tensor (0 is `left`, 1 is `right`, 2 is `out`) has the layout for which the contraction was planned.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
-        // Elements are compared one by one, because comparing empty slices, whose pointers dangle, can cost hundreds of
-        // nanoseconds.
+        // Compares element by element. Comparing empty slices as slices can take hundreds of nanoseconds, because their
+        // pointers are dangling.
         self.extents[tensor].iter().eq(extents) && self.strides[tensor].iter().eq(strides)
     }
 }
@@ -167,13 +170,13 @@ fn size(dims: &[Vec<Dim<3>>; 4], target: &Target) -> (f64, usize) {
     (multiply_adds, if multiply_adds < MIN_PARALLEL_LOOP_MULTIPLY_ADDS { 1 } else { target.threads.max(1) })
 }
 
-/// Whether to consider loops only. This is the case for tiny contractions, and for contractions without rows, columns
-/// or a sum, in which a matrix product could not reuse any element.
+/// Whether to consider only loops, and no matrix product. This is the case for tiny contractions, and for contractions
+/// that lack rows, columns or a sum, in which a matrix product could not reuse any element.
 fn only_loops_apply(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
     multiply_adds <= MIN_GEMM_MULTIPLY_ADDS || dims[1..].iter().any(Vec::is_empty)
 }
 
-/// Plans the computation. The dimensions have been folded, and no extent is 0.
+/// Plans the computation. The caller has fused dimensions with `fold`, and no extent is 0.
 fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
     let (multiply_adds, threads) = size(&dims, target);
     if target.family != KernelFamily::Own

@@ -31,7 +31,8 @@ impl<'a> Layout<'a> {
         self.position(label).map(|at| self.extents[at])
     }
 
-    /// Returns the stride of a label; 0 if the tensor lacks the label, as if the tensor were broadcast along it.
+    /// Returns the stride of a label; 0 if the tensor lacks the label, as if the tensor were broadcast along that
+    /// dimension.
     pub fn stride(&self, label: Label) -> isize {
         self.position(label).map_or(0, |at| self.strides[at])
     }

@@ -6,36 +6,39 @@
 //! several cache lines. If the destination is large, blocks pass through a buffer, so that complete cache lines of the
 //! destination are written with stores that bypass the caches.
 //!
-//! Invariants: every index belongs to exactly one block. A share is a range of consecutive blocks. Two shares have few
-//! cache lines of the destination in common, at the ends of stretches. The plan depends only on the arguments; in
-//! particular, it does not depend on the instruction set.
+//! Invariants: every index belongs to exactly one block. A share, which is the work of one thread, is a range of
+//! consecutive blocks. Two shares write to the same cache line only at the ends of stretches. The plan depends only on
+//! the arguments; in particular, it does not depend on the instruction set.
 
 use super::{CACHE_LINE, Dim, Loops};
 
-/// The positions of source and destination in every pair of strides.
+/// The indices of source and destination in every pair of strides.
 const FROM: usize = 0;
 const TO: usize = 1;
 
-/// Number of bytes in the contiguous stretches that a block reads and writes, with a buffer and without one.
+/// Lengths in bytes of the contiguous stretches that a block reads from the source and writes to the destination. The
+/// first constant is for blocks that are copied through a buffer, the second for blocks that are copied directly.
 const BUFFERED_STRETCH_BYTES: [usize; 2] = [512, 1024];
 const DIRECT_STRETCH_BYTES: [usize; 2] = [256, 256];
-/// Size in bytes of a block's buffer. It includes one cache line of padding per column, so that columns map to
+/// Size in bytes of a block's buffer. The buffer includes one cache line of padding per column, so that columns map to
 /// different cache sets.
 pub const BUFFER_BYTES: usize = BUFFERED_STRETCH_BYTES[FROM] * (BUFFERED_STRETCH_BYTES[TO] + CACHE_LINE) / 4;
-/// Maximum number of rows or columns in a block. This maximum is reached with elements of 4 bytes.
+/// Maximum number of rows or columns in a block. The maximum is reached with the smallest elements, which have 4 bytes.
 pub const MAX_BLOCK_SIDE: usize = BUFFERED_STRETCH_BYTES[TO] / 4;
-/// Minimum number of bytes in a destination that is written with stores that bypass the caches. A second-level cache
+/// Minimum size in bytes of a destination that is written with stores that bypass the caches. A second-level cache
 /// would evict the first bytes of such a destination before the last bytes are written.
 const MIN_STREAMED_BYTES: usize = 4 << 20;
 /// Minimum number of bytes in a stretch of the destination for which a buffer pays off.
 const MIN_BUFFERED_BYTES: usize = 256;
-/// Maximum number of bytes in one piece of a line, and in all lines of a block.
+/// Maximum number of bytes in one line of a block, and in all lines of a block in total.
 const LINE_BYTES: usize = 32 << 10;
 /// Number of elements along each side of a block that is copied element by element.
 const ELEMENTWISE_BLOCK_SIDE: usize = 32;
-/// To give all threads work, blocks are halved, but only while a side has more than this many elements.
+/// To give all threads work, blocks are halved along their longer side, but only while a side has more than this many
+/// elements.
 const MIN_BLOCK_SIDE: usize = 16;
-/// Minimum number of elements for a second thread. Below it, the thread costs more than it saves.
+/// Minimum number of elements for a second thread. For fewer elements, starting the thread costs more time than it
+/// saves.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
 /// A plan for copying one strided tensor to another.
@@ -75,14 +78,14 @@ pub struct Blocks {
 /// The columns or the rows in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
-    /// Loops inside a block, innermost first. The extent of the last loop is the maximum number of its indices in one
-    /// block.
+    /// Loops inside a block, innermost first. The last loop is cut into blocks, and its extent here is the maximum
+    /// number of indices in one block.
     pub loops: Loops<2>,
     /// The product of the extents of all loops except the last.
     pub inner: usize,
-    /// The extent of the last loop over all blocks.
+    /// The full extent of the last loop, before it is cut into blocks.
     pub extent: usize,
-    /// The position in [`Blocks::outer`] of the loop that steps through the last loop, one block at a time.
+    /// The index in [`Blocks::outer`] of the loop that advances the last loop by one block per iteration.
     pub outer: usize,
 }
 
@@ -92,7 +95,7 @@ impl Side {
         self.loops.last().map_or(1, |d| d.extent)
     }
 
-    /// Returns the number of columns or rows in the block at index `index` of the outer loop.
+    /// Returns the number of columns or rows in the block at iteration `index` of the outer loop.
     pub fn count(&self, index: usize) -> usize {
         self.inner * self.block().min(self.extent - index * self.block())
     }
@@ -189,8 +192,8 @@ impl Permute {
         self.widened
     }
 
-    /// Returns the offsets of the first block in source and destination, in elements. They differ from 0 if a loop was
-    /// reversed.
+    /// Returns the offsets of the first block in source and destination, in elements. The offsets differ from 0 if a
+    /// loop was reversed.
     pub fn start(&self) -> [isize; 2] {
         self.start
     }
@@ -203,7 +206,7 @@ impl Permute {
         &self.blocks
     }
 
-    /// Returns the number of shares, which is one per thread.
+    /// Returns the number of shares. Each share is the work of one thread.
     pub fn shares(&self) -> usize {
         self.shares
     }
@@ -267,8 +270,8 @@ impl Blocks {
         rows.outer = insert(&mut outer, row_step);
         cols.outer += usize::from(rows.outer <= cols.outer);
         if let CopyKind::Tiles { buffered: true } = kind {
-            // The innermost loop over blocks steps along the source. In measurements, this was up to twice as fast as
-            // steps along the destination, whose stretches are complete cache lines in either case.
+            // The innermost loop over blocks advances along the source. In measurements, this was up to twice as fast
+            // as advancing along the destination, whose stretches are complete cache lines in either case.
             let step = outer.remove(cols.outer);
             outer.push(step);
             rows.outer -= usize::from(rows.outer > cols.outer);
@@ -302,7 +305,7 @@ fn extend(side: &mut Loops<2>, dims: &mut Loops<2>, tensor: usize, stretch_eleme
 }
 
 /// Removes loops of extent 1, reverses loops with a negative stride in the destination, sorts loops by ascending stride
-/// in the destination, and fuses loops where both tensors allow it.
+/// in the destination, and fuses adjacent loops if the strides in both tensors allow it.
 fn folded(dims: &[Dim<2>], start: &mut [isize; 2]) -> Loops<2> {
     let mut loops: Loops<2> = dims.iter().copied().filter(|d| d.extent != 1).collect();
     for dim in loops.iter_mut().filter(|d| d.strides[TO] < 0) {
@@ -330,8 +333,8 @@ fn flip(dim: &mut Dim<2>, start: &mut [isize; 2]) {
     }
 }
 
-/// Merges two or four elements that are adjacent in both tensors into one element of 8 or 16 bytes. Returns the number
-/// of merged elements, or 1 if none can be merged.
+/// Merges every two or four elements that are adjacent in both tensors into one element of 8 or 16 bytes. Returns the
+/// number of elements in a merged element, or 1 if merging is impossible.
 fn widen(dims: &mut Loops<2>, element_bytes: usize) -> usize {
     let Some(at) = dims.iter().position(|d| d.strides == [1, 1]) else { return 1 };
     let count = dims[at].extent;

@@ -5,6 +5,6 @@
 pub struct Price {
     pub nanoseconds: f64,
     /// Whether the estimate is reliable. This is the case if packed operands consist of contiguous runs and `out` is
-    /// written in place. In other cases, estimates have been off by 50 %.
+    /// written in place. In other cases, measured times have differed from estimates by 50 %.
     pub reliable: bool,
 }

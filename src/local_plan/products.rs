@@ -1,10 +1,10 @@
 //! Plans batches of small products of equal size, whose tensors are read and written in place. Each product is one call
-//! to code that is generated for this size.
+//! to a function that LIBXSMM generates for this size.
 //!
 //! Invariants: each of m, n and k is one dimension. The leading dimensions are at least the extents, and within the
-//! range that generated code supports. No two products have an element of `out` in common, because the elements of a
-//! tensor are distinct. Nothing is packed or blocked, because the products are small. This module does not check
-//! whether code for a size can be generated.
+//! range that generated code supports. No two products write the same element of `out`, because different indices of a
+//! tensor refer to different elements. Operands are neither packed nor blocked, because the products are small. This
+//! module does not check whether LIBXSMM can generate code for a size.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -12,13 +12,14 @@ use std::ops::Range;
 use super::Dim;
 use super::target::MIN_PARALLEL_MULTIPLY_ADDS;
 
-/// Maximum extent of a product. LIBXSMM is designed for products with extents up to this value.
+/// Maximum extent of m, n and k. LIBXSMM is designed for products with extents up to this value.
 const MAX_EXTENT: usize = 64;
-/// Minimum number of multiply-adds in a product. Below it, a call costs more than the product.
+/// Minimum number of multiply-adds in a product. For smaller products, the call takes longer than the computation.
 const MIN_MULTIPLY_ADDS: usize = 256;
 /// Minimum number of products in a batch.
 const MIN_PRODUCTS: usize = 4;
-/// Maximum leading dimension for which code can be generated, because generated code counts bytes in 32 bits.
+/// Maximum leading dimension for which code can be generated, because generated code represents distances in bytes as
+/// 32-bit numbers.
 const MAX_LEADING_DIMENSION: usize = (1 << 24) - 1;
 
 /// Column-major products `out = left right`. Strides of the three tensors are in the order `left`, `right`, `out`.
@@ -96,7 +97,7 @@ impl SmallBatchPlan {
     }
 
     /// Returns the offsets of a product in `left`, `right` and `out`, the number of evenly spaced products that start
-    /// with this one, and the strides between them.
+    /// with this product, and the strides between them.
     pub fn run(&self, product: usize) -> ([isize; 3], usize, [isize; 3]) {
         let (mut start, mut rest) = ([0; 3], product);
         for dim in self.batch.iter().rev() {

@@ -1,28 +1,30 @@
 //! Plans sums over some dimensions of one tensor.
 //!
-//! `out` is divided into units. If the source's dimension of smallest stride is summed, a unit is a single element;
-//! otherwise a unit is a stretch of elements. Each unit is summed in a buffer and written once. The sum for a unit is
-//! divided into a list of steps, which are lines or pieces of long lines.
+//! `out` is divided into units. If the source's dimension of smallest stride is summed, a unit is a single element of
+//! `out`; otherwise a unit is a stretch of elements. Each unit is summed in a buffer and written once. The sum for a
+//! unit is divided into a list of steps. A line is one run of the innermost loop over the source. A step adds one line,
+//! or a piece of a long line.
 //!
 //! Invariants: units partition `out`, and steps partition the sum. Threads share the units or, if there are fewer units
-//! than threads, the steps of each unit. A list of steps is divided in half recursively, and
-//! the sums of the two halves are added in a fixed order.
+//! than threads, the steps of each unit. The list of steps is divided in half recursively, and the sums of the two
+//! halves are added in a fixed order.
 
 use super::{Dim, Loops};
 
-/// Maximum number of elements in a unit.
+/// Maximum number of elements of `out` in a unit.
 pub const UNIT: usize = 512;
-/// Maximum number of elements in a step along the sum.
+/// Maximum number of elements of a line in one step, if the line is a loop of the sum.
 const STEP: usize = 1 << 13;
-/// Minimum number of elements along the sum for which starting a line pays off.
+/// Minimum extent of a loop of the sum that is chosen as the innermost loop. Starting shorter lines does not pay off.
 const MIN_LINE_ELEMENTS: usize = 16;
-/// Minimum number of elements for a second thread. Below it, the thread costs more than it saves.
+/// Minimum number of elements for a second thread. For fewer elements, starting the thread costs more time than it
+/// saves.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
 /// A plan for summing a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
-    /// Loops over `out`, with strides in the source and in `out`. The loops over the sum are in `sums`.
+    /// Loops over `out`, with strides in the source and in `out`. The loops over the summed dimensions are in `sums`.
     pub out_loops: Loops<2>,
     pub sums: Loops<1>,
     /// The innermost loop. If `line_is_summed` is true, it is a loop of the sum, with stride 0 in `out`; otherwise it
@@ -109,7 +111,7 @@ impl Sum {
     }
 }
 
-/// Returns the offsets of the iteration with the given number. The last loop is the innermost.
+/// Returns the offsets of iteration `number` in every tensor. The last loop is the innermost.
 fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
     let mut offset = [0; N];
     for dim in loops.iter().rev() {
@@ -120,7 +122,7 @@ fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
     offset
 }
 
-/// Fuses adjacent loops where every tensor allows it. Loops are listed outermost first.
+/// Fuses adjacent loops if the strides in every tensor allow it. Loops are listed outermost first.
 fn fuse<const N: usize>(loops: &mut Loops<N>) {
     let mut at = 1;
     while at < loops.len() {

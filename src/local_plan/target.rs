@@ -1,4 +1,5 @@
-//! Describes the target of a local plan: instruction set, family of micro-kernels, caches and threads.
+//! Describes the target of a local plan, which consists of instruction set, family of micro-kernels, caches and
+//! threads.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,15 +18,15 @@ pub enum KernelFamily {
     Mixed,
 }
 
-/// Assumed size of a cache line in bytes. It is correct for x86-64 and for most AArch64 processors.
+/// Assumed size of a cache line in bytes. This size is correct for x86-64 and for most AArch64 processors.
 pub const CACHE_LINE: usize = 64;
 
-/// Minimum number of multiply-adds for a second thread in matrix products. Below it, waking the thread costs more than
-/// it saves.
+/// Minimum number of multiply-adds for a second thread in matrix products. For fewer multiply-adds, waking the thread
+/// costs more time than it saves.
 pub(crate) const MIN_PARALLEL_MULTIPLY_ADDS: f64 = 400_000.0;
 
-/// Minimum size of `out` in bytes for which stores may bypass the caches. No cache keeps a tensor of this size until it
-/// is read.
+/// Minimum size of `out` in bytes for which stores may bypass the caches. A tensor of this size is evicted from every
+/// cache before it is read again.
 pub(super) const MIN_STREAMED_OUT_BYTES: usize = 16 << 20;
 
 /// The sizes of the data caches that are available to one core.
@@ -44,7 +45,7 @@ impl Default for Caches {
     }
 }
 
-/// The part of a machine that one contraction may use.
+/// The resources of a machine that one contraction may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Target {
     /// The widest instruction set that may be used.

@@ -14,7 +14,7 @@ pub struct UnaryPlan {
     body: UnaryBody,
 }
 
-/// The operation that remains once labels have been resolved.
+/// The operation, expressed in extents and strides instead of labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "a plan holds one, and a box would be an allocation")]
 pub enum UnaryBody {
@@ -57,8 +57,8 @@ pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: u
 }
 
 impl UnaryPlan {
-    /// Returns the operation. It is read-only, because its offsets must stay inside the tensors for which it was
-    /// planned, and kernels rely on this.
+    /// Returns the operation. The operation is read-only, because kernels access memory at its offsets without bounds
+    /// checks, and only unchanged offsets are known to stay inside the tensors.
     pub fn body(&self) -> &UnaryBody {
         &self.body
     }

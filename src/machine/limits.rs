@@ -22,7 +22,7 @@ const MAX_SECONDS: f64 = 1e9;
 const MAX_FACTOR: f64 = 1e9;
 
 impl Machine {
-    /// Checks that a plan can be made for the machine. The machine must have 1 to [`MAX_RANKS`] ranks, 1 to
+    /// Checks that the planner supports the machine. The machine must have 1 to [`MAX_RANKS`] ranks, 1 to
     /// [`MAX_WORKERS`] workers per rank, and plausible rates and times.
     ///
     /// ```

@@ -41,8 +41,8 @@ pub struct Machine {
     pub flops: f64,
     /// Bytes per second that one worker reads or writes in memory.
     pub memory_bandwidth: f64,
-    /// Bytes per second that one rank receives from a rank on another node, or from any rank if all links are equal
-    /// ([`Machine::ranks_per_node`]).
+    /// Bytes per second that one rank receives from a rank on a different node, or from any rank if all links are equal
+    /// (see [`Machine::ranks_per_node`]).
     pub link_bandwidth: f64,
     /// Fixed number of seconds per transfer at `link_bandwidth`, independent of the size of the transfer.
     pub link_latency: f64,
@@ -52,7 +52,7 @@ pub struct Machine {
     pub node_bandwidth: f64,
     /// Fixed number of seconds per transfer at `node_bandwidth`, independent of the size of the transfer.
     pub node_latency: f64,
-    /// Fixed number of seconds that every run takes.
+    /// Fixed overhead of every run, in seconds.
     #[serde(rename = "start", alias = "startup_seconds")]
     pub startup_seconds: f64,
     /// Additional seconds for a run in which several ranks have work, because the work begins only when the last rank
@@ -64,12 +64,13 @@ pub struct Machine {
     #[serde(alias = "alone")]
     pub solo_speedup: f64,
     /// The computing time that an overlapped transfer costs, as a fraction of the transfer's time. Transfers use memory
-    /// bandwidth, and also cores if ranks have no spare cores. A transfer without a spare core needs more core time
-    /// while the rank computes than while it does not, so the fraction then exceeds 1. The default of 1 makes plans for
-    /// unknown machines move few bytes.
+    /// bandwidth, and also cores if ranks have no spare cores. Without a spare core, a transfer needs more core time
+    /// while the rank computes than while the rank is idle, and the fraction exceeds 1. The default of 1 is cautious:
+    /// overlap then saves no time, so the planner prefers plans that transfer few bytes.
     pub interference: f64,
-    /// Rates for small products, which are slower than large ones. Each entry has the side of a cube, and the
-    /// operations per second by one worker on a product of that volume. Entries are in ascending order of their sides.
+    /// Rates for small products, which are slower than large ones. Each entry contains the side of a cube, and the
+    /// operations per second by one worker on products with the volume of that cube. Entries are sorted by side, in
+    /// ascending order.
     pub block_rates: Vec<[f64; 2]>,
     /// Speed of each rank's contractions relative to the mean; empty if all ranks are equally fast.
     pub speeds: Vec<f64>,
@@ -110,8 +111,8 @@ impl Machine {
     }
 
     /// Operations per second by one worker on products with the volume of a cube with this side. Between two sides in
-    /// [`Machine::block_rates`], the rate is interpolated as a power of the side; beyond the largest side, it is
-    /// [`Machine::flops`].
+    /// [`Machine::block_rates`], the logarithm of the rate is interpolated linearly in the logarithm of the side.
+    /// Beyond the largest side, the rate is [`Machine::flops`].
     ///
     /// ```
     /// use einsum_dist::Machine;
@@ -157,7 +158,7 @@ impl Machine {
         Link { bandwidth: self.link_bandwidth, latency: self.link_latency }
     }
 
-    /// The machine that consists of these ranks only.
+    /// The machine that consists of only these ranks.
     #[must_use]
     pub fn part(&self, ranks: Range<usize>) -> Machine {
         // The ranks outside the part also compute, so no rank in the part ever contracts alone.
@@ -194,7 +195,8 @@ impl Machine {
         self.speeds.get(rank).copied().unwrap_or(1.0)
     }
 
-    /// The number of multiply-adds that a rank computes while it receives one element of `bytes` bytes.
+    /// The number of multiply-adds that a rank computes in the time in which it receives one element of `bytes` bytes
+    /// at [`Machine::link_bandwidth`].
     pub fn balance(&self, bytes: usize) -> u64 {
         (self.flops * self.workers as f64 / 2.0 * bytes as f64 / self.link_bandwidth).max(1.0) as u64
     }

@@ -9,16 +9,17 @@
 //! one rank of eight workers      w w w w | w w w w      the rank straddles both domains
 //! ```
 //!
-//! The ranks on a host occupy its domains in order. The number of ranks in a domain is proportional to its number of
-//! cores, and at least one if there are enough ranks. Ranks in the same domain have about the same number of cores,
-//! which are adjacent. All ranks have the same number of workers, so ranks with more cores than the others leave cores
-//! idle. If more than a quarter of the cores would be idle, all cores are divided evenly instead, across domain
-//! boundaries. Invariant: at most one worker is bound to a core, however many hardware threads the core has.
+//! The ranks on a host occupy its domains in order. The number of ranks in a domain is roughly proportional to the
+//! domain's number of cores. Every domain has at least one rank if there are enough ranks. Ranks in the same domain
+//! have about the same number of cores, which are adjacent. All ranks have the same number of workers, so a rank with
+//! more cores than the smallest rank leaves cores idle. If more than a quarter of the host's cores would be idle, all
+//! cores are instead divided evenly across domain boundaries. Invariant: at most one worker is bound to a core, however
+//! many hardware threads the core has.
 //!
-//! If the ranks in a domain have fewer cores than workers, none of these ranks has its own cores. The ranks stay in the
-//! domain, and the operating system places their threads. The operating system also places the threads of a rank that
-//! has more cores than threads, because otherwise two small runs at the same time would be bound to the same cores of
-//! the host, and leave other cores idle.
+//! If any rank in a domain has fewer cores than workers, no rank in that domain has cores of its own. The operating
+//! system then places the threads of these ranks on any cores of the domain. The operating system also places the
+//! threads of a rank that has more cores than threads. If these threads were bound, two small concurrent runs would
+//! share some cores of the host while other cores are idle.
 //!
 //! This module only computes the assignment; the threads bind themselves to their cores.
 
@@ -43,7 +44,7 @@ pub struct RankPlacement {
     pub workers: Vec<usize>,
     /// The processing unit of the communication thread; `None` if that thread is not bound to a single unit.
     pub communication: Option<usize>,
-    /// Whether one core is left free for communication, even if no thread is bound to it.
+    /// Whether one of the rank's cores is left free for communication, even if no thread is bound to that core.
     pub spare: bool,
 }
 
@@ -63,7 +64,7 @@ pub enum Warning {
     Starved {
         /// The number of the rank among the ranks on the host.
         rank: usize,
-        /// The smallest number of cores that any rank has in the same domains.
+        /// The smallest number of cores of any rank in the same domains.
         cores: usize,
         /// The number of workers requested.
         workers: usize,
@@ -133,21 +134,21 @@ fn ranges(numbers: &[usize]) -> String {
 struct RankShare<'a> {
     domains: &'a [Domain],
     cores: Vec<&'a Vec<usize>>,
-    /// The smallest number of cores that any rank has in these domains.
+    /// The smallest number of cores of any rank in these domains.
     least: usize,
 }
 
 impl Topology {
-    /// Default number of ranks for a process that may use the whole topology; at most one rank per domain. Because all
-    /// ranks have the same number of workers, a small domain could leave too many cores in the other domains idle. Each
-    /// number of ranks keeps a certain number of cores busy. The result is the largest number of ranks that keeps at
-    /// least nine tenths as many cores busy as the best number of ranks.
+    /// Default number of ranks for a process that may use the whole topology; at most one rank per domain. All ranks
+    /// have the same number of workers, so with one rank per domain, a small domain can leave most cores of larger
+    /// domains idle. The number of cores in use therefore depends on the number of ranks. The result is the largest
+    /// number of ranks that can use at least nine tenths of the maximum number of cores.
     pub fn ranks(&self) -> usize {
         self.ranks_within(self.cores())
     }
 
-    /// Like [`Topology::ranks`], but for a process that may use the computing time of only `processors` processors. The
-    /// result is at most `processors`.
+    /// Like [`Topology::ranks`], but for a process whose CPU quota allows only `processors` processors. The result is
+    /// at most `processors`.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -162,9 +163,9 @@ impl Topology {
         (1..=max_ranks).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
     }
 
-    /// Default number of workers per rank if `ranks` ranks share the topology. This is the smallest number of cores
-    /// that any rank has. One core less is used if ranks `communicate` and have at least two cores, to leave a core for
-    /// communication.
+    /// Default number of workers per rank if `ranks` ranks share the topology. The default is the number of cores of
+    /// the rank with the fewest cores. If ranks `communicate` and all have at least two cores, the number of workers is
+    /// one lower, to leave a core for communication.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -180,12 +181,12 @@ impl Topology {
         if communicate && least > 1 { least - 1 } else { least.max(1) }
     }
 
-    /// Number of cores in the smallest share.
+    /// The smallest number of cores of any rank.
     fn least(&self, ranks: usize) -> usize {
         smallest_share(&self.shares(ranks))
     }
 
-    /// Number of cores in the smallest share if every share consists of whole domains or is inside one domain.
+    /// The smallest number of cores of any rank, if every rank has either whole domains or cores in a single domain.
     fn least_within(&self, ranks: usize) -> usize {
         smallest_share(&self.shares_within(ranks))
     }
@@ -217,8 +218,8 @@ impl Topology {
         placement
     }
 
-    /// Returns the range of domains for each rank if there are fewer ranks than domains. Each rank has one or more
-    /// whole, consecutive domains, and ranks have about the same number of cores.
+    /// Returns the range of domains for each rank if there are fewer ranks than domains. Each rank is assigned one or
+    /// more whole, consecutive domains, so that all ranks have about the same number of cores.
     fn runs(&self, ranks: usize) -> Vec<Range<usize>> {
         let ends: Vec<usize> = self
             .domains
@@ -238,7 +239,8 @@ impl Topology {
         (0..ranks).map(run).collect()
     }
 
-    /// Returns the domains of each rank, and the rank's cores in those domains.
+    /// Returns the domains of each rank, and the rank's cores in those domains. Cores are divided across domain
+    /// boundaries only if more than a quarter of the cores would otherwise be idle.
     fn shares(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let (within, even) = (self.shares_within(ranks), self.cores() / ranks.max(1));
         if 4 * smallest_share(&within) >= 3 * even { within } else { self.shares_across(ranks) }
@@ -257,7 +259,7 @@ impl Topology {
         (0..ranks).map(share).collect()
     }
 
-    /// Returns shares that consist of whole domains or are inside one domain.
+    /// Assigns each rank either whole domains or cores in a single domain.
     fn shares_within(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let count = self.domains.len();
         if ranks < count {
@@ -272,8 +274,8 @@ impl Topology {
         }
         let mut members = vec![1; count];
         for _ in count..ranks {
-            // Adds a rank to the domain that then has the most cores per rank. If several domains have equally many,
-            // the first one is chosen.
+            // Adds a rank to the domain that has the most cores per rank after the addition. Ties are resolved in favor
+            // of the first domain.
             let cores = |domain: usize| self.domains[domain].cores.len();
             let each = |a: usize, b: usize| (cores(a) * (members[b] + 1)).cmp(&(cores(b) * (members[a] + 1)));
             let next = (0..count).max_by(|&a, &b| each(a, b).then(b.cmp(&a))).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Parses and prints regular topologies in hwloc's synthetic format. Each level has a count, which is its number of
-//! elements per element of the level above.
+//! Parses and prints regular topologies in hwloc's synthetic format. The count after the name of a level is the number
+//! of its elements inside each element of the level above.
 //!
 //! ```text
 //! pack:2 numa:1(memory=240GB) l3:1(size=114MiB) l2:72(size=1MiB) l1:1(size=64KiB) core:1 pu:1
@@ -14,8 +14,8 @@
 //! | `core` | | a core; required | |
 //! | `pu` | | a processing unit (hardware thread), the last level; one for each core if absent | |
 //!
-//! Units, domains and sockets are numbered from 0 in the order of the text. Parsing a printed topology yields the same
-//! value. hwloc's other attributes and levels are not supported, because no placement rule uses them.
+//! Processing units, domains and sockets are numbered from 0 in the order of the text. Parsing a printed topology
+//! yields the same value. hwloc's other attributes and levels are not supported, because no placement rule uses them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,17 +24,18 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Cache, Domain, Topology};
 
-/// Maximum number of units on a host, which is eight times the number that Linux supports. Larger numbers are rejected,
-/// because they are likely mistakes and every unit needs memory.
+/// Maximum number of processing units on a host, eight times the maximum that Linux supports. Larger numbers are
+/// rejected because they are likely mistakes, and because the topology stores every unit.
 const MAX_UNITS: usize = 1 << 16;
 
-/// Maximum number of NUMA domains on a host, limited because placing ranks compares each domain with all others.
+/// Maximum number of NUMA domains on a host, limited because the time to place ranks grows faster than linearly with
+/// the number of domains.
 const MAX_DOMAINS: usize = 512;
 
 /// Maximum number of bytes in one cache, or in the memory of one domain (1 PiB).
 const MAX_BYTES: u64 = 1 << 50;
 
-/// A regular topology.
+/// A regular topology, in which all elements of a level contain equally many elements of the next level.
 ///
 /// ```
 /// use einsum_dist::machine::Synthetic;
@@ -54,9 +55,9 @@ pub struct Synthetic(Vec<Level>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Level {
     kind: Kind,
-    /// Number of elements per element of the level above.
+    /// Number of elements of this level inside each element of the level above.
     count: usize,
-    /// Number of bytes in one element; 0 if the text has no size.
+    /// Size in bytes of one cache, or of the memory of one domain; 0 if the text gives no size.
     bytes: u64,
 }
 
@@ -132,7 +133,7 @@ impl Synthetic {
         Topology { domains: domains.collect(), caches }
     }
 
-    /// Number of elements of this kind in the whole host; 1 if the text lacks this level.
+    /// Number of elements of this kind on the host; 1 if the text lacks this level.
     fn until(&self, kind: Kind) -> usize {
         let last = self.0.iter().position(|level| level.kind == kind);
         last.map_or(1, |last| self.0[..=last].iter().map(|level| level.count).product())
@@ -198,7 +199,7 @@ impl From<Synthetic> for String {
     }
 }
 
-/// Parses one level.
+/// Parses one level, such as `numa:1(memory=240GB)`.
 fn level(word: &str) -> Result<Level, String> {
     let (name, rest) = word.split_once(':').ok_or_else(|| format!("`{word}` is no level with its number: `core:4`"))?;
     let known = "known: pack, die, group, numa, l1 to l5, core, pu";

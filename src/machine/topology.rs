@@ -1,8 +1,8 @@
-//! Describes the topology of a host by its NUMA domains, their cores, the processing units (hardware threads) of the
-//! cores, caches and memory.
+//! Describes the topology of a host, which consists of NUMA domains, their cores, the cores' processing units (hardware
+//! threads), caches and memory.
 //!
-//! Invariants: no two cores have a unit in common; domains and cores are in the order in which ranks occupy them, so
-//! cores that are neighbors in hardware are neighbors in these lists.
+//! Invariants: no two cores share a unit; domains and cores are sorted so that neighbors in hardware are neighbors in
+//! these lists. Ranks occupy domains and cores in this order.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,16 +16,16 @@ pub struct Topology {
     pub caches: Vec<Cache>,
 }
 
-/// Cores that share a memory and access it faster than other cores do.
+/// A NUMA domain, whose cores share a memory and access it faster than other cores do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Domain {
-    /// The operating system's number of the NUMA node.
+    /// The operating system's number for the NUMA node.
     pub number: usize,
-    /// The operating system's number of the domain's first socket.
+    /// The operating system's number for the first socket of the domain.
     pub socket: usize,
     /// Number of bytes of memory; 0 if unknown.
     pub memory: u64,
-    /// The processing units of each core, by the operating system's numbers.
+    /// The operating system's numbers for the processing units of each core.
     pub cores: Vec<Vec<usize>>,
 }
 
@@ -39,7 +39,7 @@ pub struct Cache {
 }
 
 impl Topology {
-    /// A topology with one domain, in which each core has one unit.
+    /// A topology with one domain, in which each of `units` is a core of its own.
     pub fn flat(units: &[usize]) -> Topology {
         let cores = units.iter().map(|&unit| vec![unit]).collect();
         Topology { domains: vec![Domain { cores, ..Domain::default() }], caches: Vec::new() }
@@ -73,15 +73,16 @@ impl Topology {
         self.domains.iter().map(|domain| domain.cores.len()).sum()
     }
 
-    /// The number of the domain that contains all of these units; `None` if no single domain does, or if there are no
-    /// units.
+    /// The operating system's number for the domain that contains all of `units`; `None` if no single domain does, or
+    /// if `units` is empty.
     pub fn domain_of(&self, units: &[usize]) -> Option<usize> {
         let has = |domain: &&Domain| units.iter().all(|unit| domain.cores.iter().any(|core| core.contains(unit)));
         self.domains.iter().find(has).filter(|_| !units.is_empty()).map(|domain| domain.number)
     }
 }
 
-/// Prints one line with the number and the size of the elements at every level.
+/// Prints one line with the numbers of sockets, domains, cores and hardware threads, and the sizes of memory and
+/// caches.
 impl fmt::Display for Topology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

@@ -1,5 +1,5 @@
-//! Defines the arguments that a pass sets for one search for algorithms. In contrast, the user's options are the same
-//! for all searches.
+//! Defines the arguments of one search, which selects algorithms for a tree. The planning pass that starts the search
+//! sets these arguments, whereas the user's options are the same for all searches.
 
 use super::options::PlanOptions;
 use crate::dims::Label;
@@ -7,8 +7,8 @@ use crate::dims::Label;
 /// The arguments of one search.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchArguments<'a> {
-    /// The number of bytes that plans may use on each rank. Some passes search without the user's limit, or with a
-    /// smaller limit.
+    /// The number of bytes that plans may use on each rank; `None` if unlimited. Some passes search without the user's
+    /// limit, or with a smaller limit.
     pub memory: Option<u64>,
     /// Excludes algorithms that need a whole tensor on one rank, unless no other algorithm applies. Used when memory is
     /// scarce.

@@ -1,9 +1,8 @@
-//! Enumerates the choices in one search and prices them. The choices are candidate algorithms and distributions for a
-//! tree on a machine.
+//! Enumerates and prices the choices in one search, which selects algorithms and distributions for a tree on a machine.
 //!
-//! Making a plan needs several searches: with and without a memory limit, for slices, for groups of ranks, and for one
-//! batch in a pipeline. All searches use the same user options; the pass that starts a search sets the
-//! [`SearchArguments`] for that search.
+//! Making a plan may need several searches, for example with and without a memory limit, for slices, for groups of
+//! ranks, and for one batch in a pipeline. All searches use the same user options; the pass that starts a search sets
+//! the [`SearchArguments`] for that search.
 
 use super::algorithm_search_arguments::SearchArguments;
 use super::candidates::Candidates;
@@ -51,12 +50,12 @@ impl<'a> SearchSpace<'a> {
         SearchSpace { tree, machine, options, arguments, cost }
     }
 
-    /// The same search on a different machine, for example on some of the ranks.
+    /// The same search on a different machine, for example on a machine that consists of some of the ranks.
     pub fn on<'b>(&'b self, machine: &'b Machine) -> SearchSpace<'b> {
         SearchSpace::new(self.tree, machine, self.options, self.arguments)
     }
 
-    /// Whether the user leaves all choices to the planner, as groups of ranks and pipelines require.
+    /// Whether neither the options nor the arguments restrict the choices. Groups of ranks and pipelines require this.
     pub fn is_plain(&self) -> bool {
         let SearchArguments { memory, step_by_step, .. } = self.arguments;
         let PlanOptions { algorithm, fixed, forbid_redistribution, cut, .. } = self.options;
@@ -121,10 +120,11 @@ impl<'a> SearchSpace<'a> {
         candidates.of(&tree.step_text(node), kinds, self.labels(node))
     }
 
-    /// Returns the distributions that an algorithm requires and produces, and the seconds of the contraction.
-    /// `input_distributions` are the current distributions of the inputs; `None` means free. Contractions of two
-    /// operands include the synchronisation overhead, because in these contractions the ranks wait for each other for
-    /// the first time. Algorithms that run on rank 0 alone have no such overhead.
+    /// Returns the distributions that an algorithm requires and produces, and the predicted seconds of the contraction.
+    /// `input_distributions` are the current distributions of the inputs; `None` means that the contraction may choose
+    /// the distribution. Contractions of two operands include the synchronisation overhead, because in these
+    /// contractions the ranks wait for each other for the first time. Algorithms that run on rank 0 alone have no such
+    /// overhead.
     pub fn contraction(
         &self,
         node: NodeId,
@@ -158,7 +158,7 @@ impl<'a> SearchSpace<'a> {
         if let Some(needs) = needs {
             return (needs, self.cost.contraction(algorithm, self.labels(left), self.labels(right), self.labels(node)));
         }
-        // Inputs stay in place unless they are partial sums, which are redistributed first.
+        // The algorithm accepts any distributions, so inputs stay in place. Only partial sums are redistributed first.
         let in_place = |input: NodeId, at: Option<&Distribution>| {
             at.filter(|at| at.summands() == 1).cloned().unwrap_or_else(|| self.preferred(self.labels(input)))
         };

@@ -7,9 +7,10 @@
 //! yields the algorithm of every contraction.
 //!
 //! Guarantee: no combination of candidates is cheaper by [`Cost`] than the selected one, unless tables are truncated.
-//! In trees with more than [`MAX_FULL_TABLE_NODES`] nodes, a table keeps only its best few entries. In very large
-//! trees, a table keeps one entry, which amounts to choosing node by node. This module does not divide the ranks into
-//! groups; [`super::groups`] and the pipeline pass do.
+//! In trees with more than [`MAX_FULL_TABLE_NODES`] nodes, a table keeps only its best few entries. In trees with more
+//! than [`MAX_PRUNED_TABLE_NODES`] nodes, a table keeps one entry, so that the algorithm of each node is chosen without
+//! regard to the nodes above. This module does not divide the ranks into groups; [`super::groups`] and the pipeline
+//! pass do.
 
 use std::ops::Range;
 
@@ -36,10 +37,10 @@ struct Entry {
     distribution: Distribution,
     /// Predicted seconds for the node's whole subtree, including the node.
     seconds: f64,
-    /// Predicted seconds for the node alone.
+    /// Predicted seconds for the node's own step, without its subtree.
     own: f64,
     algorithm: Option<Algorithm>,
-    /// The table entry used for each input; 0 for inputs with a free distribution.
+    /// The index of the table entry used for each input; 0 for inputs with a free distribution.
     inputs: [usize; 2],
 }
 
@@ -185,9 +186,9 @@ fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
     algorithm.describe(|label| tree.name(label).to_owned())
 }
 
-/// Returns the first [`MAX_CONSIDERED`] of these algorithms for display. `priced` pairs each algorithm with the seconds
-/// for the contraction and for its whole subtree. Algorithms with the same description, such as variants with the same
-/// cuts, appear once.
+/// Returns the first [`MAX_CONSIDERED`] algorithms in `priced`, for display. `priced` pairs each algorithm with the
+/// seconds for the contraction and for its whole subtree. Algorithms with the same description, such as variants with
+/// the same cuts, appear once.
 pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, f64, f64)>) -> Vec<Candidate> {
     let mut considered: Vec<Candidate> = Vec::new();
     for (algorithm, contraction, whole) in priced {
@@ -243,7 +244,7 @@ impl AlgorithmSearch<'_> {
     }
 
     fn contract(&self, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Result<Vec<Entry>, PlanError> {
-        // The cheapest distributions of the inputs, with which algorithms that accept any distributions are priced.
+        // Algorithms that accept any distributions are priced with the cheapest distributions of the inputs.
         let input_distributions = inputs.map(|input| match &self.tables[input] {
             Table::Free => None,
             Table::Entries(entries) => entries.first().map(|entry| &entry.distribution),
@@ -271,8 +272,8 @@ impl AlgorithmSearch<'_> {
         Ok(entries)
     }
 
-    /// Finds the cheapest way to produce an input in the wanted distribution. Returns the seconds and the table entry
-    /// that is redistributed.
+    /// Finds the cheapest way to produce an input in the wanted distribution. Returns the seconds, and the index of the
+    /// table entry whose tensor is redistributed.
     fn bring(&self, input: NodeId, wanted: &Distribution) -> (f64, usize) {
         let Table::Entries(entries) = &self.tables[input] else { return (0.0, 0) };
         let labels = self.labels(input);

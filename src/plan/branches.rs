@@ -1,7 +1,8 @@
 //! Distributes independent subtrees over the workers of one rank.
 //!
 //! A contraction that is too small for several workers leaves all workers but one idle. If independent subtrees contain
-//! many such contractions, the subtrees are distributed over concurrent branches, at most one per worker.
+//! many such contractions, the subtrees are distributed over concurrent branches. There is at most one branch per
+//! worker.
 //!
 //! Invariants: all branches come before all other steps; within a branch and after the branches, steps keep their
 //! original order. Plans for several ranks have no branches, because ranks already divide the work. Large contractions
@@ -25,7 +26,8 @@ use crate::tree::{NodeId, Step, Tree};
 /// The fixed overhead per step, expressed in multiply-adds.
 const STEP_OVERHEAD: f64 = 1e4;
 
-/// The additional overhead per step and concurrent branch, in multiply-adds. Branches contend when they lease buffers.
+/// The additional overhead per step and concurrent branch, in multiply-adds. Branches contend for a lock when they
+/// acquire access to buffers.
 const CONTENTION_OVERHEAD: f64 = 1e4;
 
 /// The overhead of starting all branches and waiting for them to finish, in multiply-adds.
@@ -60,7 +62,7 @@ struct SideBySide {
     branches: Vec<Range<NodeId>>,
 }
 
-/// A subtree of small steps.
+/// A subtree in which all steps are small. `cost` is the cost of the subtree in multiply-adds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Piece {
     root: NodeId,
@@ -187,7 +189,7 @@ fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<O
     if best > MAX_TIME_SHARE * sequential {
         return None;
     }
-    // Undoes the last cuts, which saved no time.
+    // Undoes all cuts after the best time was reached, because they did not reduce the time further.
     let cut = &popped[..until];
     let mut pieces: Vec<Piece> = begin.into_vec();
     pieces.extend(cut.iter().flat_map(|&root| inputs(tree, root)).filter_map(piece_at(&small)));
@@ -211,7 +213,7 @@ fn inputs(tree: &Tree, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
     inputs.into_iter().flatten()
 }
 
-/// Returns the tree with its nodes in the given order.
+/// Returns the tree with its nodes sorted as in `order`.
 fn ordered(tree: &Tree, order: &[NodeId]) -> Tree {
     let mut places = vec![0; order.len()];
     order.iter().enumerate().for_each(|(place, &node)| places[node] = place);

@@ -104,8 +104,8 @@ fn without_whole_tensors(all: Vec<Algorithm>) -> Vec<Algorithm> {
     if others.is_empty() { on_one_rank } else { others }
 }
 
-/// Whether the algorithm cuts the wanted dimensions. A single wanted dimension must be the algorithm's first cut. Two
-/// wanted dimensions must be exactly its cuts, in any order.
+/// Whether the algorithm cuts the wanted dimensions. A single wanted dimension must be the algorithm's first cut.
+/// Several wanted dimensions must be exactly the algorithm's cuts, in any order.
 fn cuts_as_asked(algorithm: &Algorithm, wanted: &[Label]) -> bool {
     let cuts = algorithm.cuts();
     match wanted {

@@ -15,7 +15,7 @@ const MAX_SAMPLED_BLOCKS: usize = 8;
 impl Cost<'_> {
     /// Predicted seconds of an algorithm that accepts any distributions, for these distributions. The result is the
     /// maximum over the sampled ranks. On each rank, computing and receiving overlap, except that nothing overlaps with
-    /// receiving the first piece.
+    /// receiving the first message.
     pub fn slicing(&self, algorithm: &Algorithm, distributions: &[Tensor; 3]) -> f64 {
         let ranks = self.machine.ranks;
         let sampled_ranks: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(MAX_SAMPLED_RANKS)).collect();
@@ -60,13 +60,14 @@ impl Cost<'_> {
         }
     }
 
-    /// Predicted seconds of a unary step between tensors with these labels, if the result has this distribution.
+    /// Predicted seconds of a unary step between tensors with labels `input` and `out`, if the result has this
+    /// distribution.
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
         self.stream(self.volume(input) + self.volume(out)) / distribution.parts() as f64
     }
 
-    /// Predicted seconds of a redistribution, in which the busiest of the sampled ranks receives the elements that it
-    /// lacks, in one message per peer.
+    /// Predicted seconds of a redistribution. The busiest of the sampled ranks receives the elements that it lacks, in
+    /// one message from each rank of `from`, in this time.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
         if from == to {
             return 0.0;
@@ -82,7 +83,8 @@ impl Cost<'_> {
         let missing: Vec<f64> = missing.collect();
         let all = missing.iter().sum::<f64>() / missing.len().max(1) as f64 * ranks as f64;
         let missing = missing.into_iter().fold(0.0, f64::max);
-        // The ranks of `from` send each element once, in equal shares, because replicas forward elements to each other.
+        // The ranks of `from` send each element once, even if `to` has replicas, because replicas forward elements to
+        // each other. All these ranks send equally many elements.
         let sent = all / (to.replicas() * from.places().max(1)) as f64;
         let missing = missing.max(sent);
         if missing == 0.0 {

@@ -67,7 +67,8 @@ pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) 
         return plan;
     }
     let space = SearchSpace::new(tree, machine, options, SearchArguments { step_by_step: true, ..arguments });
-    // The cheapest algorithm for one step may force a later redistribution that the user forbids.
+    // Planning may fail, because the cheapest algorithm for one step may require a later redistribution that the user
+    // forbids.
     let Ok(steps) = whole_tree(context, &space, &[]) else { return plan };
     let as_fast = steps.seconds() <= MAX_EQUAL_TIME_RATIO * plan.seconds();
     if as_fast && lower::all_bytes_received(&steps) < lower::all_bytes_received(&plan) { steps } else { plan }
@@ -152,8 +153,8 @@ fn fits(space: &SearchSpace) -> Result<(), PlanError> {
 }
 
 impl Planner<'_> {
-    /// Redistributes the result to its prescribed distribution. If the user prescribes no distribution and no step
-    /// determines one, the result gets the preferred distribution.
+    /// Redistributes the result to its prescribed distribution. If neither the user nor a step determines the
+    /// distribution of the result, the result has the preferred distribution.
     fn result(&mut self) -> Result<(), PlanError> {
         let root = self.space.tree.root();
         match (self.placed[root], self.space.options.fixed.output.clone()) {
@@ -204,7 +205,7 @@ impl Planner<'_> {
         self.values.len() - 1
     }
 
-    /// Adds values to the plan for a free node and for the steps below it. The node's value gets the wanted
+    /// Adds values to the plan for a free node and for the steps below it. The node's value has the wanted
     /// distribution.
     fn materialise(&mut self, node: NodeId, wanted: &Distribution) -> Result<usize, PlanError> {
         let mut chain = vec![(node, wanted.clone())];
@@ -231,7 +232,7 @@ impl Planner<'_> {
             };
             below = Some(self.push(labels, wanted, source, seconds));
         }
-        // The chain contains at least the node itself.
+        // `below` is set, because the chain contains at least the node itself.
         Ok(below.unwrap_or_default())
     }
 
@@ -310,7 +311,7 @@ impl Planner<'_> {
     }
 }
 
-/// Returns the distribution that the input of a unary step must have for its result to get the wanted distribution
+/// Returns the distribution that the input of a unary step must have so that the step produces the wanted distribution
 /// without communication. The input is cut like the result. If a cut dimension is part of a diagonal, the input is
 /// replicated along that axis of the grid instead.
 fn required(wanted: &Distribution, out: &[Label], input: &[Label]) -> Distribution {

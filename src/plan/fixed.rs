@@ -7,11 +7,11 @@
 //! | axis | means |
 //! |---|---|
 //! | `m:4` | m in even tiles over 4 ranks |
-//! | `m:cyclic(64,2)` | block-cyclic: blocks of 64 indices of m dealt in turn to 2 ranks |
+//! | `m:cyclic(64,2)` | m block-cyclic: blocks of 64 indices assigned round-robin to 2 ranks |
 //! | `m:at(10,30)` | m cut at 10 and at 30, over 3 ranks |
 //! | `x2` | replicated on 2 ranks |
 //! | `one` | the whole tensor on one rank |
-//! | `@4`, `@(2,0,7)` | last in an entry: the ranks from 4 on, or the listed ranks, in row-major order of the grid |
+//! | `@4`, `@(2,0,7)` | at the end of an entry, the ranks of the grid in row-major order: consecutive ranks from 4 on, or the listed ranks |
 //!
 //! The text cannot describe partial sums, because users never provide or receive them.
 
@@ -22,7 +22,7 @@ use crate::tree::{Step, Tree};
 /// The maximum number of axes in one grid; an entry with more axes is rejected as a mistake.
 const MAX_AXES: usize = 256;
 
-/// Prescribed distributions of operands and result; `None` leaves the choice to the planner.
+/// The distributions that the user prescribes for operands and result; `None` leaves the choice to the planner.
 ///
 /// ```
 /// use einsum_dist::FixedDistributions;
@@ -50,7 +50,7 @@ impl FixedDistributions {
         self.output.is_none() && self.operands.iter().all(Option::is_none)
     }
 
-    /// Parses the text form for the operands and the result of a tree.
+    /// Parses the text form of the distributions for the operands and the result of a tree.
     ///
     /// # Errors
     /// Same as for [`FixedDistributions::parse`].
@@ -78,8 +78,8 @@ impl FixedDistributions {
         FixedDistributions::read(text, &terms.iter().map(Vec::as_slice).collect::<Vec<_>>(), ranks)
     }
 
-    /// Parses the text form. `terms` has the dimension names of each operand and, as its last entry, those of the
-    /// result.
+    /// Parses the text form of the distributions. Each entry of `terms` lists the dimension names of one operand; the
+    /// last entry lists those of the result.
     ///
     /// # Errors
     /// If an entry does not describe a distribution of its tensor. The message names the tensor and quotes the invalid

@@ -8,9 +8,9 @@
 //!
 //! If time depended only on multiply-adds, running the subtrees one after another on all ranks would take as long as
 //! running them at the same time on groups of ranks. Small contractions, however, move less data and start fewer
-//! transfers when they run on fewer ranks. The search starts at the root. At each step, it either divides the ranks
-//! between the two input subtrees in proportion to their work, or keeps the ranks together, whichever is faster. A
-//! subtree whose ranks stay together is planned by [`super::algorithm_selection`], as if it were the whole tree.
+//! transfers when they run on fewer ranks. The search starts at the root. At each step, the search either divides the
+//! ranks between the two input subtrees in proportion to their work, or keeps the ranks together, whichever is faster.
+//! A subtree whose ranks stay together is planned by [`super::algorithm_selection`], as if it were the whole tree.
 //!
 //! All groups are ranges of ranks. If the user prescribes a distribution of an operand or of the result, the ranks are
 //! not divided into groups.
@@ -34,7 +34,8 @@ const MAX_NODES: usize = 256;
 /// The whole tree is planned for at most this many group sizes.
 const MAX_GROUP_SIZES: usize = 12;
 
-/// Assigns groups of ranks to subtrees, if that is faster than `plan` and does not move more bytes.
+/// Returns a plan with groups of ranks for subtrees, if that plan is faster than `plan` and does not transfer more
+/// bytes. Otherwise returns `plan`.
 ///
 /// # Errors
 /// Same as for [`distribute::emit`].
@@ -54,7 +55,7 @@ struct Grouping<'a> {
     space: &'a SearchSpace<'a>,
 }
 
-/// The ranks and the algorithms for the contractions in a subtree.
+/// The plan for a subtree, with the ranks and the algorithm of each contraction.
 struct PlannedSubtree {
     seconds: f64,
     /// The distribution of the subtree's result; `None` unless the root of the subtree is a contraction.
@@ -131,7 +132,7 @@ impl<'a> Grouping<'a> {
 struct GroupSearch<'a> {
     grouping: &'a Grouping<'a>,
     work: Vec<f64>,
-    /// The tables for the whole tree, by number of ranks.
+    /// The tables for the whole tree, indexed by the number of ranks.
     planned: BTreeMap<usize, Tables>,
 }
 

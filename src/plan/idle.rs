@@ -1,7 +1,7 @@
 //! Counts the idle ranks of a plan.
 //!
 //! A rank is idle if it has no element of any tensor in the plan and no task in its schedule. Synchronisation at the
-//! start and at the end of a run does not count as a task.
+//! start and at the end of a run is not a task.
 
 use super::structure::{Plan, Value};
 

@@ -1,5 +1,5 @@
-//! Chooses the memory layout of intermediates. Users never see intermediates, so each intermediate gets the order of
-//! dimensions that is cheapest for its producer and its consumer together.
+//! Chooses the memory layout of intermediates. Users never see intermediates, so the planner is free to choose the
+//! order of dimensions with the lowest total cost of the contractions that produce and consume the intermediate.
 //!
 //! The search uses dynamic programming over the whole tree, inputs before consumers. For a few candidate orders of
 //! every intermediate, it computes the lowest cost of the intermediate's subtree from the prices of local contractions
@@ -15,19 +15,19 @@ use crate::dtype::Dtype;
 use crate::local_plan::{Layout, Price, Target, key, price_contract, row_major};
 use crate::tree::{NodeId, Step, Tree};
 
-/// An intermediate keeps its layout if its consumer has fewer multiply-adds than this number.
+/// An intermediate keeps its layout if the contraction that consumes it has fewer multiply-adds than this number.
 const MIN_MULTIPLY_ADDS: f64 = 1e6;
 
 /// In trees with more nodes than this, an intermediate also keeps its layout if its consumer has less than 1 /
-/// `MAX_NODES` of all multiply-adds.
+/// `MAX_NODES` of the tree's multiply-adds.
 const MAX_NODES: usize = 64;
 
 /// New layouts are used only if they cost less than this fraction of the cost of the original layouts, because prices
 /// are only estimates.
 const MAX_COST_SHARE: f64 = 0.97;
 
-/// If the price with the layouts as written is reliable, an unreliable price of new layouts is multiplied by this
-/// factor.
+/// If the price of a contraction with its original layouts is reliable, an unreliable price with new layouts is
+/// multiplied by this factor.
 const UNRELIABLE_PRICE_FACTOR: f64 = 1.3;
 
 /// Cached prices of contractions for one element type and target. Trees that differ in only one extent share most of
@@ -78,8 +78,8 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) 
     arranged
 }
 
-/// The candidate orders of a node, starting with the order as written, and the cheapest way to produce the tensor in
-/// each order.
+/// The candidate orders of a node's dimensions, starting with the original order, and the cheapest way to produce the
+/// tensor in each order.
 struct Table {
     orders: Vec<Vec<Label>>,
     choices: Vec<Choice>,
@@ -135,7 +135,7 @@ impl LayoutSearch<'_> {
         Table { orders, choices }
     }
 
-    /// The cost of the tree as written, in nanoseconds.
+    /// The cost of the tree with its original layouts, in nanoseconds.
     fn as_written(&mut self) -> f64 {
         let tree = self.tree;
         let contractions = tree.nodes.iter().filter_map(|node| match node.step {
@@ -174,7 +174,8 @@ fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
 }
 
 /// Returns orders of dimensions that suit the contraction that produces a tensor or the contraction that consumes it.
-/// Dimensions of the same kind in that contraction are adjacent, in the same order as in one of its other tensors.
+/// Dimensions of the same kind in that contraction are adjacent, in the same order as in one of the contraction's other
+/// tensors.
 fn orders(tree: &Tree, node: NodeId, consumer: NodeId) -> Vec<Vec<Label>> {
     let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
     let own = labels(node);

@@ -1,13 +1,14 @@
 //! Chooses the dimensions to slice so that a plan fits into a memory limit.
 //!
 //! A model of the tree ([`slice_model`](super::slice_model)) proposes the dimensions to slice. A complete plan then
-//! shows whether the busiest rank fits; if not, the model is evaluated again with a smaller memory target. For small
-//! trees, dimensions are also sliced one after another with a complete plan each time, and the cheaper of the two
-//! results is used.
+//! shows whether the busiest rank stays within the limit. If not, the model is evaluated again with a smaller memory
+//! target. For small trees, dimensions are also sliced one after another with a complete plan each time, and the
+//! cheaper of the two plans is used.
 //!
-//! The result stays whole if the sliced plan then fits and costs little more than the unsliced plan. Otherwise the
-//! result is delivered in parts, provided that the caller accepts parts and that parts are cheaper or the only way to
-//! fit. The contraction order never changes, even where a different order would suit slicing better.
+//! A rank stores its whole block of the result if a sliced plan then fits and costs little more than the unsliced plan.
+//! Otherwise the result is delivered in parts, provided that the caller accepts parts, and that the plan with parts is
+//! cheaper or the only one that fits. The contraction order never changes, even where a different order would suit
+//! slicing better.
 
 use super::algorithm_search_arguments::SearchArguments;
 use super::context::PlanningContext;
@@ -35,23 +36,24 @@ const MAX_PLANS: usize = 12;
 /// Maximum number of complete plans that are made to look for fewer slices, after a plan with slices fits.
 const MAX_RAISED_PLANS: usize = 3;
 
-/// Complete plans are made to look for larger pieces only if (nodes in the tree) x (sliced dimensions) is at most this
-/// number.
+/// Complete plans are made to look for larger pieces (extents of a sliced dimension in one slice) only if (nodes in the
+/// tree) x (sliced dimensions) is at most this number.
 const MAX_COARSENED: usize = 20_000;
 
-/// The search stops when the largest memory target that fits and the smallest that does not fit differ by less than
-/// this fraction.
+/// The search stops when the largest memory target that fits and the smallest target that does not fit differ by less
+/// than this fraction.
 const TARGET_TOLERANCE: f64 = 0.02;
 
-/// Overhead per slice as a fraction of the cost of all operations. Slices cost more than the whole because their
-/// tensors are smaller, and because they may have to add onto the output.
+/// Overhead per slice as a fraction of the cost of all operations. Operations cost more in slices because tensors are
+/// smaller, and because a slice may have to add its result onto the output.
 const PER_SLICE: f64 = 0.01;
 
-/// The result stays whole if the sliced plan costs at most this many times as much as the unsliced plan.
+/// The result is not delivered in parts if a sliced plan with a whole result costs at most this many times as much as
+/// the unsliced plan.
 const MAX_COST_INCREASE: f64 = 1.1;
 
-/// Returns a plan made without the memory limit, if that plan happens to fit. On one rank, no such plan is made,
-/// because there the limit affects only the slices.
+/// Makes a plan without the memory limit, and returns the plan if it fits the limit anyway. On one rank, no such plan
+/// is made, because the limit then affects only the slices.
 ///
 /// # Errors
 /// Same as for [`distributed`].
@@ -69,7 +71,8 @@ pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanErro
 pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError> {
     let Some(limit) = context.options.memory_limit else { return Ok(whole) };
     if !whole.constant.is_empty() && busiest(&whole).0 > limit {
-        // Recomputing values that depend only on constant operands in every run costs less than slicing.
+        // Values that depend only on constant operands are recomputed in every run, because this costs less than
+        // slicing.
         let recomputing = lasting(Plan { constant: Vec::new(), ..whole.clone() }, false);
         if busiest(&recomputing).0 <= limit {
             return Ok(recomputing);
@@ -96,7 +99,7 @@ fn arranged(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) 
     distributed(context, &context.arranged(tree), arguments)
 }
 
-/// Maximum number of tighter limits that are tried.
+/// Maximum number of successively lower memory limits for which plans are made before a plan is sliced.
 const TIGHTER_LIMITS: usize = 6;
 
 /// Returns the cost of a plan in Gflop, increased by the overhead for its slices.
@@ -150,8 +153,8 @@ impl MemoryFit<'_> {
         }
     }
 
-    /// Plans with ever smaller limits until the plan fits the real limit. This helps because grids choose pieces that
-    /// fill the limit, and packing needs additional memory. Returns `whole` if no such plan fits.
+    /// Plans with ever lower limits until the plan fits the real limit. Lower limits help because grid algorithms
+    /// choose tiles that fill the limit, and packing needs additional memory. Returns `whole` if no such plan fits.
     fn with_tighter_limits(&self, whole: Plan) -> Plan {
         let (mut adjusted_limit, mut peak) = (self.limit, busiest(&whole).0);
         for _ in 0..TIGHTER_LIMITS {
@@ -169,7 +172,7 @@ impl MemoryFit<'_> {
         whole
     }
 
-    /// Slices a plan until it fits.
+    /// Slices a plan until it fits the limit.
     fn fit(&self, whole: Plan) -> Result<Plan, PlanError> {
         let (limit, result) = (self.limit, whole.result);
         let (rank, needed) = whole.max_user_bytes();
@@ -214,11 +217,11 @@ impl MemoryFit<'_> {
         let live = |state: &State| bytes * model.slice_cost(state, 0.0).peak;
         let mut failed = live(&model.whole());
         if failed == 0.0 {
-            // No counted tensor is live, so packing alone exceeds the limit.
+            // The model counts no live tensor, so packing alone exceeds the limit.
             return None;
         }
         let mut target = self.target(whole, failed).min(failed);
-        // The last target for which a plan fit; 0 until one fits.
+        // The last target for which a plan fit; 0 until a plan fits.
         let mut fit = 0.0;
         let mut best: Option<Sliced> = None;
         let mut forbidden: Vec<Label> = Vec::new();
@@ -250,7 +253,7 @@ impl MemoryFit<'_> {
                     }
                 },
             }
-            // Once slices fit, a larger target may need fewer slices.
+            // After a plan with slices fits, a larger target may need fewer slices.
             if best.is_some() {
                 raised += 1;
                 target = f64::midpoint(fit, failed);
@@ -275,14 +278,14 @@ impl MemoryFit<'_> {
         if self.context.machine.ranks > 1 { shared } else { (live - excess).max(shared / 2.0) }
     }
 
-    /// Chooses the dimension to exclude from slicing. This is the first dimension in `slices` that cannot be sliced
-    /// even alone, or else the last dimension in `slices`.
+    /// Chooses the dimension to exclude from slicing, after planning with `slices` failed. This is the first dimension
+    /// in `slices` that cannot be sliced even alone, or else the last dimension in `slices`.
     fn refused(&self, slices: &[Slice], result: ResultResidency) -> Option<Label> {
         let infeasible = slices.iter().find(|slice| self.sliced(vec![**slice], result).is_err());
         infeasible.or(slices.last()).map(|slice| slice.label)
     }
 
-    /// Slices one dimension after another until the plan fits.
+    /// Slices one dimension after another until the plan fits the limit.
     fn one_by_one(&self, whole: Sliced) -> Result<Sliced, PlanError> {
         let mut found = whole;
         while found.peak > self.limit {
@@ -319,7 +322,8 @@ impl MemoryFit<'_> {
             let Ok(mut next) = self.sliced(slices, now.plan.result) else { continue };
             let least = best.as_ref().map_or(f64::INFINITY, |best| cost(&best.plan));
             if next.peak <= self.limit {
-                // Slicing a further dimension never reduces the number of operations.
+                // Slicing a further dimension never reduces the number of operations, so `cheapest` is a lower bound on
+                // the cost with this number of pieces.
                 let at = now.slices.len();
                 let cheapest =
                     |pieces: usize| priced(now.plan.total_gflop(), now.plan.slice_count() as f64 * pieces as f64);
@@ -358,7 +362,8 @@ impl MemoryFit<'_> {
         slices.iter().for_each(|slice| tree.extents[slice.label.0 as usize] = slice.piece);
         let output = &tree.nodes[tree.root()].labels;
         let mut cut: Vec<Slice> = slices.iter().filter(|slice| slice.piece < slice.extent).copied().collect();
-        // Summed dimensions vary fastest, so that one piece of the output is finished before the next one begins.
+        // The loops over summed dimensions are innermost, so that one piece of the output is finished before the next
+        // piece begins.
         cut.sort_by_key(|slice| !output.contains(&slice.label));
         let adds = cut.iter().any(|slice| !output.contains(&slice.label));
         let uncut: Vec<Label> = cut.iter().map(|slice| slice.label).collect();
@@ -396,7 +401,8 @@ fn candidates(plan: &Plan) -> Vec<Label> {
     let mut between: Vec<&Value> = plan.values.iter().enumerate().filter(is_between).map(|(_, value)| value).collect();
     between.sort_by_key(|value| std::cmp::Reverse(value.shape.iter().product::<usize>()));
     between.truncate(CANDIDATE_INTERMEDIATES);
-    // Without intermediates, packing operands causes the excess.
+    // A plan without intermediates exceeds the limit because of packed operands, so the dimensions of all values are
+    // candidates.
     let others: Vec<&Value> = if between.is_empty() { plan.values.iter().collect() } else { between };
     let result = (plan.result == ResultResidency::InParts).then(|| plan.output());
     let mut labels: Vec<Label> = Vec::new();
@@ -408,7 +414,7 @@ fn candidates(plan: &Plan) -> Vec<Label> {
     labels
 }
 
-/// Pieces of a dimension that are larger than the current piece, up to the full extent.
+/// The possible pieces of a dimension that are larger than the current piece, up to the full extent.
 fn larger_pieces(slice: Slice) -> Vec<usize> {
     divisors(slice.extent).into_iter().filter(|&piece| piece > slice.piece).collect()
 }

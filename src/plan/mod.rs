@@ -1,7 +1,7 @@
 //! Turns a contraction tree into a plan, which has a distribution for every tensor and an algorithm for every
 //! contraction.
 //!
-//! A [`Plan`] is a plain value without tensor elements. It can be printed ([`Plan::explain`]), compared
+//! A [`Plan`] is a plain value without tensor elements. A plan can be printed ([`Plan::explain`]), compared
 //! ([`Plan::fingerprint`]), turned into the schedule of any rank ([`Plan::schedule`]), proved correct
 //! ([`Plan::verify`]), and run ([`crate::api::World`]).
 //!
@@ -18,7 +18,7 @@
 //! | subtrees on disjoint groups of ranks | `groups` |
 //! | results that later slices and runs reuse | `reuse` |
 //! | subtrees that run concurrently on one rank | `branches` |
-//! | smaller grids, slices, parts to meet the memory limit | `memory_fit`, `slice_model`, `slice_search`, `slice` |
+//! | grids with less memory, slices, or a result in parts, to meet the memory limit | `memory_fit`, `slice_model`, `slice_search`, `slice` |
 //!
 //! | shared by the passes | file |
 //! |---|---|
@@ -29,7 +29,7 @@
 //! | what a plan can be queried for | file |
 //! |---|---|
 //! | tasks of one rank, workspace for packing | `lower`, `packing` |
-//! | the specification that schedules are verified against, proofs for thousands of ranks | `spec`, `proof` |
+//! | the specification for the verification of schedules, proofs for thousands of ranks | `spec`, `proof` |
 //! | simulated run time, without data | `simulate` |
 //! | communication lower bound, error growth, idle ranks | `bound`, `rounding`, `idle` |
 //! | text | `explain`, `path_report` |

@@ -1,4 +1,4 @@
-//! Defines the planning choices that a user can fix.
+//! Defines the planning options, with which a user can fix choices of the planner.
 
 use std::str::FromStr;
 
@@ -23,8 +23,8 @@ impl FromStr for AlgorithmName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelChoice {
-    /// The best kernels for the machine. These are our own, except that LIBXSMM (if the build has it) computes batches
-    /// of small products.
+    /// The best kernels for the machine. These are our own kernels, except that LIBXSMM (if the build includes it)
+    /// computes batches of small products.
     #[default]
     Auto,
     /// Micro-kernels that LIBXSMM generates.
@@ -101,7 +101,8 @@ fn by_name<T: Copy>(
 /// Whether a plan has a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PipelineChoice {
-    /// The plan has a pipeline only if it is predicted to be clearly faster.
+    /// The plan has a pipeline only if a plan with a pipeline is predicted to be clearly faster than a plan without
+    /// one.
     #[default]
     Auto,
     /// The plan never has a pipeline.
@@ -147,7 +148,8 @@ pub struct PlanOptions {
     pub accumulate: bool,
     /// Operands, by index, that stay the same in all runs of a program. Values that depend only on these operands are
     /// computed in the first run and kept ([`crate::api::Program::renew`] recomputes them). The result and values with
-    /// a sliced dimension are never kept. Nothing is kept if the plan would not fit into the memory limit otherwise.
+    /// a sliced dimension are never kept. No value is kept if the plan fits into the memory limit only without kept
+    /// values.
     pub constant: Vec<usize>,
     /// The maximum number of bytes that each rank may use for blocks of operands and result, intermediates, and
     /// packing. A plan that needs more memory runs in slices. If no slices fit, the error states how much memory is
@@ -158,7 +160,7 @@ pub struct PlanOptions {
     pub in_parts: bool,
     /// Allows `cannon` on any number of ranks. Ranks beyond the largest square number are idle.
     pub idle: bool,
-    /// The order in which a rank contracts its chunks in the algorithm `slicing`.
+    /// The order in which a rank contracts its chunks (parts of its work) in the algorithm `slicing`.
     pub reorder: Reorder,
     /// Makes planning fail if a step requires a tensor to be redistributed.
     pub forbid_redistribution: bool,
@@ -172,8 +174,8 @@ pub struct PlanOptions {
     /// The contraction order of einsums with several operands.
     pub path: PathChoice,
     /// The time budget of the search for an order, in seconds on a core of about 3 GHz. The budget is converted to a
-    /// number of search steps, so that all ranks and all runs find the same order. `None` means 10 for
-    /// [`PathChoice::Optimal`], a share of the predicted run time for `Auto`, and no limit for other choices.
+    /// number of search steps, so that all ranks and all runs find the same order. `None` means 10 seconds for
+    /// [`PathChoice::Optimal`], a fraction of the predicted run time for `Auto`, and no limit for other choices.
     pub path_seconds: Option<f64>,
     /// Allows the dimensions of intermediates to have a different order than in the expression, if that is cheaper.
     pub layout: bool,

@@ -1,9 +1,9 @@
 //! Computes the packing workspace for each rank's local contractions before any tensor exists.
 //!
-//! Guarantee: if the program is compiled for the plan's target, the result equals the number of bytes that the program
-//! has reserved after runs on dense arrays. These arrays are the user's blocks, or whole tensors in which the blocks
-//! are boxes. The result does not include buffers in which transports pack data, or packing for user arrays with other
-//! layouts.
+//! Guarantee: if the program is compiled for the plan's target, the computed workspace equals the number of bytes that
+//! the program has reserved for packing after runs on dense arrays. These arrays are the user's blocks, or whole
+//! tensors in which the blocks are boxes. The computed workspace does not include buffers in which transports pack
+//! data, or packing for user arrays with other layouts.
 
 use std::collections::HashMap;
 
@@ -53,10 +53,10 @@ impl<'a> Packing<'a> {
         elements.saturating_mul(dtype.size()) as u64
     }
 
-    /// Returns the extents of the dense array in which this buffer is a box. If the user passes whole tensors, this
-    /// array is the whole operand or result. For all other buffers, it is the buffer's own memory.
+    /// Returns the extents of the dense array in which this buffer is a box. For an operand or the result, this array
+    /// is the whole tensor, because users may pass whole tensors. For all other buffers, it is the buffer's own memory.
     fn array(&self, buffer: &Buffer) -> Vec<usize> {
-        // A block that consists of several boxes is copied to a dense block.
+        // A block that consists of several boxes is copied to a dense block before it is contracted.
         let one_box =
             |place: &BufferPlacement| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
         let whole = match buffer.home {
@@ -73,6 +73,7 @@ impl<'a> Packing<'a> {
 pub fn busiest(plan: &Plan) -> (u64, usize) {
     let mut packing = Packing::new(plan);
     let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));
-    // In an even cut, the first ranks have the larger tiles, but another rank may relay data and be the busiest.
+    // All sampled ranks are compared. In an even cut, the first ranks have the largest tiles, but a later rank may need
+    // more memory because it relays data.
     peaks.max_by_key(|&(peak, rank)| (peak, std::cmp::Reverse(rank))).unwrap_or_default()
 }

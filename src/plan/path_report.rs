@@ -1,5 +1,5 @@
-//! Describes a path by opt_einsum's measures, which are the scaling, the number of operations with and without the
-//! path, and the largest intermediate.
+//! Describes a path (a contraction order) by opt_einsum's measures, which are the scaling, the number of operations
+//! with and without the path, and the largest intermediate.
 //!
 //! A multiply-add counts as 2 operations (8 for complex numbers), as everywhere in this program; opt_einsum uses the
 //! same count for two operands. The report ignores slices. The report has no row per contraction, because the table of
@@ -11,7 +11,7 @@ use super::path::{log2_size, log2_sum};
 use super::structure::{Plan, Source, Value};
 use crate::dims::Label;
 
-/// Maximum number of steps that are printed.
+/// Maximum number of steps of the path that are printed.
 const MAX_PRINTED_STEPS: usize = 24;
 
 /// Compares a plan's contraction order with a single product of all operands.

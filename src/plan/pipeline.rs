@@ -15,7 +15,7 @@
 //!
 //! Invariant: steps run in the order of the tree; a group has one or more consecutive steps, and groups are consecutive
 //! ranges of ranks. The batch dimension must be in the result of every contraction. Trees with unary steps on
-//! intermediates, trees in slices, and problems with prescribed distributions get no pipeline.
+//! intermediates, sliced trees, and problems with prescribed distributions are planned without a pipeline.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,7 +35,7 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
-/// Numbers of batches to try, up to the extent of the dimension.
+/// The numbers of batches to try, among those that do not exceed the extent of the batch dimension.
 const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
 /// Maximum number of batches in one run, because schedules list the tasks for every batch.
 const MAX_BATCHES: usize = 1 << 16;
@@ -71,7 +71,7 @@ struct Stages {
     chosen: Vec<Choice>,
 }
 
-/// The inputs for planning a pipeline.
+/// The search space from which a pipeline is planned.
 struct Pipelining<'a> {
     space: &'a SearchSpace<'a>,
 }
@@ -170,8 +170,8 @@ impl Pipelining<'_> {
         let mut shares: Vec<(usize, usize)> = ends.iter().map(|&end| (end, unit)).collect();
         let starts = [0].iter().chain(ends);
         let works: Vec<f64> = starts.zip(ends).map(|(&start, &end)| work[start..end].iter().sum()).collect();
-        // Nonnegative floats compare like their bits. If several groups have equal load, the first one gets the next
-        // rank.
+        // Nonnegative floats have the same order as their bit patterns, so bit patterns can be compared. If several
+        // groups have equal load, the next rank is assigned to the first of these groups.
         let load = |at: usize, ranks: usize| ((works[at] / ranks as f64).to_bits(), Reverse(at));
         let mut loads: BinaryHeap<_> = (0..ends.len()).map(|at| load(at, unit)).collect();
         for _ in ends.len()..ranks / unit {
@@ -212,7 +212,7 @@ impl<'a> Batched<'a> {
         groups: &[(usize, usize)],
         least: f64,
     ) -> Option<f64> {
-        // The distributions of the results of all contractions priced so far, by contraction number.
+        // The distributions of the results of all contractions priced so far, indexed by contraction number.
         let mut made: Vec<Distribution> = Vec::new();
         let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
         for &(end, ranks) in groups {
@@ -301,8 +301,8 @@ fn cheapest(priced: Vec<Priced>) -> Option<Priced> {
     priced.into_iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))
 }
 
-/// Divides a list of works into consecutive ranges that minimise the largest sum of a range, for every number of ranges
-/// up to a maximum.
+/// Divides a list of amounts of work into consecutive ranges that minimise the largest sum of a range, for every number
+/// of ranges up to a maximum.
 struct Divisions {
     works: usize,
     /// `starts[g - 1][n]` is where the last range starts if the first n works are divided into g + 1 ranges.

@@ -1,17 +1,18 @@
-//! Proves plans for thousands of ranks by symmetry classes.
+//! Proves plans for thousands of ranks by checking one rank of each symmetry class.
 //!
-//! Each step is proved as a plan of its own, with its inputs as operands. A step is correct if it produces the result
-//! described by the whole plan from the inputs described by the whole plan. If all steps are correct, the whole plan is
-//! correct.
+//! Each step is proved as a plan of its own, with its inputs as operands. A step is correct if it turns inputs that are
+//! as the whole plan describes them into the result that the whole plan describes. If all steps are correct, the whole
+//! plan is correct.
 //!
 //! Within a step, ranks whose blocks of inputs and result have equal extents form a class. The schedules of the ranks
 //! in a class are equal except for the positions of the blocks. For one rank of each class, the proof traces every
-//! element of the rank's block back through all ranks that the element comes from ([`verify::follow`]). A grid of 10 x
-//! 10 x 10 ranks has up to eight classes if the extents are not divisible by 10.
+//! element of the rank's block back through all ranks that contribute to the element ([`verify::follow`]). A grid of 10
+//! x 10 x 10 ranks has up to eight classes if the extents are not divisible by 10.
 //!
-//! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. Here, a partial sum and the step
-//! that adds up its parts are treated as one step, and so are all steps in a pipeline. The proof assumes that ranks of
-//! one class behave alike because of symmetry. This assumption is not proved, and reports say so.
+//! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. For the proofs of steps, a step that
+//! produces partial sums and the redistribution that adds them form one step. All steps in a pipeline also form one
+//! step. The proof assumes that ranks of one class behave alike because of symmetry. Reports state that this assumption
+//! is not proved.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +32,7 @@ pub struct Classes {
     pub steps: usize,
     /// Number of classes, summed over the steps.
     pub classes: usize,
-    /// Maximum number of ranks that were followed in one step.
+    /// Maximum number of ranks through which elements were traced in one step.
     pub followed: usize,
 }
 
@@ -94,7 +95,7 @@ pub fn each_step(plan: &Plan) -> Vec<Step> {
     }
     let made = |id: usize| !matches!(plan.values[id].source, Source::Operand(_));
     let mut units: Vec<Vec<usize>> = Vec::new();
-    // For each value, the index in `units` of the unit that ends with the value.
+    // For each value, the index in `units` of the unit (values that are proved as one step) that ends with the value.
     let mut ends: Vec<Option<usize>> = vec![None; plan.values.len()];
     for (id, value) in plan.values.iter().enumerate().filter(|(id, _)| made(*id)) {
         let joins = match value.source {
@@ -159,7 +160,7 @@ fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     }
 }
 
-/// Returns the first rank of each class and the plan's last rank, in ascending order.
+/// Returns the first rank of each class, and the last rank of the plan, in ascending order.
 fn one_of_each_class(plan: &Plan) -> Vec<usize> {
     let mut first: BTreeMap<Vec<Option<Vec<usize>>>, usize> = BTreeMap::new();
     for rank in 0..plan.ranks() {

@@ -1,4 +1,4 @@
-//! Answers queries on a plan, such as its schedules, their proof and simulation, its text, and its memory.
+//! Answers queries about a plan, such as its schedules, their proof and simulation, its text, and its memory.
 //!
 //! Each method calls the file that computes the answer. Properties that can be read directly from a plan's values are
 //! in [`structure`](super::structure).
@@ -27,7 +27,7 @@ impl Plan {
         Plan::searched_tree(einsums, machine, options).map(|(tree, _)| tree)
     }
 
-    /// Like [`Plan::tree`], but also returns one `SearchLimit` for each einsum whose path search was cut short.
+    /// Like [`Plan::tree`], but also returns one `SearchLimit` for each einsum whose path search stopped at a limit.
     ///
     /// # Errors
     /// Same as for [`Plan::tree`].
@@ -71,9 +71,9 @@ impl Plan {
         spec::spec(self)
     }
 
-    /// Proves that the schedules of all ranks are correct: transfers match, nothing deadlocks or is read before it is
-    /// written, every element of the result contains each product once, and memory stays within the limit. Cost:
-    /// O(tasks of all ranks).
+    /// Proves that the schedules of all ranks are correct. In correct schedules, sends match receives, nothing
+    /// deadlocks or is read before it is written, every element of the result contains each product once, and memory
+    /// stays within the limit. Cost: O(tasks of all ranks).
     ///
     /// # Errors
     /// If a schedule has a fault, which is a bug in an algorithm. The error describes the first fault found.
@@ -147,14 +147,14 @@ impl Plan {
         simulate::blank_timeline(self)
     }
 
-    /// An upper bound on the number of additions that any term in an element of the result goes through. The bound
-    /// counts the additions inside each step, whose sums are blocked
-    /// ([`longest_chain`](crate::local_plan::longest_chain)). It also counts the additions that combine the partial
-    /// sums of threads, ranks, pieces and slices, and the addition onto an output.
+    /// An upper bound on the number of additions that any term of a result element passes through. The bound counts the
+    /// additions inside each step, whose sums are blocked ([`longest_chain`](crate::local_plan::longest_chain)). The
+    /// bound also counts the additions that combine the partial sums of threads, ranks, pieces and slices, and the
+    /// addition onto an output.
     ///
     /// Let e be the [`error_bound`](crate::kernel::error_bound) for this number of terms, with one factor per operand.
-    /// The error of an element is at most e times the sum of its absolute products. Cost: O(steps), and on several
-    /// ranks also the cost of building all schedules.
+    /// The error of an element is at most e times the sum of the absolute values of its products. Cost: O(steps), and
+    /// on several ranks also the cost of building all schedules.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem};
@@ -168,7 +168,7 @@ impl Plan {
 
     /// Number of bytes that a rank needs for its blocks of operands and output, for intermediates, and for packing
     /// workspace. A run on dense arrays, which may be whole tensors or single blocks, uses no more memory. On one rank,
-    /// a run measures exactly this number of bytes. Packing is not counted without a
+    /// the peak that a run measures equals this number. Packing is not counted without a
     /// [`target`](crate::PlanOptions::target). The cost is that of building the rank's schedule and planning its local
     /// contractions.
     pub fn peak_bytes(&self, rank: usize) -> u64 {
@@ -183,7 +183,7 @@ impl Plan {
     }
 
     /// A lower bound on the number of bytes that the busiest rank receives in this step, valid for every algorithm;
-    /// `None` if no bound is defined.
+    /// `None` unless the step is a contraction of distributed tensors.
     pub fn lower_bound_bytes(&self, value: &Value) -> Option<f64> {
         bound::bytes(self, value)
     }

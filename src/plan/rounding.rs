@@ -1,12 +1,12 @@
-//! Counts the additions that a term in an element of the result goes through.
+//! Bounds the number of additions that any term of a result element passes through.
 //!
-//! Guarantee: the count is an upper bound for every rank and every kernel.
+//! Guarantee: the bound holds for every rank and every kernel.
 
 use super::structure::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
 use crate::local_plan::{SumKind, longest_chain, longest_visits};
 
-/// Threads divide a sum among themselves only if the sum has more than this many products.
+/// Threads divide a sum among themselves only if the sum has more than this many terms.
 const MIN_SHARED_PRODUCTS: u64 = 32;
 
 /// See [`Plan::roundings`].
@@ -21,7 +21,7 @@ pub(super) fn roundings(plan: &Plan) -> u64 {
         .saturating_add(partial_sum_additions)
 }
 
-/// Returns the number of additions that a term goes through in one step on one rank.
+/// Returns the maximum number of additions that a term passes through in one step on one rank.
 fn step(plan: &Plan, value: &Value) -> u64 {
     let Some((terms, of)) = sum(plan, value) else { return 0 };
     let threads = if terms > MIN_SHARED_PRODUCTS { plan.machine.workers.max(1) as u64 - 1 } else { 0 };
@@ -43,13 +43,14 @@ fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumKind)> {
     }
 }
 
-/// Returns the number of additions that an element goes through each time a step adds another partial sum onto it.
+/// Returns the maximum number of additions to a result element each time a step adds a further partial sum to the
+/// element.
 fn visits(plan: &Plan, value: &Value) -> u64 {
     sum(plan, value).map_or(1, |(terms, of)| longest_visits(terms, of))
 }
 
-/// Returns the dimensions that a unary step sums. Each is listed once, although the input repeats the labels of a
-/// diagonal.
+/// Returns the dimensions that a unary step sums. Each dimension is listed once, although the input repeats the labels
+/// of a diagonal.
 fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     let mut summed = plan.values[input].labels.clone();
     summed.retain(|label| !value.labels.contains(label));
@@ -59,8 +60,8 @@ fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
 }
 
 /// Returns the kind of sum that a contraction computes. A batch of matrix-vector products is not classified as
-/// `SumKind::Loops`. If an operand has stride 0 along a dimension of kind c, kernels treat the dimension as an m or n
-/// dimension.
+/// `SumKind::Loops`, because it may be computed as a matrix product. If an operand has stride 0 along a dimension of
+/// kind c, kernels treat the dimension as an m or n dimension.
 fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u64) -> SumKind {
     let [c, m, n] = [&kinds.c, &kinds.m, &kinds.n].map(|labels| product(&mut labels.iter().copied()));
     match (c, m, n) {
@@ -71,8 +72,8 @@ fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u6
     }
 }
 
-/// Returns the number of additions that combine partial sums, which is at most one for each task of the step on any
-/// rank and one for each rank with a summand.
+/// Returns an upper bound on the number of additions that combine partial sums. In each step, there is at most one such
+/// addition per work task of one rank, and one per rank with a partial sum.
 fn partial_sum_additions(plan: &Plan, slices: u64) -> u64 {
     if plan.ranks() < 2 {
         return 0;

@@ -2,13 +2,14 @@
 //!
 //! A rank has three lanes (work, send, receive), each of which runs one task after another. The seconds of work tasks
 //! come from [`super::cost`]. Because transfers are not buffered, a transfer begins when its send lane and its receive
-//! lane are free and both ranks are ready. It occupies both lanes for (bytes / bandwidth) seconds, and its latency
-//! overlaps with later tasks. Links do not share bandwidth. Without overlap, a work task waits for all transfers before
-//! it in the rank's schedule, and a transfer waits for all work tasks before it.
+//! lane are free and both ranks are ready. A transfer occupies both lanes for (bytes / bandwidth) seconds, and its
+//! latency overlaps with later tasks. Links do not share bandwidth. Without overlap, a work task waits for all
+//! transfers before it in the rank's schedule, and a transfer waits for all work tasks before it.
 //!
-//! Guarantee: a schedule that the verifier accepts is simulated to its end. Unlike predicted times, simulated times do
-//! not include contention in the network, contention between transfers and computing, or the startup time of a run.
-//! More than [`MAX_SIMULATED_RANKS`] ranks are not simulated, because their schedules would need too much memory.
+//! Guarantee: schedules that the verifier accepts are simulated up to their last task. Unlike predicted times,
+//! simulated times do not include contention in the network, contention between transfers and computing, or the startup
+//! time of a run. More than [`MAX_SIMULATED_RANKS`] ranks are not simulated, because their schedules would need too
+//! much memory.
 
 use super::structure::Plan;
 use crate::algorithm::Cost;
@@ -60,7 +61,7 @@ fn rates(plan: &Plan) -> Cost<'_> {
     Cost { machine: &plan.machine, dtype: plan.dtype, extents: &plan.extents }
 }
 
-/// The lanes of one rank.
+/// The lanes of one rank, with the tasks that have run so far.
 struct Lanes {
     /// The tasks of each lane, in order.
     tasks: [Vec<TaskId>; 3],
@@ -74,8 +75,8 @@ struct Lanes {
 
 impl Lanes {
     /// Returns the time at which the last task before `task` ended on the lanes that must not overlap with `lane`.
-    /// Returns `None` if a task before `task` has not run yet on those lanes. Those lanes cannot have run a task after
-    /// `task`, because such a task waits for `task`.
+    /// Returns `None` if a task before `task` has not run yet on these conflicting lanes. The conflicting lanes cannot
+    /// have run a task after `task`, because such a task waits for `task`.
     fn conflicting_end(&self, lane: Lane, task: TaskId) -> Option<f64> {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().try_fold(0.0, |earliest: f64, &other| {
@@ -146,7 +147,8 @@ impl<'a> Simulation<'a> {
         None
     }
 
-    /// The next task of a lane and its earliest start; `None` if a task that it depends on has not run.
+    /// The next task of a lane and its earliest start time; `None` if no task is left, or if a task on which the next
+    /// task depends has not run.
     fn head(&self, rank: usize, lane: Lane) -> Option<(TaskId, f64)> {
         let lanes = &self.lanes[rank];
         let task = *lanes.tasks[lane as usize].get(lanes.next[lane as usize])?;

@@ -11,14 +11,14 @@
 //! ```
 //!
 //! If the result is too large as well, a rank keeps only one part of the result at a time
-//! ([`ResultResidency::InParts`](super::ResultResidency::InParts)), and the caller reads each part as soon as it is
-//! finished.
+//! ([`ResultResidency::InParts`](super::ResultResidency::InParts)). The caller reads each part before the next part is
+//! computed.
 //!
-//! Invariants: pieces of a dimension are equal, so that one schedule serves all slices; no tensor is distributed along
-//! a sliced dimension, so that the part of a rank's block in a slice is the rank's block of the sliced tensor; summed
-//! dimensions vary fastest; there are at most [`MAX_SLICES`] slices, so that their count does not overflow. If the
-//! result stays whole, values that are the same in all slices are computed once, provided that memory suffices to keep
-//! them.
+//! Invariants: all pieces of a dimension have the same length, so one schedule suits all slices. No tensor is
+//! distributed along a sliced dimension, so the part of a rank's block that is in a slice is the rank's block of the
+//! sliced tensor. The loops over summed dimensions are innermost. There are at most [`MAX_SLICES`] slices, so that
+//! their number does not overflow. If the result is not delivered in parts, values that are the same in all slices are
+//! computed once, provided that memory suffices to keep them.
 
 use super::structure::Slice;
 
@@ -34,8 +34,8 @@ pub fn slice_count(slices: &[Slice]) -> f64 {
 const MAX_FACTOR: usize = 1 << 20;
 
 /// The divisors of a number in ascending order, starting with 1. The list is complete for numbers up to 2^40. For
-/// larger numbers, the cofactor without prime factors up to 2^20 is treated as a prime. Cost: at most about 2^20
-/// divisions.
+/// larger numbers, the factor that remains after dividing by all prime factors up to 2^20 is treated as a prime. Cost:
+/// at most about 2^20 divisions.
 pub fn divisors(number: usize) -> Vec<usize> {
     if number == 0 {
         return Vec::new();
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(divisors(1021), [1, 1021]);
         assert_eq!(divisors(1 << 33).len(), 34);
         assert_eq!(divisors(6_000_000_000).len(), 11 * 2 * 10);
-        // The product of 3 and a large prime.
+        // Tests the product of 3 and a large prime.
         assert_eq!(divisors(4_294_967_291 * 3), [1, 3, 4_294_967_291, 4_294_967_291 * 3]);
         assert!(divisors(usize::MAX).into_iter().all(|divisor| usize::MAX.is_multiple_of(divisor)));
         for number in 1..500usize {

@@ -1,16 +1,17 @@
 //! Models how slicing changes the memory and the operations of a tree, without making a plan. The model stores the
 //! sizes of all tensors and finds which tensors are live at each step.
 //!
-//! Operands, and a result that is kept whole, are not counted, because slicing does not shrink them. A query makes one
-//! pass over the nodes, however many slices there are. The model ignores ranks, alignment and the choice of algorithms,
-//! so only a complete plan shows whether slices suffice.
+//! Operands, and a result that is not delivered in parts, are not counted, because slicing does not shrink them. A
+//! query makes one pass over the nodes, however many slices there are. The model ignores ranks, alignment and the
+//! choice of algorithms, so only a complete plan shows whether slices suffice.
 
 use super::slice::slice_count;
 use super::structure::{ResultResidency, Slice};
 use crate::dims::Label;
 use crate::tree::{NodeId, Step, Tree};
 
-/// Maximum numbers of elements of the left and the right operand that a contraction packs, if packing is modelled.
+/// Maximum numbers of elements of the left and the right operand that are packed at the same time in a contraction, if
+/// packing is modelled.
 const MAX_PACKED_ELEMENTS: [f64; 2] = [131_072.0, 1_048_576.0];
 
 /// A tree with the precomputed tables of the model.
@@ -18,8 +19,8 @@ pub struct Model<'a> {
     pub tree: &'a Tree,
     inputs: Vec<[Option<NodeId>; 2]>,
     consumers: Vec<Option<NodeId>>,
-    /// For each label, the tensors that have the label, ascending. `contractions` lists the contractions in the same
-    /// way.
+    /// For each label, the tensors that have the label, ascending. `contractions` lists the contractions that have the
+    /// label.
     tensors: Vec<Vec<NodeId>>,
     contractions: Vec<Vec<NodeId>>,
     is_counted: Vec<bool>,
@@ -50,8 +51,8 @@ impl State {
 pub struct SliceCost {
     /// Maximum number of elements that are live at the same time.
     pub peak: f64,
-    /// Sum of (live / target)^4 over all steps above the target; 0 if there are none. Unlike the peak, this sum
-    /// decreases if several steps are at the peak and only one of them becomes smaller.
+    /// Sum of (live / target)^4 over all steps with more live elements than the target; 0 if there is no such step.
+    /// Unlike the peak, this sum also decreases if several steps are at the peak and only one of them becomes smaller.
     pub excess: f64,
     /// Number of multiply-adds in one slice.
     pub products: f64,
@@ -100,8 +101,8 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Returns the state in which `label` has pieces of this length. A piece of the full extent removes the slices of
-    /// `label`.
+    /// Returns the state in which `label` has pieces of this length. If `piece` is the full extent, `label` is no
+    /// longer sliced.
     pub fn with(&self, state: &State, label: Label, piece: usize) -> State {
         let mut next = state.clone();
         let extent = self.tree.extent(label);
@@ -129,7 +130,7 @@ impl<'a> Model<'a> {
         self.live(state, |_, live| {
             slice_cost.peak = slice_cost.peak.max(live);
             if live > target {
-                // Prevents a division by 0.
+                // `max` prevents a division by 0.
                 slice_cost.excess += (live / target.max(1.0)).powi(4);
             }
         });

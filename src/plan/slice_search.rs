@@ -1,9 +1,9 @@
 //! Searches for labels to slice, using the model of [`slice_model`](super::slice_model).
 //!
 //! A trial slices one label after another until no step exceeds the target. In each round, the trial chooses the label
-//! with the lowest score. The score weighs the operations added against the excess over the target that is removed.
+//! with the lowest score. The score weighs the added operations against the reduction of the excess over the target.
 //! Then the trial enlarges pieces and replaces labels where that is cheaper. As in cotengra's slice finder, trials
-//! differ in how they weigh removed excess against added operations, and in random noise with fixed seeds.
+//! differ in the weight of the reduction relative to the added operations, and in random noise with fixed seeds.
 //!
 //! Guarantee: the same tree and target give the same slices, and all returned slices fit according to the model. The
 //! search does not change the contraction tree.
@@ -20,26 +20,26 @@ const TRIALS: u64 = 24;
 /// Number of trials without noise. These trials run before all other trials, one for each weight.
 const WITHOUT_NOISE: u64 = 4;
 
-/// Maximum number of node visits per search, which takes about half a second.
+/// Maximum number of node visits per search. This many visits take about half a second.
 const MAX_VISITS: usize = 300_000_000;
 
 /// Estimated node visits per trial and node, assuming about ten rounds, each of which evaluates about sixty labels.
 const VISITS_PER_NODE: usize = 600;
 
-/// Added to the overhead of each label, so that the scores of labels that add no operations still depend on how much
-/// they reduce the excess.
+/// Added to the overhead of slicing a label, so that the scores of labels that add no operations still depend on how
+/// much they reduce the excess.
 const SLICE_WEIGHT: f64 = 0.01;
 
-/// Computes a price from the operations of all slices and the number of slices.
+/// Computes a price from the total number of operations in all slices, and the number of slices.
 pub type Price = dyn Fn(f64, f64) -> f64;
 
 /// How a trial scores labels; the label with the lowest score is sliced.
 #[derive(Clone, Copy)]
 struct Weights {
-    /// With `None`, the score is the added cost divided by the reduction of the excess. With `Some`, the score is the
-    /// added cost minus this factor times the reduction.
+    /// With `None`, the score is the added cost divided by the reduction of the excess. With `Some(factor)`, the score
+    /// is the added cost minus the factor times the reduction.
     reduction: Option<f64>,
-    /// Temperature of the noise.
+    /// Temperature of the noise, which is the factor by which the random samples are multiplied.
     temperature: f64,
     seed: u64,
 }
@@ -60,7 +60,7 @@ pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) ->
         let temperature = [0.0, 0.1, 0.3, 0.03, 0.6, 0.2][trial as usize / 4 % 6];
         let Some(state) = search.trial(Weights { reduction, temperature, seed: trial }) else { continue };
         let mut state = search.improved(state);
-        // Sorts by label, so that equal sets compare equal. Plans nest slices in the same order.
+        // Sorts by label, so that equal sets compare equal. Costs in the model do not depend on the order.
         state.slices.sort_by_key(|slice| slice.label);
         if found.iter().all(|(_, other)| other.slices != state.slices) {
             found.push((search.cost(&state), state));
@@ -168,8 +168,8 @@ impl SliceSearch<'_> {
     }
 }
 
-/// Returns a sample of the Gumbel distribution that depends only on the arguments. If such samples are added to the
-/// logarithms of weights, the index of the largest sum is a random choice in proportion to the weights.
+/// Returns a sample of the Gumbel distribution that depends only on the arguments. If one sample is added to the
+/// logarithm of each weight, the index of the largest sum is a random choice in proportion to the weights.
 fn gumbel(seed: u64, numbers: [u64; 2]) -> f64 {
     let bits = xxh3_64_with_seed(numbers.map(u64::to_le_bytes).as_flattened(), seed) >> 11;
     let uniform = (bits as f64 + 0.5) / (1u64 << 53) as f64;

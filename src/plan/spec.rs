@@ -33,8 +33,8 @@ pub fn without_order(plan: &Plan) -> Spec {
     Spec { values: values.collect(), output: plan.values.len() - 1, accumulate: plan.accumulate }
 }
 
-/// Returns the order in which the step that produces value `id` adds summands. In a pipeline, the order covers one
-/// batch after another.
+/// Returns the order in which the step that produces value `id` adds summands. In a pipeline, the summands of each
+/// batch precede the summands of the next batch.
 fn order(plan: &Plan, id: usize) -> Order {
     let Source::Contract { left, right, algorithm, group, .. } = &plan.values[id].source else {
         return Order::Ascending;

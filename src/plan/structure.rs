@@ -24,8 +24,8 @@ use crate::tree::{self, UnaryOp};
 pub enum Source {
     /// The operand with this index.
     Operand(usize),
-    /// A contraction of two values. `group` is the range of ranks that contract, which the algorithm numbers from 0;
-    /// `None` means all ranks.
+    /// A contraction of two values. `group` is the range of ranks that contract; `None` means all ranks. The algorithm
+    /// numbers the ranks of the group from 0.
     Contract { left: usize, right: usize, kinds: Kinds, algorithm: Algorithm, group: Option<Range<usize>> },
     /// A step with one input.
     Unary { input: usize, op: UnaryOp },
@@ -48,8 +48,8 @@ pub struct Value {
     pub seconds: f64,
     /// How long the value stays valid. Later slices and runs skip the steps of values that are still valid.
     pub lasts: ReuseScope,
-    /// The cheapest candidates for a contraction, cheapest first. They are for display only, so they are neither
-    /// serialised nor in the fingerprint.
+    /// The cheapest candidates for a contraction, cheapest first. The candidates are for display only, so they are
+    /// neither serialised nor in the fingerprint.
     #[serde(skip)]
     pub considered: Vec<Candidate>,
 }
@@ -97,14 +97,14 @@ pub struct Plan {
     pub dtype: Dtype,
     /// The machine that the plan is made for.
     pub machine: Machine,
-    /// The name of each dimension, by label.
+    /// The name of each dimension, indexed by label.
     pub names: Vec<String>,
-    /// The extent of each dimension in one slice, by label.
+    /// The extent of each dimension in one slice, indexed by label.
     pub extents: Vec<usize>,
-    /// Sliced dimensions, whose pieces are contracted one after another; usually none. The first dimension varies
-    /// slowest.
+    /// Sliced dimensions, whose pieces are contracted one after another; usually empty. The loop over the pieces of the
+    /// first dimension is outermost.
     pub slices: Vec<Slice>,
-    /// Whether the whole result is in memory, or one part at a time.
+    /// Whether the whole result is in memory, or only one part at a time.
     pub result: ResultResidency,
     /// The number of operands.
     pub operands: usize,
@@ -125,8 +125,8 @@ pub struct Plan {
     pub ungrouped: Option<f64>,
     /// Whether the result is added onto an output that already has values.
     pub accumulate: bool,
-    /// Contraction order in opt_einsum's format, as positions in the list of operands, to which results are appended.
-    /// With branches, the steps run in a different order.
+    /// The contraction order in opt_einsum's format, as positions in a list of tensors. Each step removes its two
+    /// operands from the list and appends its result. With branches, the steps run in a different order.
     pub path: Vec<[usize; 2]>,
     /// The maximum number of bytes that each rank may use.
     pub memory_limit: Option<u64>,
@@ -136,7 +136,7 @@ pub struct Plan {
     pub target: Option<Target>,
 }
 
-/// A sliced dimension, of which each slice has one piece.
+/// A sliced dimension. Each slice contains one piece of this dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
     /// The dimension.
@@ -154,7 +154,7 @@ impl Slice {
     }
 }
 
-/// How much of its result block a rank keeps in memory.
+/// How much of its block of the result a rank keeps in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultResidency {
@@ -259,7 +259,7 @@ impl Plan {
         }
     }
 
-    /// The number of times that the first run of a program computes a value.
+    /// The number of times that a value is computed in the first run of a program.
     pub fn times(&self, value: &Value) -> usize {
         if value.lasts == ReuseScope::Slice { self.slice_count() } else { 1 }
     }
@@ -284,7 +284,7 @@ impl Plan {
         let mut done = vec![0.0f64; self.ranks()];
         for value in self.values.iter().filter(|value| !matches!(value.source, Source::Operand(_))) {
             let ranks = group(value).unwrap_or_else(|| {
-                // The smallest range that covers all ranks with part of the value or of its input.
+                // The smallest range that contains all ranks with a block of the value or of its input.
                 let input = match value.source {
                     Source::Unary { input, .. } | Source::Redistribute { input } => &self.values[input],
                     _ => value,
@@ -315,8 +315,8 @@ impl Plan {
         self.values.iter().map(|value| self.gflop(value)).sum()
     }
 
-    /// The ranks whose schedules represent all ranks in reports. These are all ranks if there are at most 256, and 8
-    /// ranks otherwise.
+    /// The ranks whose schedules represent all ranks in reports. The sample contains all ranks if there are at most
+    /// 256, and 8 ranks otherwise.
     pub fn sampled_ranks(&self) -> Vec<usize> {
         let (ranks, few) = (self.ranks(), 8);
         if ranks <= 256 { (0..ranks).collect() } else { (0..few).map(|i| i * (ranks - 1) / (few - 1)).collect() }
@@ -333,7 +333,7 @@ impl Plan {
         sliced.map_or(self.extents[label.0 as usize], |slice| slice.extent)
     }
 
-    /// The extent of each dimension over all slices, by label.
+    /// The extent of each dimension over all slices, in order of labels.
     pub fn whole_extents(&self) -> impl Iterator<Item = usize> {
         (0..self.extents.len() as u32).map(|label| self.whole_extent(Label(label)))
     }
@@ -427,8 +427,8 @@ impl Plan {
         }
     }
 
-    /// The rank whose blocks of user tensors need the most bytes, and the number of bytes. Only tensors that are kept
-    /// whole are counted.
+    /// The rank whose blocks of user tensors need the most bytes, and the number of bytes. A result that is delivered
+    /// in parts is not counted.
     pub(super) fn max_user_bytes(&self) -> (usize, u64) {
         let bytes = |value: &Value, rank| self.block_bytes(value, rank, &self.whole_shape(value));
         let all = (0..self.ranks())
@@ -436,7 +436,8 @@ impl Plan {
         all.max_by_key(|&(rank, bytes)| (bytes, std::cmp::Reverse(rank))).unwrap_or_default()
     }
 
-    /// The user tensors that are kept whole and have a block on this rank.
+    /// The operands with a block on this rank, and the result if it has a block on this rank and is not delivered in
+    /// parts.
     fn users(&self, rank: usize, output: ResultResidency) -> impl Iterator<Item = &Value> {
         let output = (output == ResultResidency::Whole).then(|| self.output());
         let values = self.leaves.iter().map(|&leaf| &self.values[leaf]).chain(output);
@@ -447,7 +448,7 @@ impl Plan {
         value.distribution.block_or_empty(shape, rank).volume().saturating_mul(self.dtype.size()) as u64
     }
 
-    /// The number of batches of a value; 1 if it lacks the batch dimension.
+    /// The number of batches of a value; 1 if the value lacks the batch dimension.
     pub(super) fn pieces_of(&self, id: usize) -> usize {
         let has = |label| self.values[id].labels.contains(&label);
         self.pipeline.as_ref().filter(|pipeline| has(pipeline.label)).map_or(1, |pipeline| pipeline.pieces)

@@ -3,15 +3,15 @@
 //!
 //! A tensor with many dimensions can be read as a matrix if tables contain the offsets of its rows and columns
 //! (Matthews, High-Performance Tensor Contraction without Transposition, 2018, section 4). The dimensions of an axis
-//! belong to two tensors. A box is a range of every dimension, so it can contain contiguous runs of both tensors,
-//! whereas a range of the combined index contains contiguous runs of one tensor only.
+//! belong to two tensors. A box consists of a range of each dimension, so it can contain contiguous runs of both
+//! tensors. A range of the combined index would contain contiguous runs of only one tensor.
 //!
-//! A panel of a box consists of consecutive indices that a micro-kernel computes together. A panel at the end of a run
-//! may have fewer indices than the other panels.
+//! A panel of a box consists of consecutive indices that a micro-kernel computes together. Panels do not cross the ends
+//! of runs (evenly spaced indices), so the last panel of a run may have fewer indices than the other panels.
 //!
-//! Invariants: boxes are disjoint and cover every index once. Boxes of equal shape have the same table. A dimension
-//! whose extent is not a multiple of its tile ends in a piece that is shorter than the others, so there is at most one
-//! table for each subset of these dimensions. The lists of a table never change, so tables can share equal lists.
+//! Invariants: boxes are disjoint and cover every index once. Boxes of equal shape have the same table. The last piece
+//! of a dimension is shorter than the other pieces if the extent is not a multiple of the tile. There is one table for
+//! each subset of such dimensions. The lists of a table never change, so tables can share equal lists.
 
 use std::sync::Arc;
 
@@ -25,15 +25,17 @@ pub struct AxisDim {
     pub strides: [isize; 2],
 }
 
-/// The indices of one box, in order.
+/// The offsets of the indices of one box, in the order of the indices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     /// The offset of each index from the first index of the box, in each of the two tensors.
     pub offsets: [Arc<[isize]>; 2],
-    /// For each index, the number of evenly spaced offsets that start at this index, including its own.
+    /// For each tensor and each index, the length of the longest sequence of evenly spaced offsets that starts at this
+    /// index.
     pub even: [Arc<[u32]>; 2],
-    /// For each tensor, two numbers for its dimension of stride 1, if it has one: the distance between neighbours along
-    /// this dimension in the box's index, and the extent of this dimension in the box.
+    /// Describes, for each tensor, the dimension of this axis with stride 1, if there is one. The first number is the
+    /// distance in the box's index between neighbours along this dimension. The second number is the extent of the box
+    /// in this dimension.
     pub unit: [Option<(usize, usize)>; 2],
     /// The extent of the box in each dimension.
     pub lens: Vec<usize>,
@@ -55,7 +57,7 @@ pub struct Panel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
     dims: Vec<AxisDim>,
-    /// The dimensions whose last piece is shorter than the others.
+    /// The indices in `dims` of the dimensions whose last piece is shorter than the other pieces.
     edges: Vec<usize>,
     /// The tables, indexed by the set of dimensions in which a box has the shorter last piece. Bit i of the index
     /// represents dimension `edges[i]`.
@@ -167,7 +169,8 @@ impl Table {
             }
             even.into()
         });
-        // In plain matrices, all indices of a box are evenly spaced in both tensors, so both lists are equal.
+        // In plain matrices, all indices of a box are evenly spaced in both tensors, so both lists are equal and are
+        // stored once.
         let [first, second] = &mut even;
         share(std::slice::from_mut(second), std::slice::from_ref(first));
         let unit = [0, 1].map(|t| {

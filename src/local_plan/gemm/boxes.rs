@@ -3,7 +3,7 @@
 //!
 //! A panel of columns stays in the first-level cache, the packed rows of a box in the second-level cache, and the
 //! packed columns of a box in the last-level cache (K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix
-//! Multiplication, 2008, section 4). The fractions of the caches below were measured on processors with AVX2 and
+//! Multiplication, 2008, section 4). The cache fractions below were tuned by measurements on processors with AVX2 and
 //! AVX-512 (`make bench`). Each fraction leaves space for data that is streamed.
 //!
 //! Invariant: a box has at least one register tile of rows and one of columns, whatever the sizes of the caches.
@@ -19,7 +19,7 @@ const L1_COLUMNS: (usize, usize) = (3, 5);
 const L1_ROWS: (usize, usize) = (1, 3);
 /// Fraction of the first-level cache for a panel of rows, used if the inner loop is over panels of columns.
 const L1_ROW_PANEL: (usize, usize) = (1, 2);
-/// Fraction of the second-level cache for the rows of a box, and for the box's copy of `out`.
+/// Fraction of the second-level cache for the rows of a box, and for the dense copy of `out` if the box has one.
 const L2_ROWS: (usize, usize) = (2, 5);
 
 /// Maximum depth of a box. Sums stay in registers for at most this many terms.
@@ -27,15 +27,17 @@ const MAX_DEPTH: usize = 512;
 /// Maximum depth of a box if the operands have stride 1 along different dimensions of the depth. These deeper boxes
 /// contain complete cache lines of both operands, which reduces traffic.
 const MAX_CROSSED_DEPTH: usize = 896;
-/// Minimum depth of a box, even if the caches are too small for it, because writing `out` more often would cost more
-/// than the cache misses. `MIN_SLAB_DEPTH` is the minimum with a slab.
+/// Minimum depth of a box, even if the caches are too small for this depth, because writing `out` more often would cost
+/// more than the cache misses. `MIN_SLAB_DEPTH` is the minimum if several indices of a [`Slab`] are packed together.
 const MIN_DEPTH: usize = 64;
 const MIN_SLAB_DEPTH: usize = 32;
-/// The depth of a box is divided by the number of indices in the slab, but by no more than this number.
+/// The depth of a box is divided by the number of slab indices that are packed together, but by no more than this
+/// number.
 const MAX_SLAB_SHARE: usize = 4;
-/// The rows of a buffered box are chosen as if it had at most this many columns.
+/// The number of rows in a box with a dense copy of `out` is chosen as if the box had at most this many columns.
 const MAX_BUFFERED_COLUMNS: usize = 256;
-/// Maximum number of bytes of packed columns. Exceeding one core's share of the last-level cache gains nothing.
+/// Maximum number of bytes of packed columns. A larger box would exceed one core's share of the last-level cache and
+/// gain nothing.
 pub(super) const COLUMN_BYTES: usize = 4 << 20;
 
 fn part(cache: usize, (numerator, denominator): (usize, usize)) -> usize {
@@ -52,7 +54,7 @@ pub(super) struct Blocking<'a> {
     out: OutAccess,
     /// For panels of rows and for panels of columns, the tensors in which the panel must be evenly spaced.
     runs: [[bool; 2]; 2],
-    /// The number of consecutive rows that are evenly spaced.
+    /// The number of consecutive rows that are evenly spaced in these tensors.
     row_run: usize,
     /// The size of the register tile, in vectors by columns.
     vectors: usize,
@@ -118,7 +120,7 @@ impl<'a> Blocking<'a> {
         self.vectors * self.view.lanes
     }
 
-    /// Chooses the depth of a box such that a panel of columns fits into its fraction of the first-level cache.
+    /// Chooses the depth of a box so that a panel of columns fits into its fraction of the first-level cache.
     fn cut_depth(&self) -> Vec<AxisDim> {
         let mut depth = self.depth.to_vec();
         (0..2).filter(|&t| self.in_place[t]).for_each(|t| fix_after_first(&mut depth, t));
@@ -136,8 +138,8 @@ impl<'a> Blocking<'a> {
         depth
     }
 
-    /// Chooses the rows of a box such that they fit into their fraction of the second-level cache, together with the
-    /// copy of `out`, if any.
+    /// Chooses the rows of a box so that the rows, together with the dense copy of `out` if there is one, fit into
+    /// their fraction of the second-level cache.
     fn cut_rows(&self, kc: usize) -> Vec<AxisDim> {
         let (mr, buffered) = (self.panel_rows(), self.out == OutAccess::Buffered);
         let all_cols = self.cols.iter().map(|d| d.extent).product::<usize>();
@@ -149,14 +151,14 @@ impl<'a> Blocking<'a> {
         let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
         let mut rows = self.rows.to_vec();
         let need = self.needs(&rows, [true, buffered], most);
-        // If panels may cross the ends of runs, only the last panel of a box can be shorter than the others.
+        // If panels may cross the ends of runs, only the last panel of a box can be shorter than the other panels.
         let in_run = if self.runs[0] == [false; 2] { 1 } else { run_dims(&rows, self.runs[0]) };
         grow(&mut rows, &need, most, (mr, in_run));
         rows
     }
 
-    /// Chooses the columns of a box such that they fit into their part of the last-level cache. In a buffered box,
-    /// chooses the columns such that the copy of `out` fits into its part of the second-level cache.
+    /// Chooses the columns of a box so that they fit into one core's share of the last-level cache. If the box has a
+    /// dense copy of `out`, chooses the columns so that the copy fits into its fraction of the second-level cache.
     fn cut_cols(&self, kc: usize, mc: usize) -> Vec<AxisDim> {
         let (columns, buffered) = (self.columns, self.out == OutAccess::Buffered);
         let most = if buffered {
@@ -228,8 +230,8 @@ fn run_dims(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
     dims.len().min(1 + more)
 }
 
-/// Enlarges the tiles, starting with the fastest dimension, as long as a box has at most `most` indices. Dimensions
-/// with a tile of 0 get a tile of 1.
+/// Enlarges the tiles, starting with the fastest dimension, as long as a box has at most `most` indices. A tile of 0 is
+/// set to 1 and not enlarged.
 ///
 /// `need` is the minimum tile of each dimension. If there is enough space, the number of indices of a box over the
 /// first `in_run` dimensions is a multiple of `unit`.

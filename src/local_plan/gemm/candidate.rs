@@ -10,7 +10,7 @@ use crate::local_plan::{CACHE_LINE, Dim, Target};
 /// The index of `out` in every array of strides of a [`Dim`], after `left` and `right`.
 pub(super) const OUT: usize = 2;
 
-/// A plan without tables and threads. It contains everything on which the price of the plan depends.
+/// A plan without tables and threads. A candidate contains everything on which the price of the plan depends.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub swapped: bool,
@@ -25,7 +25,7 @@ pub(super) struct Candidate {
     pub columns: usize,
     pub access: [Access; 2],
     pub out: OutAccess,
-    /// Whether the inner loop is over panels of columns.
+    /// Whether the inner loop is over panels of columns instead of panels of rows.
     pub columns_inside: bool,
 }
 
@@ -101,8 +101,8 @@ impl View {
     }
 }
 
-/// Returns the number of columns in a panel, at most `most`. If there are only a few panels, they all get about the
-/// same width.
+/// Returns the number of columns in a panel, at most `most`. If there are at most four panels, all of them have about
+/// the same width.
 fn balanced(cols: usize, most: usize) -> usize {
     let panels = cols.div_ceil(most);
     if panels <= 4 { cols.div_ceil(panels) } else { most }

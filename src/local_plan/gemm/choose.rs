@@ -8,8 +8,8 @@ use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, cost};
 use crate::dtype::Dtype;
 use crate::local_plan::{Dim, Price, Target};
 
-/// Returns the price of the cheapest plan, without building the plan. The dimensions have been folded, and no extent is
-/// 0.
+/// Returns the price of the cheapest plan, without building the plan. The caller has fused dimensions with `fold`, and
+/// no extent is 0.
 pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Price {
     let (nanoseconds, candidate, _) = cheapest(dims, dtype, target);
     let in_runs = |access: &Access| matches!(access, Access::InPlace | Access::Packed(PackBy::Runs | PackBy::Depth));
@@ -17,8 +17,8 @@ pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, t
     Price { nanoseconds, reliable }
 }
 
-/// Returns the cheapest candidate's price on all threads, the candidate after it was divided into enough boxes for the
-/// threads, and its grid.
+/// Returns the cheapest candidate, divided into enough boxes for all threads, with its price on all threads and its
+/// grid.
 fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Candidate, Grid) {
     let mut best: Option<(f64, Candidate)> = None;
     for swapped in [false, true] {
@@ -36,7 +36,8 @@ fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Can
     (price * cost::PARALLEL_LOSS.powi(i32::from(grid.shares() > 1)) / grid.shares() as f64, candidate, grid)
 }
 
-/// Returns the cheapest plan and its price in nanoseconds. The dimensions have been folded, and no extent is 0.
+/// Returns the cheapest plan and its price in nanoseconds. The caller has fused dimensions with `fold`, and no extent
+/// is 0.
 pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, GemmPlan) {
     let (price, candidate, grid) = cheapest(dims, dtype, target);
     let view = View::new(dims, candidate.swapped, dtype, target);
@@ -119,7 +120,7 @@ impl View {
     }
 
     /// Passes to `take` all candidates for one order of the dimensions. The candidates are all combinations of ways to
-    /// read the operands and ways to write `out`.
+    /// read the operands and ways to write `out` that the strides allow.
     fn candidate(&self, rows: &[usize], depth: &[usize], cols: &[usize], take: &mut dyn FnMut(Candidate)) {
         let rows: Vec<AxisDim> = rows.iter().map(|&i| self.rows[i]).collect();
         let cols: Vec<AxisDim> = cols.iter().map(|&i| self.cols[i]).collect();
@@ -140,8 +141,8 @@ impl View {
                         continue;
                     }
                     let out = if buffered { OutAccess::Buffered } else { OutAccess::Direct };
-                    // Panels either end with the runs of `out`, or cross the ends of runs and are written piece by
-                    // piece.
+                    // If `even` is true, panels end with the runs of `out`. Otherwise, panels may cross the ends of
+                    // runs and are written piece by piece.
                     for even in [true, false] {
                         if even && (buffered || !vectors_in(1)) {
                             continue;

@@ -13,7 +13,7 @@ use crate::local_plan::{CACHE_LINE, Target};
 /// The factor by which threads slow each other down.
 pub(super) const PARALLEL_LOSS: f64 = 1.05;
 const CYCLE: f64 = 0.36;
-/// Time to move one byte from memory and from the cache, in nanoseconds.
+/// Time to move one byte from memory and from the second-level cache, in nanoseconds.
 const MEMORY: f64 = 0.08;
 const CACHE: f64 = 0.02;
 /// Time to start a box, and to call a micro-kernel, in cycles.
@@ -25,19 +25,20 @@ const TRANSPOSED: f64 = 0.14;
 const GATHERED: f64 = 0.9;
 /// Time to transpose an uncached element if each row is on a different page, in nanoseconds.
 const UNCACHED_TRANSPOSED: f64 = 0.5;
-/// Maximum number of lines that columns may occupy in a cache set. It is half of the minimum associativity of
+/// Maximum number of lines that columns may occupy in a cache set. This number is half of the minimum associativity of
 /// first-level caches.
 const MAX_LINES_PER_SET: usize = 4;
-/// Time to write an element from a register tile in memory to its position in a run, in nanoseconds.
+/// Time to write an element of a register tile that was stored in a buffer to its position in a run of `out`, in
+/// nanoseconds.
 const SCATTERED: f64 = 0.15;
 /// Time to write to a page other than that of the previous write, in nanoseconds.
 const NEW_PAGE: f64 = 3.0;
-/// Time to read uncached data from a page other than that of the previous read, in nanoseconds. The page has not been
-/// prefetched.
+/// Time to read uncached data from a page other than that of the previous read, if the data has not been prefetched, in
+/// nanoseconds.
 const UNCACHED_PAGE: f64 = 30.0;
 /// Fraction of `UNCACHED_PAGE` that applies to a packed operand, because packing prefetches some of the data.
 const PACKED_AHEAD: f64 = 0.6;
-/// Time to write from a copy to a new, uncached stretch of `out`, in nanoseconds.
+/// Time to start writing from a dense copy to the next uncached stretch of `out`, in nanoseconds.
 const UNCACHED_WRITE: f64 = 10.0;
 /// Overhead of copying one contiguous run, in nanoseconds.
 const RUN: f64 = 1.2;
@@ -49,19 +50,19 @@ pub(super) struct Cost {
     pub computing: f64,
     /// Reading each operand from pages that have not been prefetched.
     pub pages: [f64; 2],
-    /// Packing each operand, or reading it in place with strides.
+    /// Packing each operand, or reading the operand in place with strides.
     pub packing: [f64; 2],
     /// Writing elements from register tiles to their positions in `out`.
     pub storing: f64,
-    /// Moving from one piece of `out` to the next.
+    /// Starting to write the next contiguous piece of `out`.
     pub pieces: f64,
     /// Moving bytes between the core and the cache or memory that contains the tensors.
     pub traffic: f64,
 }
 
 impl Cost {
-    /// Returns the sum of all parts. The order of additions is fixed, because rounding may decide between candidates of
-    /// equal price, and the choice must be reproducible.
+    /// Returns the total over all activities. The order of additions is fixed, because rounding may decide between
+    /// candidates of equal price, and the choice must be reproducible.
     pub fn total(&self) -> f64 {
         let operands = self.pages.iter().zip(&self.packing);
         let read = operands.fold(self.computing, |sum, (pages, packing)| sum + pages + packing);
@@ -101,7 +102,7 @@ pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target) -> Cost
     }
 }
 
-/// The values on which the parts of a cost depend.
+/// The quantities from which the cost of a candidate is computed.
 struct Estimate<'a> {
     candidate: &'a Candidate,
     dtype: Dtype,
@@ -168,7 +169,7 @@ impl<'a> Estimate<'a> {
         let (whole, rest) = ((col_run / columns) as f64, col_run % columns);
         let wide = whole * tall(columns) + if rest > 0 { tall(rest) } else { 0.0 };
         let product = (nc / col_run) as f64 * wide;
-        // The number of boxes, where a smaller box at the end of an axis is counted as a fraction.
+        // The number of boxes. A smaller box at the end of an axis is counted as a fraction of a box.
         let [rows, cols, depth] = self.extents;
         let fractions = rows / mc as f64 * (cols / nc as f64) * (depth / kc as f64);
         let [row_boxes, col_boxes, depth_boxes] = self.boxes;
@@ -230,8 +231,8 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Returns the cost of writing `out`: the time for storing elements, the time for moving from piece to piece, and
-    /// the number of bytes of traffic.
+    /// Returns the time to store the elements of `out`, the time to start writing its contiguous pieces, and the
+    /// traffic in bytes.
     fn out(&self) -> (f64, f64, f64) {
         let Candidate { rows, cols, runs, out: access, slab, .. } = self.candidate;
         let depth_boxes = self.boxes[2];
@@ -272,7 +273,8 @@ fn panel_of_columns(candidate: &Candidate) -> Footprint {
     Footprint::new([panel.as_slice(), &candidate.depth], [0, 1])
 }
 
-/// Returns the extra time for reading an element in place instead of from a panel, for each panel of the other operand.
+/// Returns the extra nanoseconds for reading an element in place instead of from a panel. This time is spent once for
+/// each panel of the other operand.
 fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
     let step = candidate.depth.first().map_or(0, |d| d.strides[operand].unsigned_abs());
     let across = candidate.cols.first().map_or(0, |d| d.strides[0].unsigned_abs());

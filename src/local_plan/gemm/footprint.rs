@@ -1,5 +1,5 @@
-//! Computes the footprint of a box in one tensor: the cache lines and pages that the box covers, and the extent to
-//! which the box shares these lines with other boxes.
+//! Computes the footprint of a box in one tensor, which consists of the cache lines and pages that contain elements of
+//! the box. Some of these lines also contain elements of other boxes.
 //!
 //! Invariant: dimensions of extent 1 are left out, because their strides are meaningless. The footprint does not model
 //! the order in which boxes that share a cache line are visited, or whether the line is still in a cache at the next
@@ -43,7 +43,7 @@ impl Footprint {
         self
     }
 
-    /// Returns the number of contiguous elements in the box.
+    /// Returns the length of the contiguous stretches in the box, in elements.
     pub fn contiguous(&self) -> usize {
         let (mut contiguous, mut whole) = (1, true);
         while whole && let Some(side) = self.0.iter().find(|side| side.stride == contiguous) {
@@ -53,10 +53,10 @@ impl Footprint {
         contiguous
     }
 
-    /// Returns the number of bytes moved for all boxes, relative to the number of bytes in the elements. The first and
-    /// last cache line of each contiguous stretch are also moved for other boxes, unless all boxes consist of complete
-    /// cache lines. In a tensor with gaps, the gaps are moved as well. `line` is the number of elements in a cache
-    /// line.
+    /// Returns the ratio of the number of bytes transferred for all boxes to the number of bytes in their elements. The
+    /// first and last cache line of each contiguous stretch are also transferred for other boxes, unless all boxes
+    /// consist of complete cache lines. In a tensor with gaps, the gaps are transferred as well. `line` is the number
+    /// of elements in a cache line.
     pub fn moved(&self, line: usize) -> f64 {
         let contiguous = self.contiguous();
         let mut outer_strides = self.0.iter().map(|side| side.stride).filter(|&stride| stride >= contiguous);
@@ -71,7 +71,7 @@ impl Footprint {
         }
     }
 
-    /// Returns how many of the box's elements are on one page, for a page that contains any of them.
+    /// Estimates the number of the box's elements on each page that contains at least one of them.
     pub fn on_one_page(&self, element_bytes: usize) -> f64 {
         let page = PAGE / element_bytes;
         let on_page = self.0.iter().map(|side| side.tile.min((page / side.stride.max(1)).max(1)));

@@ -7,7 +7,7 @@
 //!
 //! Invariants: shares write disjoint boxes of `out`. Shares with different parts of the depth write separate partial
 //! sums, which are added in a fixed order. Results are therefore bitwise identical no matter which thread runs which
-//! share. A plan depends on layouts, element type and target only.
+//! share. A plan depends only on layouts, element type and target.
 
 mod axis;
 mod boxes;
@@ -58,14 +58,14 @@ pub enum Access {
 /// How a product writes `out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutAccess {
-    /// In place, or from a register tile in memory if rows do not form vectors in `out`.
+    /// In place from registers, or from a register tile in memory if rows do not form vectors in `out`.
     Direct,
-    /// From a dense copy of the box.
+    /// Through a dense copy of the box.
     Buffered,
 }
 
-/// A batch dimension (kind c) with stride 1 in some tensor; of extent 1 if there is no such dimension. `size` of its
-/// indices are packed and unpacked together; their elements fill at most one cache line.
+/// A batch dimension (kind c) with stride 1 in some tensor; of extent 1 if there is no such dimension. Packing and
+/// unpacking process `size` indices of this dimension together. `size` elements fill at most one cache line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slab {
     pub dim: Dim<3>,
@@ -106,8 +106,8 @@ pub struct GemmPlan {
     /// The operation that adds a partial sum to `out`. Set if threads share the depth, or if the depth is halved.
     pub merge: Option<Permute>,
     /// The operations that write the dense copy of a box to `out`, indexed by the shape of the columns (fastest), the
-    /// shape of the rows, and whether the slab is shortened. Entries for a shortened slab exist only if a shortened
-    /// slab occurs.
+    /// shape of the rows, and whether the box has fewer than `slab.size` slab indices. Entries for fewer indices exist
+    /// only if `slab.size` does not divide the extent of the slab.
     unpack: Vec<Permute>,
     /// The tiles of a box of rows, indexed by the shape of the rows.
     row_tiles: Vec<RowTiles>,
@@ -117,8 +117,8 @@ pub struct GemmPlan {
     pub streams: bool,
 }
 
-/// Packed buffers are rounded up to a multiple of this many elements, so that each buffer starts on a cache line for
-/// every element type.
+/// The sizes of packed buffers are rounded up to a multiple of this many elements, so that each buffer starts on a
+/// cache line for every element type.
 const ALIGN: usize = 16;
 
 impl GemmPlan {
@@ -127,7 +127,8 @@ impl GemmPlan {
         self.lanes * self.vectors
     }
 
-    /// Returns the number of batches, which is the number of slabs times the extents of the other batch loops.
+    /// Returns the number of batches. A batch is one index of every batch loop except the slab, and up to `slab.size`
+    /// indices of the slab.
     pub fn batches(&self) -> usize {
         self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent.div_ceil(self.slab.size)
     }
@@ -149,13 +150,13 @@ impl GemmPlan {
         (self.buffer_rows() * self.cols.longest()).next_multiple_of(ALIGN)
     }
 
-    /// Returns the panels for a box of rows whose table has this number.
+    /// Returns the panels for a box of rows whose table has index `shape`.
     #[inline]
     pub fn row_tiles(&self, shape: usize) -> &RowTiles {
         &self.row_tiles[shape]
     }
 
-    /// Returns the panels for a box of columns whose table has this number.
+    /// Returns the panels for a box of columns whose table has index `shape`.
     #[inline]
     pub fn col_panels(&self, shape: usize) -> &[Panel] {
         &self.col_panels[shape]
@@ -203,7 +204,8 @@ impl GemmPlan {
             })
     }
 
-    /// Returns the operation that writes the dense copy of a box to `out`, given the numbers of the box's tables.
+    /// Returns the operation that writes the dense copy of a box to `out`, given the indices of the box's tables and
+    /// the number of slab indices in the box.
     pub fn unpack(&self, [rows, cols]: [usize; 2], slabs: usize) -> &Permute {
         let shapes = [self.rows.tables().len(), self.cols.tables().len()];
         let part = usize::from(slabs < self.slab.size);
@@ -243,7 +245,8 @@ impl GemmPlan {
         }
     }
 
-    /// Returns one share's numbers of elements in the packed operands, the copy of `out`, and the register tile.
+    /// Returns the numbers of workspace elements that one share needs for the packed rows, the packed columns, the copy
+    /// of `out`, and the register tile.
     pub fn share_elements(&self) -> [usize; 4] {
         let panels = |operand: usize| match self.access[operand] {
             Access::InPlace => 0,
@@ -258,7 +261,7 @@ impl GemmPlan {
         self.partial.len.next_multiple_of(ALIGN)
     }
 
-    /// Returns the number of elements in the workspace, which contains the parts of all shares, followed by the partial
+    /// Returns the number of elements in the workspace, which consists of one part per share, followed by the partial
     /// sums.
     pub fn workspace_elements(&self) -> usize {
         let partials = (self.grid.parts[3] - 1 + self.levels) * self.partial_elements();

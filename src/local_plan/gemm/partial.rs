@@ -1,12 +1,11 @@
-//! Determines the memory of partial sums, which have the layout of `out`. A partial sum belongs to a thread that shares
-//! the depth with other threads, or to one half of a deep sum. Finished partial sums are added to `out` or to each
-//! other.
+//! Determines the memory for partial sums, which have the layout of `out`. A partial sum belongs to a thread that
+//! shares the depth with other threads, or to one half of a deep sum. Finished partial sums are added to `out` or to
+//! each other.
 //!
-//! Invariants: a partial sum contains every offset of `out`. Partial sums of threads occupy at most [`COLUMN_BYTES`]
-//! per thread, the limit for packed columns. Partial sums of halves occupy at most the larger of this limit and a
-//! sixteenth of the operands' memory, unless chains of additions would then be longer than
-//! [`crate::local_plan::longest_chain`] allows. Layouts other than that of `out` are not used, because they would need
-//! their own tables.
+//! Invariants: a partial sum spans all offsets of `out`. Partial sums of threads occupy at most [`COLUMN_BYTES`] per
+//! thread, the limit for packed columns. Partial sums of halves occupy at most the larger of this limit and a sixteenth
+//! of the operands' memory, unless chains of additions would then be longer than [`crate::local_plan::longest_chain`]
+//! allows. Layouts other than that of `out` are not used, because they would need their own tables.
 
 use super::boxes::COLUMN_BYTES;
 use crate::dtype::Dtype;
@@ -24,7 +23,7 @@ const OPERANDS_PER_PARTIAL: usize = 16;
 pub struct Partial {
     /// The distance from the lowest address of `out` to its first element.
     pub first: usize,
-    /// The number of elements from the lowest address of `out` to the highest one, inclusive.
+    /// The number of elements from the lowest address of `out` to the highest address, inclusive.
     pub len: usize,
 }
 
@@ -40,8 +39,9 @@ impl Partial {
         partial
     }
 
-    /// Returns the maximum number of depth boxes, out of `boxes`, that are added one after another, and the number of
-    /// halvings that this requires.
+    /// Decides how often the list of `boxes` depth boxes, divided into `parts` parts, is halved. Returns the maximum
+    /// number of boxes in the resulting lists, whose boxes are added one after another, and the number of halvings.
+    /// `operands` is the number of elements in both operands.
     pub(super) fn halves(
         &self,
         boxes: usize,

@@ -2,7 +2,7 @@
 
 use crate::local_plan::{Isa, KernelFamily};
 
-/// Maximum number of columns of a tile.
+/// Maximum number of columns in a tile.
 pub const MAX_COLUMNS: usize = 48;
 
 /// Returns the tiles of `out` that fit into the registers, as vectors (along rows) by columns. For each tile, there are

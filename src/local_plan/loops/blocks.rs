@@ -1,7 +1,7 @@
-//! Divides long sums into blocks. The loop nest of a share sums each block into a dense buffer, and the sums of the
-//! blocks are added pairwise, in a binary tree. Rounding errors therefore grow only with the length of a block plus the
-//! logarithm of the number of blocks (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition,
-//! section 4.2).
+//! Divides long sums into blocks. The loop nest of a share (the work of one thread) sums each block into a dense
+//! buffer, and the sums of the blocks are added pairwise, in a binary tree. Rounding errors therefore grow only with
+//! the length of a block plus the logarithm of the number of blocks (N. J. Higham, Accuracy and Stability of Numerical
+//! Algorithms, 2nd edition, section 4.2).
 //!
 //! Invariants: blocks visit each index of the sum once. All blocks have the same nest, except for the last blocks along
 //! the cut loop. Blocks have the lengths that [`crate::local_plan::longest_chain`] assumes.
@@ -11,16 +11,17 @@ use super::{ALIGN, Nest, OUT, Partials, dense};
 use crate::dtype::Dtype;
 use crate::local_plan::Dim;
 
-/// Maximum number of terms in a block of a line. Up to 8 terms are added to `out` at a time.
+/// Maximum number of terms in a block of a [`super::Line`] nest, which adds up to 8 terms to `out` at a time.
 const MAX_LINE_TERMS: usize = 512;
-/// Maximum number of vectors in a block of dot products. A block has 128 sums of 64 vectors each, which are added one
-/// after another. A vector has at least `MIN_VECTOR_BYTES` bytes with every instruction set.
+/// Maximum number of vectors in a block of a [`super::Dots`] nest. The block has 128 chains of 64 vectors each, and the
+/// sums of the chains are added one after another. A vector has at least `MIN_VECTOR_BYTES` bytes with every
+/// instruction set.
 const DOTS_VECTORS: usize = 64 * 128;
 const MIN_VECTOR_BYTES: usize = 16;
 /// Maximum number of terms in a block of a strided nest.
 const MAX_STRIDED_TERMS: usize = 256;
 
-/// If blocks are longer than this many indices, they begin at multiples of this number.
+/// Blocks that are longer than this many indices begin at multiples of this number.
 const GRAIN: usize = 64;
 
 /// A sum that is divided into blocks.
@@ -31,9 +32,10 @@ pub struct SumBlocks {
     /// The loop that is cut into blocks, and the number of this loop's indices in a block.
     pub cut: Dim<3>,
     pub tile: usize,
-    /// The nest of a block at the end of the cut loop, if that block is shorter than the others.
+    /// The nest of a block at the end of the cut loop, if that block is shorter than the other blocks.
     pub last: Option<Nest>,
-    /// The loops that add the first buffer to the destination of the share's sums.
+    /// After the last block, the first buffer contains the share's sums. These loops add the sums to `out` or to the
+    /// share's partial result.
     pub sums: Partials,
     /// The start of the share's buffers in the workspace, and the number of buffers. Buffers are `sums.step` elements
     /// apart.
@@ -111,12 +113,12 @@ fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
     match choice {
         Choice::Line { .. } => MAX_LINE_TERMS,
         Choice::Dots { lanes, .. } => {
-            // An incomplete vector at the end of a line also costs an addition.
+            // An incomplete vector at the end of a line is counted as a vector, because it also needs an addition.
             let line = loops[*lanes].dim.extent;
             DOTS_VECTORS.saturating_mul(line) / line.div_ceil(MIN_VECTOR_BYTES / dtype.size()).max(1)
         }
         Choice::Strided if loops.iter().any(|l| !l.sum && l.dim.extent > 1) => MAX_STRIDED_TERMS,
-        // The result is one number, and the nest itself divides the sum into blocks.
+        // If the result is one number, the nest itself divides the sum into blocks.
         Choice::Strided => usize::MAX,
     }
 }
@@ -126,7 +128,8 @@ pub(super) fn step(elements: usize) -> usize {
     elements.next_multiple_of(ALIGN)
 }
 
-/// Replaces the stride in `out` with the dense stride `elements`. Returns the loop with both strides.
+/// Replaces the stride in `out` with the dense stride `elements`. Returns the loop with the dense and the original
+/// stride.
 pub(super) fn make_dense(dim: &mut Dim<3>, elements: usize) -> Dim<2> {
     let out_loop = Dim { extent: dim.extent, strides: [elements as isize, dim.strides[OUT]] };
     dim.strides[OUT] = elements as isize;

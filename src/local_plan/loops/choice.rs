@@ -7,20 +7,20 @@
 use super::{Dots, Line, NO_LOOP, Nest, OUT, StridedNest};
 use crate::local_plan::{Dim, MIN_STREAMED_OUT_BYTES};
 
-/// Maximum number of terms of a sum that a line adds at a time.
+/// Maximum number of terms of a sum that a line adds to `out` at a time.
 pub(super) const TERMS: usize = 8;
-/// Maximum number of terms that are added at a time if several rows are computed together; also the number of these
+/// Maximum number of terms that are added at a time if several rows are computed together, and the number of these
 /// rows.
 pub(super) const TILE: usize = 4;
-/// Size in bytes of a block that shares a first-level cache with other blocks of this size.
+/// Size in bytes of a block that leaves space for other blocks in a first-level cache.
 const L1_BLOCK_BYTES: usize = 16 << 10;
 /// Minimum number of bytes in a line that is written with stores that bypass the caches. In shorter lines, the
 /// incomplete cache lines at the ends are too large a fraction of the line.
 const MIN_STREAMED_LINE_BYTES: usize = 1 << 10;
-/// Extents of a block that is traversed against the layout of some tensor. Larger blocks would be evicted early if
-/// strides are powers of two, because elements at such strides map to few cache sets.
+/// Extents of a block in a strided nest, which traverses some tensor against its layout. Larger blocks would be evicted
+/// early if strides are powers of two, because elements at such strides map to few cache sets.
 const BLOCK: [usize; 3] = [16; 3];
-/// Maximum block length if the same loop has the smallest stride in every tensor.
+/// Maximum block length in a strided nest if the same loop has the smallest stride in every tensor.
 const MAX_ONLY_LOOP_BLOCK: usize = 256;
 
 /// One loop of the contraction.

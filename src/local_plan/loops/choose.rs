@@ -1,4 +1,4 @@
-//! Chooses the innermost loop, and the loops that are unrolled, such that the price of the nest ([`super::price`]) is
+//! Chooses the innermost loop, and the loops that are unrolled, so that the price of the nest ([`super::price`]) is
 //! lowest.
 
 use super::choice::{Choice, Loop, TERMS};
@@ -73,7 +73,8 @@ fn dots(loops: &[Loop], lanes: usize) -> Choice {
     let extent = |at: Option<usize>| at.map_or(1, |i| loops[i].dim.extent);
     let (m, n) = (moving(true, false), moving(false, true));
     let (swapped, rows, cols) = if extent(n) > extent(m) { (true, n, m) } else { (false, m, n) };
-    // Even if they share no operand, independent dot products hide each other's latency.
+    // Without a loop that only one operand has, the dot products of different rows share no elements. Computing several
+    // rows together still hides the latency of additions.
     let rows = rows.or_else(|| moving(true, true));
     Choice::Dots { swapped, lanes, rows, cols }
 }

@@ -2,16 +2,17 @@
 
 use super::choice::{Choice, Loop, TILE};
 
-/// Lanes are cut at multiples of this number, so that each share begins at a cache line for every element type.
+/// The loop of the lanes (the innermost loop) is cut at multiples of this number, so that each share begins at a cache
+/// line for every element type.
 const LANE_GRAIN: usize = 64;
-/// Minimum fraction of the time for which a cut of `out` must keep the threads busy. Below it, the sum may be cut
+/// Minimum fraction of the time for which a cut of `out` must keep the threads busy. Otherwise, the sum may be cut
 /// instead.
 const MIN_BUSY_FRACTION: f64 = 0.8;
-/// Minimum number of multiply-adds per element of a partial result. At this number, the cost of writing and adding the
-/// element is negligible.
+/// Minimum number of multiply-adds per element of a partial result. At this number, the cost of writing the element and
+/// adding it to `out` is negligible.
 const MIN_MULTIPLY_ADDS_PER_PARTIAL: usize = 64;
 
-/// A loop that is cut into even parts, at multiples of a grain.
+/// A loop that is cut at multiples of `grain` into parts of nearly equal length.
 #[derive(Debug)]
 pub(super) struct Cut {
     pub axis: usize,
@@ -43,15 +44,16 @@ pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut
             at if at == rows => TILE,
             _ => 1,
         };
-        // A loop that is too short for its grain may be cut at any index, unless it is the loop of the lanes.
+        // A loop that is too short to give every thread one grain may be cut at any index, unless it is the loop of the
+        // lanes.
         let grain = if extent < wanted * threads && Some(axis) != lanes { 1 } else { wanted };
         let grains = extent.div_ceil(grain);
         let parts = threads.min(grains);
         let even = grains as f64 / (grains.div_ceil(threads) * threads) as f64;
         (even, Cut { axis, parts, grain })
     };
-    // Among equally even cuts, the outermost loop is chosen, so that each thread writes one contiguous stretch of
-    // `out`.
+    // Among cuts that balance the threads equally well, the cut of the outermost loop is chosen, so that each thread
+    // writes one contiguous stretch of `out`.
     let pick = |sum: bool| {
         let all = (0..loops.len()).rev().filter(|&i| loops[i].sum == sum).map(candidate);
         all.max_by_key(|(even, _)| (even * 10.0) as usize)

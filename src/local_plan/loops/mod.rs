@@ -29,11 +29,11 @@ use choice::Loop;
 /// The index of `out` in every array of strides, after the two operands.
 const OUT: usize = 2;
 const NO_LOOP: Dim<3> = Dim { extent: 1, strides: [0; 3] };
-/// Partial results are rounded up to a multiple of this many elements, so that partial results of different threads
-/// share no cache line, for any element type.
+/// The size of a partial result is rounded up to a multiple of this many elements, so that partial results of different
+/// threads share no cache line, for any element type.
 const ALIGN: usize = 16;
 
-/// A contraction as loops, divided among threads.
+/// A plan for a contraction with loops that are divided among threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopPlan {
     /// Whether the first operand of the nests is the right operand of the contraction.
@@ -56,7 +56,7 @@ pub struct ThreadShare {
     pub blocks: Option<SumBlocks>,
 }
 
-/// Partial results in the workspace, one per share. They are added to `out`.
+/// Partial results in the workspace, one per share, which are finally added to `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partials {
     /// Loops over `out`, with their strides in a partial result and in `out`. Partial results are dense.
@@ -84,7 +84,8 @@ pub struct Line {
     /// Loops of the sum around `terms`, the innermost loop of the sum. All loops of the sum run inside a block.
     pub sum: Vec<Dim<3>>,
     pub terms: Dim<3>,
-    /// A loop of `out`. If its stride in the first operand is 0, several rows are computed together.
+    /// A loop of `out`. If its stride in the first operand is 0, several rows are computed together, because they use
+    /// the same elements of that operand.
     pub rows: Dim<3>,
     pub lanes: Dim<3>,
     pub row_block: usize,
@@ -102,8 +103,8 @@ pub struct Dots {
     /// Loops of the sum inside a tile, around the lanes.
     pub sum: Vec<Dim<3>>,
     pub rows: Dim<3>,
-    /// A loop of `out` with a nonzero stride in the second operand only. Its extent is 1 if `rows` also has a nonzero
-    /// stride in the second operand.
+    /// A loop of `out` with a nonzero stride in the second operand only. The extent of `cols` is 1 if `rows` also has a
+    /// nonzero stride in the second operand.
     pub cols: Dim<3>,
     pub lanes: Dim<3>,
     pub chunk: usize,
@@ -113,17 +114,17 @@ pub struct Dots {
 /// offset of 0 marks the first visit to an element of `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StridedNest {
-    /// Loops of `out`. They surround the loops `sum`, which surround the blocks.
+    /// Loops of `out`, which surround the loops `sum`. The loops `sum` surround the blocks.
     pub outer: Vec<Dim<4>>,
     pub sum: Vec<Dim<4>>,
-    /// For each tensor, the loop with the smallest stride in that tensor. These loops are blocked by `sizes`, and the
-    /// last of them is the innermost loop of the nest.
+    /// For each tensor, the loop with the smallest stride in that tensor. These loops are blocked by `sizes`. The last
+    /// loop in the list is the innermost loop of the nest.
     pub blocked: [Dim<4>; 3],
     pub sizes: [usize; 3],
 }
 
-/// Plans loops over the dimensions of kinds c (batch), m (rows), n (columns) and k (sum). The dimensions have been
-/// folded, and no extent is 0.
+/// Plans loops over the dimensions of kinds c (batch), m (rows), n (columns) and k (sum). The caller has fused
+/// dimensions with `fold`, and no extent is 0.
 pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> LoopPlan {
     let (mut start, mut loops) = choose::oriented(dims);
     let (choice, price) = choose::best(&loops, dtype);
@@ -162,8 +163,8 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> Loop
     LoopPlan { swapped, shares, partials, price: (price * 1000.0) as u64 }
 }
 
-/// Replaces the strides of `out` with those of a dense partial result. Returns the original strides and `start`, the
-/// offset of the first element of `out`, to which the partial results are added later.
+/// Replaces the strides of `out` with those of a dense partial result. Returns loops with both strides, which later add
+/// the partial results to `out`. `start` is the offset of the first element of `out`.
 fn dense(loops: &mut [Loop], start: isize) -> Partials {
     let mut elements = 1;
     let mut out_loops = Vec::new();
@@ -183,7 +184,7 @@ impl LoopPlan {
         partials + blocks.map(SumBlocks::workspace_elements).sum::<usize>()
     }
 
-    /// Returns the estimated time in nanoseconds, with one core per share.
+    /// Returns the estimated time in nanoseconds if each share runs on its own core.
     pub fn cost(&self) -> f64 {
         self.price as f64 / 1000.0
     }

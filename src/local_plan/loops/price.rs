@@ -1,4 +1,5 @@
-//! Estimates the cost of loops, in nanoseconds on a current core. Considers arithmetic, loop starts and memory traffic.
+//! Estimates the cost of loops, in nanoseconds on a current core. The estimate covers arithmetic, loop starts and
+//! memory traffic.
 //!
 //! The constants were fitted on one machine, for vectors of 32 bytes. On other machines, an estimate within a factor of
 //! two is good enough to choose between nests.
@@ -28,9 +29,9 @@ const L1_BYTES: f64 = 32.0 * 1024.0;
 const L2_BYTES: f64 = 1024.0 * 1024.0;
 /// Time to wake another thread and wait for it.
 const THREAD: f64 = 4_000.0;
-/// Minimum work per thread. Below it, an additional thread costs more than it saves.
+/// Minimum work per thread in nanoseconds. For less work, an additional thread costs more time than it saves.
 const MIN_NANOSECONDS_PER_THREAD: f64 = 12_000.0;
-/// Time to add an element of a partial result.
+/// Time to add an element of a partial result to `out`.
 const ADDING: f64 = 1.0;
 
 /// Returns the number of threads, at most `threads`, that are useful for work with this price.
@@ -38,8 +39,8 @@ pub(super) fn useful_threads(price: f64, threads: usize) -> usize {
     threads.min((price / MIN_NANOSECONDS_PER_THREAD) as usize).max(1)
 }
 
-/// Returns the price on `threads` threads, given the price on one thread and the number of elements in all partial
-/// results.
+/// Returns the price on `threads` threads, given the price on one thread and the total number of elements in all
+/// partial results (`added`).
 pub(super) fn shared(price: f64, threads: usize, added: usize) -> f64 {
     let threads_start = if threads > 1 { THREAD } else { 0.0 };
     price / threads as f64 + threads_start + added as f64 * ADDING
@@ -89,9 +90,9 @@ pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
     CALL + work + memory(&loops, &outer, element_bytes)
 }
 
-/// Returns the cost of moving the tensors. A tensor is moved once if the part that the inner loops access fits into the
-/// second-level cache. Otherwise the tensor is moved once for every index combination of the outer loops that have
-/// stride 0 in the tensor.
+/// Returns the time to transfer the tensors between memory or caches and the core. A tensor is transferred once if the
+/// part that the inner loops access fits into the second-level cache. Otherwise, the tensor is transferred once for
+/// every index combination of the outer loops that have stride 0 in the tensor.
 fn memory(loops: &[Loop], outer: &[Dim<3>], element_bytes: usize) -> f64 {
     let bytes = |t: usize| -> f64 {
         let moving = loops.iter().filter(|l| l.dim.strides[t] != 0);

@@ -55,8 +55,8 @@ fn four_domains_per_socket() {
         assert_eq!((&place.domains[..], &place.units), (&[rank][..], &units));
         assert_eq!((&place.workers[..], place.communication), (workers, Some(last)));
     }
-    // With one rank per socket, each rank has all domains of its socket. Three ranks cannot have the same number of
-    // domains each.
+    // With one rank per socket, each rank has all domains of its socket. Three ranks cannot divide the eight domains
+    // evenly.
     let places = host.place(2, 63, true);
     assert_eq!(lines(&places)[1], "rank 1: NUMA domains 4-7, workers on 64-126, communication on 127");
     assert_eq!(places.warnings[1].to_string(), "rank 1 straddles NUMA domains 4-7");
@@ -82,7 +82,7 @@ fn ranks_that_domains_do_not_divide() {
         (0..2).map(|domain| places.iter().filter(|place| place.domains == [domain]).count()).collect::<Vec<_>>()
     };
     // Without straddling, three of five ranks would share the eight cores of one domain, and the other two would have
-    // four cores each in the other domain. All five ranks would then use as few cores as the smallest share, two.
+    // four cores each in the other domain. The smallest rank would have two cores, so no rank could use more than two.
     // Instead, one rank straddles.
     assert_eq!([2, 5, 6, 16].map(each), [[1, 1], [2, 2], [3, 3], [8, 8]]);
 }
@@ -152,7 +152,7 @@ fn masks_of_other_sizes() {
         ]
     );
     assert_eq!(four.places[3].units, [28, 30, 31]);
-    // A mask within one domain leaves only that domain.
+    // The mask removes two of the four cores of a host with a single domain.
     let within = Topology::flat(&[0, 1, 2, 3]).restricted(&[3, 1]);
     assert_eq!(
         lines(&within.place(2, 1, true)),
@@ -185,9 +185,9 @@ fn uneven_masks_leave_few_cores_idle() {
         (ranks, host.workers(ranks, ranks > 1))
     };
     assert_eq!([of(&[15, 1]), of(&[1, 15]), of(&[8, 4])], [(1, 16), (1, 16), (1, 12)]);
-    // A single rank would have slightly more cores, but would straddle.
+    // A single rank would use slightly more cores, but would straddle both domains.
     assert_eq!([of(&[16, 15]), of(&[72, 71])], [(2, 14), (2, 70)]);
-    // Straddling ranks combine domains that have too few cores.
+    // One rank straddles the smallest domain and a neighbor of that domain.
     assert_eq!([of(&[8, 8, 4, 4]), of(&[1, 8, 8, 8, 8])], [(3, 7), (4, 7)]);
     assert_eq!(of(&[30, 1, 1, 1]), (1, 33));
     assert_eq!([of(&[1, 1]), of(&[8, 8, 8]), of(&[3])], [(2, 1), (3, 7), (1, 3)]);
@@ -229,8 +229,8 @@ fn workers_have_cores_not_hardware_threads() {
     );
 }
 
-/// Tests that on every host the ranks' shares cover all cores, that no core belongs to two ranks, and that the
-/// sizes of shares within a domain differ by at most one.
+/// Tests on every host that each core belongs to exactly one rank, and that the numbers of cores of ranks within a
+/// domain differ by at most one.
 #[test]
 fn shares_are_even_and_complete() {
     for text in ["core:1", "core:7", "numa:3 core:5", "pack:2 numa:4 core:3", "numa:2 core:64 pu:2"] {

@@ -31,8 +31,8 @@ pub enum PathChoice {
     /// in the weight given to the pair's own size, and in how ties between pairs are broken.
     Greedy,
     /// The order with the fewest operations, as far as [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds)
-    /// allows. The search first covers all orders that leave products of tensors without a common label to the end. It
-    /// then covers all other orders, if their number is small enough.
+    /// allows. The search first covers all orders that leave products of tensors without a common label to the end. The
+    /// search then covers all other orders, if their number is small enough.
     ///
     /// For dense networks, the search time is exponential in the number of tensors. If few sets of tensors are
     /// connected, the search is much faster; rings and chains of 40 tensors take less than a second. If a limit on time
@@ -40,7 +40,7 @@ pub enum PathChoice {
     Optimal,
     /// Simulated annealing with a fixed seed.
     Anneal,
-    /// From left to right, as written.
+    /// Contracts the tensors from left to right, as written.
     LeftToRight,
     /// The steps as positions in the list of tensors. A step removes its tensors from the list and appends their
     /// result, as in opt_einsum.

@@ -1,4 +1,4 @@
-//! Computes the cost of a contraction order before any step is planned.
+//! Computes the number of multiply-adds in a contraction order before any step is planned.
 //!
 //! Costs are logarithms to base 2, because a network of a thousand tensors can have more operations than a float can
 //! represent.
@@ -54,7 +54,7 @@ pub fn distinct(labels: &[Label]) -> Vec<Label> {
     distinct
 }
 
-/// log2 of the product of extents.
+/// log2 of the product of the extents of `labels`.
 pub fn log2_size(labels: &[Label], extents: &[usize]) -> f64 {
     labels.iter().map(|label| (extents[label.0 as usize] as f64).log2()).sum()
 }

@@ -2,9 +2,9 @@
 //! first.
 //!
 //! Guarantee: the same network and parameters give the same order. Steps are in depth-first order, so that few results
-//! are live at the same time. For each label, a tensor is paired with only [`PARTNERS_PER_LABEL`] other tensors,
-//! because evaluating all pairs of thousands of tensors would take minutes. This search replaces `omeco`'s greedy
-//! search, which breaks ties by the order of a hash map, so that ranks would make different plans.
+//! are live at the same time. For each of its labels, a tensor is paired with at most [`PARTNERS_PER_LABEL`] other
+//! tensors, because evaluating all pairs of thousands of tensors would take minutes. The greedy search of `omeco` is
+//! not used, because it breaks ties by the order of a hash map, so that ranks would make different plans.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,14 +24,14 @@ pub struct GreedyParameters {
     pub ties: u64,
 }
 
-/// For each label, a tensor is paired with this many other tensors that have the label. These are the tensors that
-/// follow it in cyclic order of their numbers.
+/// For each of its labels, a tensor is paired with at most this many other tensors that have the label. These other
+/// tensors follow the tensor in the cyclic order of tensor numbers.
 const PARTNERS_PER_LABEL: usize = 32;
 
 /// Computes a contraction order. `log2` returns log2 of the extent of a label; labels of `output` are never summed.
 ///
-/// Cost: O(l p log p) for p pairs with a common label and l labels per tensor. For each label of each tensor, p grows
-/// by at most 2 [`PARTNERS_PER_LABEL`].
+/// Cost: O(l p log p) for p pairs with a common label and l labels per tensor. Each label of each tensor adds at most 2
+/// x [`PARTNERS_PER_LABEL`] pairs.
 pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, parameters: GreedyParameters) -> Order {
     let mut network = Network::new(tensors, output, log2);
     let mut pairs = BinaryHeap::new();
@@ -56,8 +56,8 @@ pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, p
     depth_first(&steps, tensors.len())
 }
 
-/// Appends the steps that multiply tensors into one tensor, smallest first. For each tensor, `sizes` has log2 of its
-/// number of elements, and its id.
+/// Appends the steps that multiply tensors into one tensor, smallest first. For each tensor, `sizes` contains log2 of
+/// the number of elements, and the tensor's number.
 pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize; 2]>) {
     let mut left_over: BinaryHeap<Reverse<(Size, usize)>> =
         sizes.into_iter().map(|(log2, tensor)| Reverse((Size(log2), tensor))).collect();
@@ -73,7 +73,7 @@ struct Network<'a> {
     /// Labels of every tensor, ascending; `None` for contracted tensors.
     labels: Vec<Option<Vec<u32>>>,
     /// For each label, the tensors that have the label, ascending. If the output has the label, `OUTPUT` is the first
-    /// entry. It is treated like a tensor that is never contracted.
+    /// entry. `OUTPUT` is treated like a tensor that is never contracted.
     holders: Vec<Vec<usize>>,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Network<'a> {
         self.holders[label as usize].partition_point(|&holder| holder == OUTPUT || holder < tensor)
     }
 
-    /// The next tensors in cyclic order that share a label with `tensor`, ascending and distinct.
+    /// The tensors with which `tensor` is paired (see [`PARTNERS_PER_LABEL`]), ascending and distinct.
     fn neighbours(&self, tensor: usize) -> Vec<usize> {
         let near = |&label: &u32| {
             let (before, after) = self.holders[label as usize].split_at(self.place(label, tensor));
@@ -144,7 +144,7 @@ impl<'a> Network<'a> {
         merged.copied().filter(needed)
     }
 
-    /// Returns the sort key of a pair, followed by the pair.
+    /// Returns the sort key of a pair, which ends with the pair itself.
     fn ranked(&self, left: usize, right: usize, parameters: GreedyParameters) -> (Size, u64, [usize; 2]) {
         let pair = [left, right];
         let numbers = pair.map(|tensor| (tensor as u64).to_le_bytes());

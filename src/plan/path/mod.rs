@@ -3,16 +3,16 @@
 //! | file | contents |
 //! |---|---|
 //! | `choice` | the user's choice, as text and as a value |
-//! | `search` | searches: greedy and optimal orders, and orders annealed by `omeco` |
-//! | `greedy` | the pair with the smallest result first |
-//! | `optimal`, `bits` | the fewest operations of all orders, by dynamic programming over sets of tensors |
-//! | `limit` | limits that ended a search early |
-//! | `cost` | the cost of an order: operations, largest intermediate |
-//! | `positions` | converts between tensor numbers and positions in a shrinking list, which opt_einsum uses in paths |
+//! | `search` | the searches for greedy, optimal and annealed orders |
+//! | `greedy` | the search that contracts the pair with the smallest result first |
+//! | `optimal`, `bits` | the search for the fewest operations, by dynamic programming over sets of tensors |
+//! | `limit` | the limits that can end a search early |
+//! | `cost` | the number of operations in an order |
+//! | `positions` | the conversion between tensor numbers and the positions that opt_einsum uses in paths |
 //!
 //! Guarantees: an order depends only on the einsum, the choice, the budget, the machine and the element type, so all
 //! ranks find the same order; the order chosen by `auto` has no more operations than contracting left to right. Einsums
-//! in nested brackets are not merged, because the user wrote the brackets on purpose.
+//! in nested brackets are not merged, because brackets express the order that the user wants.
 
 mod bits;
 mod choice;
@@ -37,7 +37,7 @@ use crate::tree::{Network, Order, left_to_right};
 /// would take seconds.
 const MAX_SEARCHED_TENSORS: usize = 20_000;
 
-/// Maximum time of a search by `auto`, as a fraction of the predicted time of the best order so far.
+/// Maximum time of a search by `auto`, as a fraction of the predicted time for contracting in the best order so far.
 const MAX_SEARCH_SHARE: f64 = 0.1;
 
 /// Maximum number of seconds for a search by `auto`.
@@ -49,7 +49,7 @@ const OPTIMAL_SECONDS: f64 = 10.0;
 /// Fraction of its budget that `auto` spends on the optimal order if the budget does not allow examining all orders.
 const OPTIMAL_SHARE: f64 = 0.25;
 
-/// Step limit of the optimal search if the budget allows examining all orders.
+/// Maximum number of steps of the optimal search if the budget allows examining all orders.
 const OPTIMAL_STEPS: u64 = 100_000_000;
 
 /// Returns the contraction order of one einsum, and the limit that ended its search early, if any. `seconds` is the

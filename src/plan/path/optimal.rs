@@ -1,15 +1,15 @@
 //! Finds the order with the fewest multiply-adds, by dynamic programming over sets of tensors.
 //!
-//! The cheapest way to contract a set is the cheapest over all its splits into two sets. Sets are built in order of
-//! size. As in `opt_einsum`'s dynamic programming, only sets whose cost is at most a cap are kept, and the cap grows
-//! until the set of all tensors is built. The first pass pairs only sets that share a label, and processes one
-//! connected component of the network after another. The results of the components are multiplied at the end, smallest
-//! first. The second pass also pairs sets without a common label. It has a bounded number of steps and only searches
-//! for cheaper orders.
+//! The cheapest way to contract a set of tensors is the cheapest over all splits of the set into two sets. Sets are
+//! built in order of size. As in `opt_einsum`'s dynamic programming, only sets that cost no more than a cap are kept,
+//! and the cap grows until the set of all tensors is built. The first pass pairs only sets that share a label, and
+//! processes one connected component of the network after another. The results of the components are multiplied at the
+//! end, smallest first. The second pass also pairs sets without a common label. The second pass has a bounded number of
+//! steps and searches only for cheaper orders.
 //!
 //! Guarantee: the same network and limit give the same order on all ranks, because the limit counts steps instead of
-//! seconds. A label that several tensors have is summed when the last of them is contracted; a label in the output is
-//! never summed.
+//! seconds. A label that several tensors have is summed when the last of these tensors is contracted. A label in the
+//! output is never summed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -19,22 +19,22 @@ use super::cost::log2_sum;
 use super::greedy::{depth_first, multiply};
 use crate::tree::Order;
 
-/// Steps charged for evaluating a pair of sets, in addition to one step for examining it.
+/// Number of steps that are counted for evaluating a pair of sets, in addition to one step for examining the pair.
 const EVALUATION_STEPS: u64 = 8;
 
-/// Maximum number of sets that are kept. They occupy a few hundred megabytes.
+/// Maximum number of sets that are kept. This many sets occupy a few hundred megabytes.
 const MAX_SETS: usize = 2_000_000;
 
-/// Factor by which the cap grows from one round to the next.
+/// Factor by which the cap on costs grows from one round to the next.
 const CAP_GROWTH: f64 = 4.0;
 
 /// Relative tolerance when costs are compared, because costs are rounded sums.
 const COST_TOLERANCE: f64 = 1e-9;
 
-/// Step limit of the pass that also multiplies tensors without a common label.
+/// Maximum number of steps of the second pass, which also multiplies tensors without a common label.
 const OUTER_STEPS: u64 = 300_000_000;
 
-/// The outcome of a search. It states what the search proved about the order, or which limit ended the search.
+/// The outcome of a search. The outcome states what the search proved about the order, or which limit ended the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// No order has fewer multiply-adds.
@@ -109,8 +109,8 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
     }
 }
 
-/// Returns log2 of the cost of each product when the components' results, which have no common labels, are multiplied
-/// smallest first.
+/// Returns log2 of the cost of each product in which two results of components are multiplied, smallest first. The
+/// results have no common labels.
 fn outer_costs(sizes: &mut Vec<f64>) -> Vec<f64> {
     let mut costs = Vec::new();
     sizes.sort_by(|one, other| other.total_cmp(one));
@@ -179,12 +179,12 @@ struct Sets<const W: usize> {
     ids: HashMap<Bits<W>, u32, BuildHasherDefault<BitHasher>>,
     /// `levels[n]` lists the ids of the sets with n + 1 tensors.
     levels: Vec<Vec<u32>>,
-    /// log2 of the extent of each label, indexed by local label number. `holders` lists the tensors of each label, and
-    /// `kept` the labels in the output.
+    /// log2 of the extent of each label; labels are numbered from 0 within this search. `holders` lists the tensors of
+    /// each label, and `kept` contains the labels of the output.
     extents: Vec<f64>,
     holders: Vec<Bits<W>>,
     kept: Bits<W>,
-    /// The number in the network of each tensor in this search.
+    /// For each tensor in this search, the tensor's number in the network.
     numbers: Vec<usize>,
     /// log2 of the number of multiply-adds in an order that is already known. The costs of sets are multiples of this
     /// cost.
@@ -242,15 +242,16 @@ impl<const W: usize> Sets<W> {
             let last = cap >= 1.0 + COST_TOLERANCE;
             match self.round(cap.min(1.0 + COST_TOLERANCE), false, left)? {
                 Some(root) => return Ok(root),
-                // No order that pairs only sets with a common label is as cheap as the known order, which therefore
-                // also pairs sets without a common label.
+                // No order that pairs only sets with a common label is as cheap as the known order. The known order
+                // therefore also pairs sets without a common label.
                 None if last => return Err(Proof::OptimalConnected),
                 None => cap *= CAP_GROWTH,
             }
         }
     }
 
-    /// Builds all sets that cost at most `cap`. Returns the set of all tensors if it was built.
+    /// Builds all sets that cost at most `cap`; pairs sets without a common label only if `outer` is true. Returns the
+    /// set of all tensors if it was built.
     fn round(&mut self, cap: f64, outer: bool, left: &mut u64) -> Result<Option<usize>, Proof> {
         let count = self.levels.len();
         let mut scanned: Vec<Vec<Scanned<W>>> = vec![self.scan(0)];
@@ -263,7 +264,7 @@ impl<const W: usize> Sets<W> {
         Ok(self.levels[count - 1].first().map(|&id| id as usize))
     }
 
-    /// The sets of a level, sorted by cost.
+    /// The sets in a level, sorted by cost.
     fn scan(&self, level: usize) -> Vec<Scanned<W>> {
         let scanned = self.levels[level].iter().map(|&id| {
             let Set { tensors, labels, log2, cost, .. } = self.all[id as usize];
@@ -344,7 +345,8 @@ impl<const W: usize> Sets<W> {
             reached.extend(self.all[id].pair.iter().flatten().map(|&id| id as usize));
             at += 1;
         }
-        // A set has more tensors than each of the two sets that it was built from, so it comes after both of them.
+        // A set has more tensors than each of the two sets that it was built from, so sorting puts the set after both
+        // of them.
         reached.sort_by_key(|&id| self.all[id].tensors.count());
         let mut numbers: HashMap<usize, usize> = HashMap::new();
         for id in reached {

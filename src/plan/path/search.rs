@@ -1,5 +1,5 @@
-//! Runs the searches for orders. `greedy` finds greedy orders, `optimal` finds the optimal order, and `omeco` anneals
-//! orders from a fixed seed.
+//! Runs the searches for contraction orders. `greedy` finds greedy orders, `optimal` finds the optimal order, and the
+//! crate `omeco` anneals orders from a fixed seed.
 //!
 //! Guarantee: the same network and budget give the same order on all ranks, because budgets in seconds are converted to
 //! numbers of steps and no clock is read.
@@ -16,7 +16,7 @@ use super::optimal::{self, Labelled, Proof};
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
-/// A search that takes no more than this many seconds goes unnoticed by users.
+/// Users do not notice a search that takes at most this many seconds.
 pub const UNNOTICED_SECONDS: f64 = 5e-3;
 
 /// Maximum number of tensors that are annealed, because annealing recurses to the depth of the tree.
@@ -29,8 +29,8 @@ const MAX_VARIED_TENSORS: usize = 3_000;
 /// Maximum number of tie-breaking seeds that are tried.
 pub const MAX_TIE_ORDERS: u64 = 16;
 
-/// Steps of the optimal search per second on one core. Measurements on networks of 20 to 125 tensors gave 5.5 to 7.5
-/// times 10^8.
+/// Number of steps that the optimal search makes per second on one core. Measurements on networks of 20 to 125 tensors
+/// gave 5.5 to 7.5 times 10^8.
 const STEPS_PER_SECOND: f64 = 5e8;
 
 /// Seconds that a greedy search takes per tensor and tie-breaking seed.
@@ -43,7 +43,7 @@ pub struct Sweeps {
     pub each: usize,
 }
 
-/// The sweeps used if the user selects annealing.
+/// The numbers of temperatures and sweeps if the user selects annealing.
 pub const LONG_SWEEPS: Sweeps = Sweeps { temperatures: 100, each: 50 };
 
 /// The tie-breaking seeds that a greedy search tries if the user selects greedy search.
@@ -51,7 +51,8 @@ pub fn patient_ties(tensors: usize) -> Range<u64> {
     0..if tensors > MAX_VARIED_TENSORS { 1 } else { MAX_TIE_ORDERS }
 }
 
-/// Further tie-breaking seeds that a greedy search can try within `seconds`; `None` if there is no time for any.
+/// The tie-breaking seeds after seed 0 that a greedy search can try within `seconds`; `None` if there is no time for a
+/// further seed.
 pub fn more_ties(tensors: usize, seconds: f64) -> Option<Range<u64>> {
     let more = ties_within(tensors, seconds);
     (more > 0).then_some(1..MAX_TIE_ORDERS.min(1 + more))
@@ -84,7 +85,7 @@ pub fn exhaustive_seconds(tensors: usize) -> f64 {
 /// needs.
 pub struct PathSearch<'a> {
     network: &'a Network<'a>,
-    /// Labels as numbers, as `omeco` expects them.
+    /// The labels of each tensor, as numbers because `omeco` expects numbers.
     tensors: Vec<Vec<u32>>,
     output: Vec<u32>,
 }
@@ -107,8 +108,8 @@ impl<'a> PathSearch<'a> {
         self.network.extents[label as usize].max(1)
     }
 
-    /// Returns the cheapest of several greedy orders, which differ in the weight of the operands' sizes and in how ties
-    /// are broken.
+    /// Returns the cheapest of several greedy orders. The orders differ in the weight of the operands' sizes, and in
+    /// the seed that breaks ties.
     pub fn greedy(&self, ties: Range<u64>) -> Order {
         let weights: &[f64] = if self.tensors.len() > MAX_VARIED_TENSORS { &[0.0] } else { &[0.0, 0.5, 1.0] };
         let log2: Vec<f64> = (0..self.network.extents.len() as u32).map(|label| self.log2(label)).collect();
@@ -133,7 +134,7 @@ impl<'a> PathSearch<'a> {
         (better, proof)
     }
 
-    /// The cheapest of these orders.
+    /// Returns the cheapest of these orders.
     pub fn cheapest(&self, orders: impl IntoIterator<Item = Order>) -> Order {
         let priced = orders.into_iter().map(|order| (log2_products(self.network, &order), order));
         priced.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, order)| order).unwrap_or_default()

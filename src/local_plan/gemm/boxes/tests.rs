@@ -39,6 +39,6 @@ fn runs_go_on_while_strides_do() {
     assert_eq!(of([true, true]), (1, 4));
     assert_eq!(of([false, false]), (3, 24));
     assert_eq!(run_of_box(&[], |_| 0, [true, true]), 1);
-    // In a box that cuts the first dimension, runs end where this dimension ends.
+    // In a box that contains only half of the first dimension, a run contains only the indices of this half.
     assert_eq!(run_of_box(&dims, |i| [2, 2, 3][i], [true, false]), 2);
 }

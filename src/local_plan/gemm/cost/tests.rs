@@ -9,13 +9,13 @@ fn lines_a_page_apart_crowd_a_set() {
     assert!(crowded(4096, 12) && crowded(8192, 8) && crowded(2048, 12));
     // A stride of just over a page maps too many successive lines to the same set.
     assert!(crowded(4100, 12));
-    // These cases access the same line every time, few lines, or many sets.
+    // These cases access a single line, only a few lines, or lines in many sets.
     assert!(!crowded(0, 12) && !crowded(4096, 4) && !crowded(1000 * 8, 8) && !crowded(512, 12));
 }
 
-/// Tests the cost of panels that end early because a box cuts a run. Rows of 8 x 32 are contiguous in `out`, but a
-/// box contains only 8 x 5 of them. Its panels of 48 rows then have only 40 rows each, whereas runs of 256 rows
-/// would fill most panels.
+/// Tests the cost of panels that end early because a box cuts a run. Runs of 8 x 32 = 256 rows are contiguous in `out`,
+/// but a box contains only 8 x 5 = 40 rows of each run. Panels of up to 48 rows then have only 40 rows each, whereas
+/// complete runs would fill most panels.
 #[test]
 fn panels_that_end_with_the_runs_of_a_box_are_paid_for() {
     let dim = |extent, tile, strides| AxisDim { extent, tile, strides };

@@ -24,7 +24,7 @@ fn thousands_that_share_a_label() {
     let tensors: Vec<&[u32]> = chain.iter().map(Vec::as_slice).collect();
     let order = order(&tensors, &[0], &|_| 1.0, 0);
     assert_eq!(order.len(), chain.len() - 1);
-    // Contracts neighbours in the chain first, so that no result has more labels than a tensor.
+    // The search must contract neighbours in the chain first, so that no result has more labels than an input tensor.
     let mut labels: Vec<Option<Vec<u32>>> = chain.into_iter().map(Some).collect();
     for pair in order {
         let [one, other] = [pair[0], pair[1]].map(|tensor| labels[tensor].take().unwrap());
