@@ -1,6 +1,6 @@
 //! Determines the cores that this process may use.
 //!
-//! Cores are identified by the operating system's numbers.
+//! Cores are identified by the numbers that the operating system assigns to them.
 
 /// The online cores in this process's affinity mask; empty if the system has no affinity masks.
 pub fn cpus() -> Vec<usize> {

@@ -61,7 +61,7 @@ impl<T: Element> DistTensor<T> {
     ///
     /// # Errors
     /// If the distribution needs more ranks than the world has or cuts a dimension that does not exist. If memory runs
-    /// out on a rank; [`Error::Memory`] then contains the number of bytes that could not be allocated.
+    /// out on a rank ([`Error::Memory`], which contains the number of bytes that could not be allocated).
     pub fn try_zeros(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         world.agree(DistTensor::allocate(world, shape, distribution))
     }
@@ -167,7 +167,7 @@ impl<T: Element> DistTensor<T> {
     }
 
     /// The local blocks, ordered by rank. For each block, returns the region of the tensor that the block covers, and
-    /// the values in the block. A rank without a part of the tensor has no block.
+    /// the values in the block. A rank that stores no part of the tensor has no block.
     pub fn blocks(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         self.blocks.iter().map(|block| (&block.region, block.values.view()))
     }
@@ -184,7 +184,7 @@ impl<T: Element> DistTensor<T> {
         self.blocks.iter().filter(first).map(|block| (&block.region, block.values.view()))
     }
 
-    /// Fills the local blocks from a whole array of the same shape.
+    /// Copies elements from `whole`, an array with the shape of the whole tensor, to the local blocks.
     ///
     /// # Panics
     /// If the array is smaller than the tensor.
@@ -196,7 +196,7 @@ impl<T: Element> DistTensor<T> {
         }
     }
 
-    /// Copies the local blocks to their positions in a whole array of the same shape.
+    /// Copies the local blocks to their positions in `whole`, an array with the shape of the whole tensor.
     pub(super) fn copy_to(&self, whole: &mut ArrayViewMutD<'_, T>) {
         for block in self.blocks.iter().filter(|block| self.distribution.summand(block.rank) == Some(0)) {
             for (bounds, stored) in block.region.stored_boxes() {
@@ -219,8 +219,8 @@ pub(super) fn allocation_error(rank: usize, cause: OutOfMemory) -> Error {
     Error::Memory { rank: Rank::here(rank), cause }
 }
 
-/// Touches memory by writing zeros with the workers of the current pool. Outside a pool, does nothing, and the memory
-/// is first touched when it is filled.
+/// Touches memory by writing zeros with the workers of the current pool. Outside a pool, this function does nothing,
+/// and the memory is first touched when it is filled.
 fn touch<T: Element>(values: &mut [T]) {
     if rayon::current_thread_index().is_some() {
         values.par_chunks_mut(ZEROED_CHUNK_BYTES / size_of::<T>()).for_each(|part| part.fill(T::ZERO));

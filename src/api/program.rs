@@ -21,7 +21,7 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// A plan that is compiled for a world. Kernels are selected, tasks are planned, and buffers are allocated. The program
 /// can run any number of times on changing data.
 ///
-/// | | operands and output | gathered |
+/// | | operands and output | gathers the result on every process |
 /// |---|---|---|
 /// | [`Program::run`] | whole on every process; a new output | yes |
 /// | [`Program::run_into`] | whole on every process; an existing output | yes |
@@ -464,9 +464,9 @@ impl<T: Element> Program<T> {
         Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole }
     }
 
-    /// Runs the schedule for every slice. `bind` receives a slice and its `beta`, and returns the factors and the
-    /// user's memory. `bind` may fail only if all ranks are in this process, because other processes would not be
-    /// notified of the failure.
+    /// Runs the schedule for every slice. `bind` receives a slice and its `beta`, and returns `alpha` and `beta` as
+    /// [`Factors`] and the user's memory for each rank. `bind` may fail only if all ranks are in this process, because
+    /// other processes would not be notified of the failure.
     fn each_slice(
         &mut self,
         slices: Slices,

@@ -35,7 +35,7 @@ use crate::comm::mpi::{Communicator, Mpi};
 /// |---|---|---|
 /// | [`World::single`] | 1 | the caller's rayon pool |
 /// | [`World::in_process`] | threads of this process | per rank, a communication thread and a pool of workers |
-/// | `World::mpi`, `World::from_communicator` (feature `mpi`) | processes | the caller communicates, a pool computes |
+/// | `World::mpi`, `World::from_communicator` (feature `mpi`) | processes | per rank, the calling thread for communication and a pool of workers |
 ///
 /// "Collective" means that every process in the world must make the call, and that all processes must make their
 /// collective calls in the same order.
@@ -58,7 +58,7 @@ pub(super) struct Shared {
     not_send: PhantomData<*const ()>,
 }
 
-/// The kind of world, with its ranks.
+/// The ranks of a world, for each kind of world.
 pub(super) enum Members {
     Single,
     InProcess {
@@ -83,9 +83,9 @@ impl World {
     fn of(members: Members, options: RunOptions) -> World {
         #[cfg(feature = "mpi")]
         if let Members::Mpi(members) = &members {
-            // The closure also runs if MPI itself aborts. The value returned by the removal is forgotten, so its lock
-            // is never released, and no thread can create another file. A second removal would block on this lock, so
-            // the second removal is skipped.
+            // The closure also runs if MPI itself aborts. `remove_temporaries` returns a guard, which is forgotten so
+            // that its lock is never released. No thread can then create another file. A second removal would block on
+            // this lock, so it is skipped.
             let removed = Cell::new(false);
             members.communicator.before_abort(move || {
                 if !removed.replace(true) {
@@ -441,7 +441,7 @@ impl Shared {
         }
     }
 
-    /// The workers of the local ranks. They are started once for each number of workers per rank.
+    /// The workers of the local ranks. They are started when a number of workers per rank is first used.
     pub(super) fn crews(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<Crew>>> {
         if let Some(crews) = self.crews.borrow().get(&workers) {
             return Ok(crews.clone());

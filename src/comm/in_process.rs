@@ -1,12 +1,12 @@
 //! Moves bytes between ranks of one process. The receiver copies directly from the sender's buffer.
 //!
-//! The sender puts its read leases into a mailbox; each ordered pair of ranks has its own mailbox. The receiver drops
-//! the leases after it has copied the bytes. A send therefore completes exactly when its bytes have been read (a
-//! rendezvous without buffering).
+//! The sender puts read leases (rights to read boxes of its buffers) into a mailbox. Each ordered pair of ranks has its
+//! own mailbox. The receiver drops the leases after it has copied the bytes. A send therefore completes exactly when
+//! its bytes have been read (a rendezvous without buffering).
 //!
 //! A *throttled* fabric delays the completion of every copy until a link of the given bandwidth would have delivered
-//! the bytes. The link of a pair carries one transfer at a time. Waiting for a link uses no processor time. Throttling
-//! exists for tests and benchmarks of how transfers overlap with computation.
+//! the bytes. The link between a sender and a receiver carries one transfer at a time. Waiting for a link uses no
+//! processor time. Throttling exists for tests and benchmarks of how transfers overlap with computation.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

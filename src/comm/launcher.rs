@@ -40,7 +40,8 @@ pub struct Launcher {
     pub size: Option<usize>,
 }
 
-/// Returns the first launcher whose variables are set in this process, if any.
+/// Returns the first launcher whose variables are set in this process, if any. Open MPI's variables are checked first,
+/// then those of PMI and PMIx.
 pub fn launcher() -> Option<Launcher> {
     launchers().into_iter().next()
 }

@@ -15,9 +15,9 @@
 //!
 //! Invariants: only the sender fills slots and advances `filled`; only the receiver empties slots and advances
 //! `emptied`. Neither end accesses a slot that belongs to the other end. A count is stored with release ordering after
-//! the last access to its slot, and loaded with acquire ordering before the next access. `copied` only reports how far
-//! the receiver has copied the boxes that a slot describes. The channel does not wait; an end that cannot proceed polls
-//! again later.
+//! the last access to its slot, and loaded with acquire ordering before the next access. `copied` only reports
+//! progress: it counts the copies of parts of boxes that slots describe. The channel does not wait; an end that cannot
+//! proceed polls again later.
 
 use std::ptr::NonNull;
 
@@ -107,7 +107,7 @@ impl Channel {
     }
 
     /// The header of a slot: the number of bytes in its payload, the number of bytes in the whole transfer, and whether
-    /// the payload is only a description of where those bytes are.
+    /// the payload is only a description of where the bytes of the transfer are in memory.
     fn header(&self, number: u64) -> NonNull<[u64; 3]> {
         let at = (number as usize % SLOTS) * (HEADER_BYTES + self.slot);
         // SAFETY: the slot is inside the channel.
@@ -177,8 +177,8 @@ impl Producer {
         self.put([bytes, total, 0], fill)
     }
 
-    /// Fills a slot with a description of where the bytes of a transfer are. The description must fit into one slot.
-    /// Returns the slot's number, or `None` if all slots are full.
+    /// Fills a slot with a description of where the bytes of a transfer are in memory. The description must fit into
+    /// one slot. Returns the slot's number, or `None` if all slots are full.
     pub(super) fn fill_description(&mut self, total: usize, what: &[u8]) -> Option<u64> {
         self.put([what.len(), total, 1], |slot| slot.copy_from_slice(what))
     }
@@ -207,7 +207,7 @@ pub(super) struct Filled<'a> {
     pub bytes: &'a [u8],
     /// Number of bytes in the whole transfer.
     pub total: usize,
-    /// Whether `bytes` only describes where the bytes of the transfer are.
+    /// Whether `bytes` is only a description of where the bytes of the transfer are in memory.
     pub is_description: bool,
 }
 
@@ -217,8 +217,8 @@ pub(super) struct Consumer {
     channel: Channel,
     emptied: u64,
     copied: u64,
-    /// The last value of `filled` that was loaded. The receiver loads it rarely, because each load moves the count's
-    /// cache line away from the sender.
+    /// The last value of `filled` that was loaded. The receiver loads it rarely, because each load takes the count's
+    /// cache line away from the sender's core.
     seen: u64,
 }
 

@@ -9,9 +9,9 @@
 //! rank 2: all_gather_bytes(b"xyz") -> the same
 //! ```
 //!
-//! Invariants: every rank makes the same calls in the same order. A waiting rank soon yields its core. The number of
-//! bytes is not limited, because arguments that are too long for one MPI call are split. Blocks of tensors are not
-//! moved here; schedules move them.
+//! Invariants: Every rank makes the same calls in the same order. A waiting rank yields its core between polls, and
+//! later sleeps between polls. Byte strings may have any length, because strings that are too long for one MPI call are
+//! split. Blocks of tensors are not moved by these functions, but by the transfers of schedules.
 
 use std::ffi::{c_int, c_void};
 use std::fmt::Display;
@@ -176,7 +176,8 @@ impl Communicator {
     /// Like [`Communicator::agree`], but reports failures as [`CommError::NoSharedMemory`].
     ///
     /// # Errors
-    /// If any rank passes an error; the result is [`CommError::NoSharedMemory`], the same on all ranks. If MPI fails.
+    /// If any rank passes an error ([`CommError::NoSharedMemory`], with the same message on all ranks), or if MPI
+    /// fails.
     pub(super) fn agree_on_memory<T, E: Display>(&self, mine: Result<T, E>) -> Result<T, CommError> {
         self.agree(mine)?.map_err(|failures| {
             let text = failures.first().map(|failure| format!("rank {}: {}", failure.rank, failure.message));

@@ -17,8 +17,8 @@
 //! becomes idle in the meantime. A thread that has slept is scheduled again much sooner.
 //!
 //! Each sleep interrupts a worker twice. The poll after a sleep moves the bytes that a slow link has delivered during
-//! it. If this poll is much shorter than the sleep, the next sleep is longer; if it takes as long as the sleep, the
-//! next sleep is shorter. A poll that moves no bytes does not shorten sleeps.
+//! the sleep. If this poll is much shorter than the sleep, the next sleep is longer; if it takes as long as the sleep,
+//! the next sleep is shorter. A poll that moves no bytes does not shorten sleeps.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ impl Pause {
         self.spin
     }
 
-    /// Makes the next pauses short, because an event has occurred.
+    /// Makes the next pauses short. Called when an event has occurred.
     pub(super) fn reset(&mut self) {
         (self.yielded, self.next, self.slept) = (0, MIN_SLEEP, None);
     }
