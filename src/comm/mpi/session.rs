@@ -57,7 +57,7 @@ impl Mpi {
         if ours {
             session.return_errors()?;
             if let Err(error) = session.require_world(&launchers) {
-                // Every rank detects the same error, so no rank is left waiting.
+                // Every rank detects the same error, so all ranks finalise MPI.
                 session.finalise()?;
                 return Err(error);
             }
@@ -144,9 +144,9 @@ impl Session {
         }
     }
 
-    /// Refuses to run Open MPI under MPICH's own launcher, before Open MPI is initialised. Each process would be a
-    /// separate run, and starting several such runs at the same time sometimes fails inside Open MPI. Other launchers
-    /// that use the same protocol may support Open MPI.
+    /// Refuses to run Open MPI under MPICH's own launcher (Hydra). Called before Open MPI is initialised. Each process
+    /// would be a separate run, and starting several such runs at the same time sometimes fails inside Open MPI. Other
+    /// launchers that use the same protocol may support Open MPI.
     fn refuse_hydra(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let hydra = std::env::var_os("HYDI_CONTROL_FD").is_some();
         match launchers {
