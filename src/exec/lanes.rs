@@ -1,4 +1,5 @@
-//! Determines which task may start next in each lane of a rank.
+//! Determines which task may start next in each lane of a rank. A lane is the sequence of the rank's work, send or
+//! receive tasks.
 //!
 //! Invariant: Each lane starts and completes its tasks in order. A transfer that finishes before earlier transfers in
 //! its lane is marked as complete only after them, because the verifier assumes this order.
@@ -14,7 +15,7 @@ enum State {
     Complete,
 }
 
-/// The progress of one run.
+/// The progress of all lanes in one run.
 pub struct Lanes<'a> {
     schedule: &'a Schedule,
     overlap: bool,

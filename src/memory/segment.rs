@@ -11,9 +11,9 @@
 //! [`MAX_SEGMENTS`] segments at a time, because each segment is an open file.
 //!
 //! Memory is not allocated as a segment if running out of memory could then kill the program. If ordinary memory runs
-//! out, the allocation fails; but if the memory of a file runs out, the first access raises a signal. Therefore there
-//! are no segments under strict overcommit, and no segment is larger than the machine's memory. There are no segments
-//! if the address space is limited (`ulimit -v`), because peers keep dropped segments mapped for a while, and these
+//! out, the allocation fails; but if the memory of a file runs out, the first access raises SIGBUS. Therefore there are
+//! no segments under strict overcommit, and no segment is larger than the machine's memory. There are no segments if
+//! the address space is limited (`ulimit -v`), because peers keep dropped segments mapped for a while, and these
 //! mappings would count towards the limit.
 //!
 //! Segments exist on Linux only, and other processes never write to them. After a fork, ordinary memory is copied on
@@ -70,7 +70,7 @@ impl Drop for WantedSegments {
     }
 }
 
-/// The limits that the system sets for a process.
+/// The limits on segments that follow from the system's limits for this process.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     segments: usize,
@@ -108,8 +108,8 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Returns `None` if segments are not wanted, if `bytes` is too small or too large, if there are too many segments,
-    /// or if the system refuses.
+    /// Allocates a segment. Returns `None` if segments are not wanted, if `bytes` is too small or too large, if there
+    /// are too many segments, or if the system refuses.
     pub(super) fn new(bytes: usize) -> Option<Segment> {
         let fits = bytes >= MIN_SEGMENT_BYTES && (bytes <= MAX_SMALL_PAGE_BYTES || system::has_huge_pages());
         if WANTED.load(Ordering::Relaxed) == 0 || !fits {
@@ -165,8 +165,8 @@ pub struct Mapping {
 
 impl Mapping {
     /// Maps a segment of a process on this host. Its bytes may only be read while the owner holds a lease on them for
-    /// this purpose. At other times they may change, or the memory may have been freed, in which case a read raises a
-    /// signal.
+    /// this purpose. At other times they may change, or the memory may have been freed, in which case a read raises
+    /// SIGBUS.
     ///
     /// # Errors
     /// If the system refuses, or if the file descriptor now refers to a different file.

@@ -90,7 +90,8 @@ pub(super) fn write_to(
     })
 }
 
-/// Checks the caller's block and returns its walk, or `None` if the block is empty.
+/// Checks that the caller's block is inside the array and has `bytes` bytes. Returns the walk over the block's runs in
+/// the file, or `None` if the block is empty.
 fn plan(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], bytes: usize) -> Result<Option<Walk>, NpyError> {
     header.file_bytes().ok_or_else(|| header.too_large(path))?;
     let inside = ranges.len() == header.shape.len()

@@ -79,7 +79,7 @@ pub enum NpyError {
 }
 
 impl NpyError {
-    /// For use in `map_err`. Adds the action that the operating system refused.
+    /// Returns a function for `map_err`, which adds the path and the refused action to the operating system's error.
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> NpyError {
         move |cause| NpyError::Io { path: path.to_path_buf(), action, cause }
     }

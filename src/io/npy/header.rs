@@ -49,7 +49,7 @@ impl NpyHeader {
 /// shape requires.
 ///
 /// # Errors
-/// If there is no regular file, or if NumPy would not read the file as an array with one of these types.
+/// If `path` is not a regular file, or if NumPy would not read the file as an array of a type in [`Dtype`].
 pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     let found = fs::metadata(path).map_err(NpyError::io(path, "open"))?;
     // Directories and special files are rejected before they are opened. A directory can be opened but not read, and

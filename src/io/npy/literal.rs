@@ -114,8 +114,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips a comma if there is one, and returns whether there is one. Without a comma, the bracket `close` must
-    /// follow.
+    /// Skips a comma and returns true, or returns false if the closing bracket `close` follows. Any other character is
+    /// an error.
     fn comma_or(&mut self, close: char) -> Result<bool, String> {
         match self.next_token() {
             Some(',') => {
@@ -166,7 +166,7 @@ impl Reader<'_> {
             let digit = self.rest.next().and_then(|c| c.to_digit(16)).ok_or("an escape sequence is not complete")?;
             code = (code << 4) | digit;
         }
-        // A lone surrogate is a character in Python, but not in Rust.
+        // A lone surrogate is a character in Python but not in Rust, so it is replaced.
         Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 

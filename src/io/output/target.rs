@@ -14,7 +14,7 @@ use super::links::{directory, followed};
 use super::names::{beside, fits};
 use super::{FileError, registry};
 
-/// An output that can be written.
+/// The result of a successful check of an output path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputCheck {
     /// User and group of the replaced file if the new file will have a different owner, because only the administrator
