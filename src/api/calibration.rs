@@ -14,10 +14,10 @@
 //! | `interference` | extra time of a ring algorithm, compared to the same product without transfers; median of rounds |
 //!
 //! Latencies are lower quartiles of many runs. Rates of products are medians over rounds, each of which measures all
-//! sizes. The rate of a large cube is raised to the rate of the next smaller cube if it is lower. All other values for
-//! which the table does not name a median are from the fastest of a few runs, because load from other programs can only
-//! slow runs down. The module `cache` stores rates separately for each combination of host, number of ranks, number of
-//! workers, number of ranks per node, transport, and placement (whether ranks have cores of their own). With
+//! sizes. The rate of a large cube is raised to the rate of the next smaller cube if it is lower. Where the table names
+//! no median, the value is from the fastest of a few runs, because load from other programs can only slow runs down.
+//! The module `cache` stores rates separately for each host, number of ranks, number of workers, number of ranks per
+//! node, transport and placement. The placement is whether ranks have cores of their own. With
 //! `EINSUM_DIST_RATES=default`, no rates are measured or read, so plans are the same on every host.
 //!
 //! All processes use the rates that rank 0 measured. The measurement has three limits. If nodes have different numbers
@@ -268,9 +268,9 @@ impl World {
         Ok(if alike { Vec::new() } else { speeds })
     }
 
-    /// Measures `(t - max(c, r)) / min(c, r)`, where `t` is the time for computing and receiving at the same time, `c`
-    /// is the time for computing alone, and `r` is the time for receiving alone. Each round measures `t` and `c`, while
-    /// `r` is predicted. Returns the median over rounds.
+    /// Measures the interference between transfers and computation, `(t - max(c, r)) / min(c, r)`. Computing alone
+    /// takes time `c`, receiving alone takes time `r`, and both at the same time take time `t`. Each round measures `t`
+    /// and `c`, while `r` is predicted. Returns the median over rounds.
     fn interference(&self, machine: &Machine) -> Result<f64> {
         const SIDE: usize = 2048;
         const ROUNDS: usize = 5;
@@ -385,8 +385,8 @@ impl World {
         self.of_root(&mine.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
     }
 
-    /// Runs a plan and calls `each` with the time in seconds of every run except the first, which is a warm-up that
-    /// touches memory for the first time. Collective.
+    /// Runs a plan `runs + 1` times, and calls `each` with the time of each run in seconds. The first run is a warm-up
+    /// and is not reported. Collective.
     fn runs(&self, plan: &Plan, runs: usize, mut each: impl FnMut(&Program<f32>, f64) -> Result<()>) -> Result<()> {
         let operands: Vec<DistTensor<f32>> = (0..plan.operands)
             .map(|index| {

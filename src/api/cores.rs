@@ -13,8 +13,8 @@ pub fn cpus() -> Vec<usize> {
     cpus
 }
 
-/// The number of processing units that this process may use, which is the number of cores in its affinity mask, or
-/// fewer if a CPU quota applies.
+/// The number of processing units that this process may use. This is the number of cores in its affinity mask, or fewer
+/// if a CPU quota applies.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -17,8 +17,8 @@ use crate::memory::{Array, OutOfMemory, bytes_of_mut, zero_array};
 const ZEROED_CHUNK_BYTES: usize = 1 << 20;
 
 /// A distributed tensor. The part of the tensor on a rank is a dense, row-major block, and a process stores the blocks
-/// of its own ranks. If [`World::place`] has pinned the workers of these ranks, each block is first touched by its
-/// rank's workers, so the pages of the block are in the NUMA domain of these workers.
+/// of its own ranks. If [`World::place`] has pinned the workers of these ranks, the workers of a rank touch its blocks
+/// first. The pages of a block are then in the NUMA domain of its rank's workers.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, World, distribution::Distribution};
@@ -109,7 +109,7 @@ impl<T: Element> DistTensor<T> {
     }
 
     /// Creates a tensor of random values, uniform in [-1, 1). Each value depends only on the seed, the operand's number
-    /// and the index in the whole tensor, so the values are the same for any number of ranks.
+    /// and the index in the whole tensor. The values are therefore the same for any number of ranks.
     ///
     /// # Panics
     /// The same as for [`DistTensor::zeros`].

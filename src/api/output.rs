@@ -1,8 +1,8 @@
 //! Prepares output files to which several ranks may write. The ranks first agree on the name of the temporary file.
 //!
 //! Invariant: Every rank stores the name of the temporary file before the file exists, so any rank that exits early can
-//! remove the file. This is necessary because launchers kill all ranks when one rank exits early, and the rank that
-//! created the file may not have time to remove it.
+//! remove the file. This is necessary because launchers kill all ranks when one rank exits early. The rank that created
+//! the file may then have no time to remove it.
 
 use std::path::Path;
 

@@ -87,8 +87,8 @@ impl World {
     /// the local ranks, selects kernels, and allocates buffers. Collective.
     ///
     /// # Errors
-    /// If the plan is for a different number of ranks or a different element type; if processes have different plans;
-    /// or if, on any rank, the kernel is not available, threads cannot be started, or memory runs out.
+    /// If the plan is for a different number of ranks or a different element type, or if processes pass different
+    /// plans. If, on any rank, the kernel is not available, threads cannot be started, or memory runs out.
     pub fn compile<T: Element>(&self, plan: &Plan) -> Result<Program<T>> {
         Program::compile(self, plan)
     }

@@ -265,7 +265,7 @@ impl World {
     }
 
     /// Checks that the processes of this world and their hosts have enough memory for a plan, including its operands
-    /// and result, plus `beside` bytes on each rank for other purposes. Process limits and control group limits are
+    /// and result. Each rank needs `beside` more bytes for other purposes. Process limits and control group limits are
     /// taken into account. Collective.
     ///
     /// # Errors

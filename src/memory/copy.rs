@@ -9,9 +9,9 @@
 //! cached copies reach 2.5 GB/s and streaming copies 15 to 22 GB/s. Between cores that share a cache, cached copies
 //! reach 16 GB/s and streaming copies 13 GB/s.
 //!
-//! Guarantee: when a copy returns, its streaming stores are ordered before every later store of the thread, so a later
-//! store of a flag with release ordering publishes the copied bytes. On architectures other than x86-64 there are no
-//! streaming stores, and both kinds of copy are the same.
+//! Guarantee: When a copy returns, its streaming stores are ordered before every later store of the thread. A later
+//! store of a flag with release ordering therefore publishes the copied bytes. On architectures other than x86-64 there
+//! are no streaming stores, and both kinds of copy are the same.
 
 /// The kind of stores that a copy uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

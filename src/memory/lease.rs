@@ -84,7 +84,7 @@ impl Lease {
     }
 
     /// Returns the origin, extents and strides in the form that ndarray expects. ndarray requires nonnegative strides
-    /// here, so dimensions with negative strides are reversed, which moves the origin to the lowest address.
+    /// here, so dimensions with negative strides are reversed. This moves the origin to the lowest address.
     fn array_parts<T: Element>(&self) -> (*mut T, IxDyn, IxDyn) {
         let mut start = self.typed::<T>();
         let mut strides = IxDyn::zeros(self.strided().strides.len());

@@ -12,9 +12,9 @@
 //!
 //! Memory is not allocated as a segment if running out of memory could then kill the program. If ordinary memory runs
 //! out, the allocation fails; but if the memory of a file runs out, the first access raises SIGBUS. Therefore there are
-//! no segments under strict overcommit, and no segment is larger than the machine's memory. There are no segments if
-//! the address space is limited (`ulimit -v`), because peers keep dropped segments mapped for a while, and these
-//! mappings would count towards the limit.
+//! no segments under strict overcommit, and no segment is larger than the machine's memory. There are also no segments
+//! if the address space is limited (`ulimit -v`). Peers keep dropped segments mapped for a while, and these mappings
+//! would count towards the limit.
 //!
 //! Segments exist on Linux only, and other processes never write to them. After a fork, ordinary memory is copied on
 //! write, but segments stay shared: parent and child see each other's writes. The child must not access a segment that

@@ -114,8 +114,8 @@ pub enum LeaseError {
     Conflict { buffer: usize },
 }
 
-/// The location of a box: its buffer, the offset in elements from the first element of the buffer to the first element
-/// of the box, and the shape of the box.
+/// The buffer that contains a box, the position of the box in this buffer, and the shape of the box. `offset` is the
+/// distance in elements from the first element of the buffer to the first element of the box.
 #[derive(Debug)]
 pub(super) struct BoxLocation {
     pub buffer: usize,

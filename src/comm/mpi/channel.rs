@@ -106,8 +106,8 @@ impl Channel {
         unsafe { self.counts.add(2 * COUNT_STRIDE).cast().as_ref() }
     }
 
-    /// The header of a slot: the number of bytes in its payload, the number of bytes in the whole transfer, and whether
-    /// the payload is only a description of where the bytes of the transfer are in memory.
+    /// The header of a slot. It contains the number of bytes in the payload, the number of bytes in the whole transfer,
+    /// and whether the payload is a description. A description states where the bytes of the transfer are in memory.
     fn header(&self, number: u64) -> NonNull<[u64; 3]> {
         let at = (number as usize % SLOTS) * (HEADER_BYTES + self.slot);
         // SAFETY: the slot is inside the channel.

@@ -187,8 +187,8 @@ impl Communicator {
 
     /// Starts a collective call and waits for it.
     ///
-    /// The memory that the call uses only has to live until this function returns, even if the call fails, because MPI
-    /// treats a failed request as complete.
+    /// The memory that the call uses must live until this function returns. This also suffices if the call fails,
+    /// because MPI treats a failed request as complete.
     fn complete(
         &self,
         name: &'static str,

@@ -5,9 +5,10 @@
 //! ```
 //!
 //! Invariants: both ends of a pair use the same route, so transfers of a pair keep their order. While MPI has no
-//! request in flight, the communication thread sleeps until a peer on its node or a worker wakes it, unless it has a
-//! core of its own. While MPI has requests in flight, the thread must poll, with short pauses (`pause`). Routes do not
-//! change after the first transfer, because transfers on different routes could overtake each other.
+//! request in flight, the communication thread sleeps until a peer on its node or a worker wakes it. While MPI has
+//! requests in flight, the thread must poll, with short pauses (`pause`). A thread with a core of its own also polls
+//! while transfers through shared memory are in flight. Routes do not change after the first transfer, because
+//! transfers on different routes could overtake each other.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Moves bytes between two ranks as MPI messages.
 //!
 //! A transfer consists of the row-major bytes of its boxes, in sequence, cut into pieces of at most `MAX_MESSAGE_BYTES`
-//! bytes. Each end maps these bytes to its memory independently: a single dense box is sent or received in place, and
-//! other boxes are copied through a buffer.
+//! bytes. The two ends map these bytes to their memory independently of each other. A single dense box is sent or
+//! received in place, and all other boxes are copied through a buffer.
 //!
 //! ```text
 //! chunk 32     rank 0: one dense box, 80 bytes          rank 1: two strided boxes of 40 bytes
@@ -11,14 +11,14 @@
 //! ```
 //!
 //! MPI delivers the pieces between two ranks in the order in which they were sent, and the receiver accepts any tag. If
-//! the two ends disagree about the size of a transfer, the receiver therefore receives a wrong size or tag, and returns
-//! an error instead of waiting forever. If the ends post two transfers of equal size in different orders, this module
-//! does not detect the error.
+//! the two ends disagree about the size of a transfer, the receiver detects a wrong size or tag. It returns an error
+//! instead of waiting forever. If the ends post two transfers of equal size in different orders, this module does not
+//! detect the error.
 //!
 //! Invariants: a lease lasts until its transfer is complete, or until its box has been copied to a buffer for sending.
-//! An endpoint that is dropped with transfers in flight, which happens only after a failure, leaks their leases, their
-//! buffers and its communicator, because MPI may still use them and cancelling is not reliable. A transfer is packed
-//! completely before its first piece is sent, so packing and sending are not pipelined.
+//! After a failure, an endpoint may be dropped with transfers in flight. It then leaks their leases, their buffers and
+//! its communicator, because MPI may still use them and cancelling is not reliable. A transfer is packed completely
+//! before its first piece is sent, so packing and sending are not pipelined.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,7 +1,7 @@
 //! Keeps buffers for packing boxes that are not dense, and reuses them for later transfers.
 //!
-//! Invariant: the number of buffers never exceeds the maximum number of transfers that were packed at the same time, so
-//! a repeated run allocates nothing after its first execution. A buffer may be larger than its transfer.
+//! Invariant: The number of buffers never exceeds the maximum number of transfers that used buffers at the same time. A
+//! repeated run therefore allocates nothing after its first execution. A buffer may be larger than its transfer.
 
 use std::sync::Arc;
 

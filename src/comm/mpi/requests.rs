@@ -2,8 +2,8 @@
 //! single MPI call tests all of them.
 //!
 //! Invariants: `handles` and `pieces` have the same order, and every handle in the list is active. Memory is passed by
-//! address, so posting is `unsafe`, and the caller must keep the memory in place until the piece is finished, or
-//! forever if it never finishes.
+//! address, so posting is `unsafe`. The caller must keep the memory in place until the piece is finished, or forever if
+//! the piece never finishes.
 
 use std::ffi::c_int;
 

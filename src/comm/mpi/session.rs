@@ -4,8 +4,8 @@
 //! or the text of an error. `Session::call` checks the return code. In debug builds, it also checks that the caller is
 //! the thread that started the session (`MPI_THREAD_FUNNELED` allows no other). If the user's program initialised MPI,
 //! MPI is never finalised here, and the world communicator keeps its error handler. If MPI was initialised here, the
-//! world communicator returns its errors instead of terminating the program, because MPICH reports failed requests on
-//! any communicator as errors of the world communicator.
+//! world communicator returns its errors instead of terminating the program. This is needed because MPICH reports
+//! failed requests on any communicator as errors of the world communicator.
 //!
 //! MPI is deliberately not finalised on drop. A rank that fails alone, by a panic or an early return, would wait in
 //! `MPI_Finalize` for ranks that are waiting for it. If the rank exits without finalising, the launcher detects this

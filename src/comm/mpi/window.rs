@@ -32,9 +32,8 @@ const SHM_DIRECTORY: &str = "/dev/shm";
 const SPARE_BYTES: u64 = 1 << 20;
 
 /// Checks that this node has room for windows with `bytes` bytes for each of its ranks; otherwise returns the reason.
-/// If the free space cannot be determined, the check passes. The system reports memory that a different run has
-/// allocated but not touched yet as free, so two runs that start at the same time with little free space can still be
-/// killed by SIGBUS.
+/// If the free space cannot be determined, the check passes. The system reports memory as free until it is touched. Two
+/// runs that start at the same time with little free space can therefore still be killed by SIGBUS.
 #[cfg(target_os = "linux")]
 pub(super) fn check_space(ranks: usize, bytes: usize) -> Result<(), String> {
     let Some(place) = rustix::fs::statvfs(SHM_DIRECTORY).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };

@@ -1,10 +1,10 @@
 //! Moves blocks between an `.npy` file and dense C-order memory.
 //!
 //! Only the bytes in the block are accessed, with one exception. A block consists of contiguous runs of bytes in the
-//! file. Gaps of at most a page between these runs are read too, because the system reads the page anyway, and a
-//! separate system call for each run would cost more. If this process is the only writer, it writes such gaps back
-//! unchanged; otherwise nothing outside the block is written. In addition to the caller's block, at most [`BUFFER`]
-//! bytes of memory are used.
+//! file. Gaps of at most a page between these runs are read too. The system reads the page anyway, and a separate
+//! system call for each run would cost more. If this process is the only writer, it writes such gaps back unchanged;
+//! otherwise nothing outside the block is written. In addition to the caller's block, at most [`BUFFER`] bytes of
+//! memory are used.
 
 use super::walk::{Axis, Walk, visit};
 use super::{NpyError, NpyHeader};

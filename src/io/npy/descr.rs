@@ -2,8 +2,8 @@
 //!
 //! Guarantee: For every spelling that is accepted here, NumPy 2's `dtype()` returns the same type. The type can be a
 //! supported type, a numeric type that NumPy can convert to a supported type, or a non-numeric type. Types with fields
-//! or subarrays, and spellings that are not used for plain numbers, such as `1f8`, `(1,)f8` and `f+8`, are parsed as
-//! `None`, like spellings that NumPy rejects.
+//! or subarrays are not parsed, and neither are unusual spellings such as `1f8`, `(1,)f8` and `f+8`. Their result is
+//! `None`, like that of spellings that NumPy rejects.
 
 use crate::dtype::Dtype;
 

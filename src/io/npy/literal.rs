@@ -1,10 +1,10 @@
 //! Parses the kinds of Python literals that occur in headers of `.npy` files.
 //!
 //! NumPy parses a header with `ast.literal_eval`, after removing the suffix `L` from Python 2 integers. This module
-//! therefore parses strings (with an optional prefix `u`; adjacent strings are joined), integers, `True`, `False`,
-//! `None`, tuples, lists and dictionaries, with white space, line ends and comments between tokens. The cost is linear
-//! in the length of the text, and nesting deeper than [`MAX_DEPTH`] is an error, so no text can take excessive time or
-//! overflow the stack. The parser in npyz is not used, because it reads nested brackets twice per level, which takes
+//! therefore parses strings, integers, `True`, `False`, `None`, tuples, lists and dictionaries. Strings may have the
+//! prefix `u`, and adjacent strings are joined. White space, line ends and comments may separate tokens. Parsing costs
+//! O(length of the text), and nesting deeper than [`MAX_DEPTH`] is an error. Therefore no text takes excessive time or
+//! overflows the stack. The parser in npyz is not used, because it reads nested brackets twice per level, which takes
 //! exponential time. Floats, bytes, sets, raw strings, octal escapes and continued lines are not parsed, because no
 //! header contains them.
 

@@ -1,9 +1,9 @@
 //! Copies the access rights of a file to the new file that replaces it.
 //!
 //! Guarantee: The new file never allows an access that the old file did not allow. The new file is given the old file's
-//! mode and access control list and, if the system allows it, the old file's owner. If a file has an access control
-//! list, the group bits of its mode are the mask of the list rather than the rights of the group. Other extended
-//! attributes and non-POSIX access control lists are not copied.
+//! mode and access control list and, if the system allows it, the old file's owner. The group bits in the mode of a
+//! file with an access control list are the mask of the list, not the rights of the group. Other extended attributes
+//! and non-POSIX access control lists are not copied.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::Result;

@@ -17,8 +17,8 @@ use super::{FileError, registry};
 /// The result of a successful check of an output path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputCheck {
-    /// User and group of the replaced file if the new file will have a different owner, because only the administrator
-    /// may give a file to another user.
+    /// User and group of the replaced file if the new file will have a different owner. Only the administrator may give
+    /// a file to another user.
     pub loses_owner: Option<(u32, u32)>,
 }
 
