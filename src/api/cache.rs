@@ -28,7 +28,7 @@ pub(super) fn is_off() -> bool {
     std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default")
 }
 
-/// Replaces a cache file. If writing fails, the error is ignored, and the next run measures the host again.
+/// Creates or replaces a cache file. If writing fails, the error is ignored, and the next run measures the host again.
 pub(super) fn write(file: &Path, text: &str) {
     let made = file.parent().map_or(Ok(()), std::fs::create_dir_all);
     if made.is_ok() {

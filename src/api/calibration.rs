@@ -8,17 +8,17 @@
 //! | `flops`, `block_rates` | large cubes (m = n = k) on all ranks at the same time; small cubes on one rank, divided by `solo_speedup` |
 //! | `solo_speedup` | rate of a cube on one rank while the other ranks wait, divided by its rate if all ranks compute cubes |
 //! | `speeds` | time that each rank needs for a cube; no speeds are stored if all ranks are within 2 % of the mean |
-//! | `memory_bandwidth` | copies of a block on every rank |
+//! | `memory_bandwidth` | copies of large blocks on all ranks at the same time |
 //! | `link_latency`, `link_bandwidth` | transfers from each rank to the next rank, or to a rank on the next node if there are several nodes |
 //! | `node_latency`, `node_bandwidth` | transfers from each rank to the next rank of its node |
 //! | `interference` | extra time of a ring algorithm, compared to the same product without transfers; median of rounds |
 //!
 //! Latencies are lower quartiles of many runs. Rates of products are medians over rounds, each of which measures all
-//! sizes. The rate of a large cube is raised to the rate of the next smaller cube if it is lower. Where the table names
-//! no median, the value is from the fastest of a few runs, because load from other programs can only slow runs down.
-//! The module `cache` stores rates separately for each host, number of ranks, number of workers, number of ranks per
-//! node, transport and placement. The placement is whether ranks have cores of their own. With
-//! `EINSUM_DIST_RATES=default`, no rates are measured or read, so plans are the same on every host.
+//! sizes. If a large cube has a lower rate than the next smaller large cube, the rate of the smaller cube is used for
+//! both. Where the table names no median, the value is from the fastest of a few runs, because load from other programs
+//! can only slow runs down. The module `cache` stores rates separately for each host, number of ranks, number of
+//! workers, number of ranks per node, transport and placement. Placement means whether ranks have cores of their own.
+//! With `EINSUM_DIST_RATES=default`, no rates are measured or read, so plans are the same on every host.
 //!
 //! All processes use the rates that rank 0 measured. The measurement has three limits. If nodes have different numbers
 //! of ranks, all links are assigned the rates of the slowest link. Only f32 is measured, and the rates for other
@@ -221,8 +221,8 @@ impl World {
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
-        // The latency is a lower quartile. The median would reflect runs that wait for threads that wake up late. The
-        // minimum would reflect runs that never wait.
+        // The latency is the difference between two lower quartiles. The median would reflect runs that wait for
+        // threads that wake up late. The minimum would reflect runs that never wait.
         let latency = (self.quartile(&goes)? - self.quartile(&stays)?).max(1e-7);
         let all = after(
             machine.startup_seconds + latency,

@@ -13,11 +13,12 @@
 //!   entered there - left here  <=  ahead  <=  left there - entered here
 //! ```
 //!
-//! In the last line, `here` is host 0 and `there` is the other host. `ahead` is the time by which the clock of the
-//! other host is ahead of the clock of host 0. The bounds of every round are valid, so the tightest bounds over all
-//! rounds are valid too. The estimate is the midpoint of these bounds. Its error is at most half the distance between
-//! the bounds, which is about the latency of the fastest round. If the system provides no host names, each process is
-//! treated as a separate host. Clock drift is ignored, because it is a fraction of a microsecond over all rounds.
+//! In the last line of the diagram, `here` is host 0 and `there` is the other host. `ahead` is the time by which the
+//! clock of the other host is ahead of the clock of host 0. Every round yields a lower and an upper bound of `ahead`,
+//! and all of these bounds are valid. The estimate is the midpoint between the largest lower bound and the smallest
+//! upper bound. Its error is at most half the distance between these two bounds, and this distance is about the latency
+//! of the fastest round. If the system provides no host names, each process is treated as a separate host. Clock drift
+//! is ignored, because it is a fraction of a microsecond over all rounds.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 

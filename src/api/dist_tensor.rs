@@ -227,7 +227,7 @@ fn touch<T: Element>(values: &mut [T]) {
     }
 }
 
-/// Returns a box within a view.
+/// Returns the box `bounds` of a view.
 pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
@@ -235,7 +235,7 @@ pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) 
     view
 }
 
-/// Returns a mutable box within a view.
+/// Returns the box `bounds` of a mutable view.
 pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewMutD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));

@@ -48,7 +48,7 @@ pub enum Error {
     /// The operands do not match the expression. [`ShapeError::render`] shows the mismatched terms.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// No plan satisfies the request.
+    /// No plan satisfies the options.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// A schedule is incorrect, which is a bug in this library.

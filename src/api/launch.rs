@@ -16,13 +16,15 @@ use crate::plan::Plan;
 use crate::schedule::{Action, BufferId, Schedule};
 use crate::sync::thread;
 
-/// The buffers of one rank that are in the user's memory, each paired with its memory.
+/// The buffers of one rank that are in the user's memory. Each buffer is paired with a [`Slot`] that describes this
+/// memory.
 pub(super) type Slots = Vec<(BufferId, Slot)>;
 
 /// Runs every local rank once. `bound` contains the slots of each local rank.
 ///
 /// # Errors
-/// If a local rank fails; the first failure is returned. A failed MPI run aborts all processes instead of returning.
+/// If a local rank fails. If several local ranks fail on their own, the error of the lowest of these ranks is returned.
+/// A failed MPI run aborts all processes instead of returning.
 pub(super) fn launch(
     world: &World,
     plan: &Plan,

@@ -8,7 +8,8 @@
 //! workers of a rank write the initial zeros to the rank's blocks of tensors. No other thread touches arenas and
 //! packing workspace before the workers use them.
 //!
-//! Invariant: A rank with fewer cores than workers has no cores of its own. Memory is never bound or migrated.
+//! Invariant: The threads of a rank with fewer cores than workers are not pinned to single cores, and may use all cores
+//! of the rank's NUMA domains. Memory is never bound or migrated.
 
 use super::crew::AgreedPlacement;
 use super::{Result, World, host, pinning};
@@ -168,7 +169,7 @@ mod tests {
         workers.sort_unstable();
         workers.dedup();
         assert_eq!(workers.len(), ranks, "a core each");
-        // With fewer cores than ranks, some ranks have no cores of their own.
+        // With fewer cores than ranks, the workers of some ranks are not pinned to single cores.
         let crowded = World::in_process(ranks + 1);
         crowded.place(1).unwrap();
         assert!(crowded.places().unwrap().iter().any(|place| place.workers.is_empty()));

@@ -91,8 +91,8 @@ impl Shaped {
     /// of hosts must set the same target.
     ///
     /// Cost: Einsums with more than two operands need a path search ([`PathChoice`](crate::plan::PathChoice)). Each
-    /// step needs cost estimates for a few distributions and algorithms. If a memory limit requires slices, everything
-    /// except the path search is repeated for every dimension that the planner tries to slice.
+    /// step needs cost estimates for a few distributions and algorithms. If a memory limit requires slices, the planner
+    /// repeats all of its work except the path search for every dimension that it tries to slice.
     ///
     /// # Errors
     /// If no plan satisfies the options ([`Error::Plan`]).

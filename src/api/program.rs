@@ -63,7 +63,7 @@ pub struct Program<T: Element> {
     kernel: ResolvedKernel,
     pub(super) ranks: Vec<RankProgram>,
     pub(super) record: Record,
-    /// Number of bytes in the user's blocks in the last run, for each local rank.
+    /// Number of bytes in the blocks of the user's tensors in the last run, for each local rank.
     pub(super) bound_bytes: Vec<u64>,
     /// The variant of this program that adds to the values in `out`; compiled when first needed.
     accumulating: Option<Box<Program<T>>>,
@@ -478,7 +478,7 @@ impl<T: Element> Program<T> {
             self.record = Record::default();
             self.bound_bytes = Vec::new();
         }
-        // Reset before the run, because the values of a failed run must not be reused.
+        // `holds` is false during the run, because the values of a failed run must not be reused.
         let holds = self.all_hold()?;
         self.holds = false;
         let first = slices.run.start;

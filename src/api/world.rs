@@ -83,9 +83,9 @@ impl World {
     fn of(members: Members, options: RunOptions) -> World {
         #[cfg(feature = "mpi")]
         if let Members::Mpi(members) = &members {
-            // The closure also runs if MPI itself aborts. `remove_temporaries` returns a guard, which is forgotten so
-            // that its lock is never released. No thread can then create another file. A second removal would block on
-            // this lock, so it is skipped.
+            // The closure also runs if a collective call times out. `remove_temporaries` returns a guard, which is
+            // forgotten so that its lock is never released. No thread can then create another file. A second removal
+            // would block on this lock, so it is skipped.
             let removed = Cell::new(false);
             members.communicator.before_abort(move || {
                 if !removed.replace(true) {
@@ -330,8 +330,8 @@ impl World {
             .map_err(|why| Error::Usage(format!("a world cannot be that large: {why}")))
     }
 
-    /// Makes all processes agree on success. Every process passes its own result, whose value is returned only if no
-    /// process has failed. Collective.
+    /// Makes all processes agree on whether all of them have succeeded. Every process passes its own result, and its
+    /// value is returned only if no process has failed. Collective.
     ///
     /// # Errors
     /// If any process has failed. A process that has failed returns its own error; every other process returns the
@@ -441,7 +441,8 @@ impl Shared {
         }
     }
 
-    /// The workers of the local ranks. They are started when a number of workers per rank is first used.
+    /// The workers of the local ranks. Each number of workers per rank has its own threads, which are started when this
+    /// number is first used.
     pub(super) fn crews(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<Crew>>> {
         if let Some(crews) = self.crews.borrow().get(&workers) {
             return Ok(crews.clone());

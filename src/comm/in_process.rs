@@ -35,8 +35,8 @@ struct Offer {
 }
 
 impl Fabric {
-    /// Connects `ranks` ranks. With a bandwidth, each directed pair of ranks is a link that carries that many bytes per
-    /// second.
+    /// Connects `ranks` ranks. With a bandwidth, each directed pair of ranks is a link that carries `bytes_per_second`
+    /// bytes per second.
     pub fn new(ranks: usize, bytes_per_second: Option<f64>) -> Arc<Fabric> {
         Arc::new(Fabric {
             ranks,
@@ -133,8 +133,8 @@ impl Endpoint {
         });
         let mut at = 0;
         while at < self.recvs.len() {
-            // Transfers of a pair match in posting order. A receive therefore waits until every receive that was posted
-            // before it for the same peer has its offer.
+            // Transfers from one rank to another match in posting order. A receive therefore waits until every receive
+            // that was posted before it for the same peer has its offer.
             let peer = self.recvs[at].peer;
             let first = self.recvs[..at].iter().all(|earlier| earlier.peer != peer || earlier.arriving.is_some());
             if first && self.recvs[at].arriving.is_none() {

@@ -35,8 +35,8 @@ pub struct Launcher {
     pub kind: LauncherKind,
     /// The rank that the launcher assigned. If MPI cannot start, rank 0 reports the error for all ranks.
     pub rank: usize,
-    /// The number of processes started. `None` if only PMIx variables are set, because PMIx variables do not contain
-    /// this number.
+    /// The number of processes started. `None` for a PMIx launcher other than Slurm, because PMIx variables do not
+    /// contain this number.
     pub size: Option<usize>,
 }
 

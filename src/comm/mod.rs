@@ -93,7 +93,7 @@ impl Endpoint {
     /// Makes progress and appends finished transfers to `done`; never blocks. Returns whether it made any progress.
     ///
     /// # Errors
-    /// If a transfer fails, its sizes differ at the two ends, or a peer has ended the run.
+    /// If a transfer fails, its sizes differ at the two ends, or a peer has stopped the run.
     pub fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         each!(self, end => end.poll(done))
     }

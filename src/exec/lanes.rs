@@ -56,8 +56,8 @@ impl<'a> Lanes<'a> {
         under_way.first().copied()
     }
 
-    /// Starts and returns the next task in a lane. Returns `None` if the task's dependencies are not complete, or if
-    /// `window` tasks in the lane are in flight already.
+    /// Starts and returns the next task in a lane. Returns `None` if no task is left, if the next task must wait for
+    /// other tasks, or if `window` tasks in the lane are in flight already.
     pub fn start(&mut self, lane: Lane, window: usize) -> Option<TaskId> {
         let at = self.next[lane as usize];
         let &task = self.order[lane as usize].get(at)?;

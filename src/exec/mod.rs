@@ -58,7 +58,8 @@ pub enum Only {
 pub struct RunOptions {
     /// Whether transfers run while workers compute. If false, work and transfers alternate in program order.
     pub overlap: bool,
-    /// Runs only work or only transfers. The choice must be the same on every rank. The result is then meaningless.
+    /// Runs only work or only transfers. The choice must be the same on every rank. The values of the result are then
+    /// meaningless.
     pub only: Option<Only>,
     /// Maximum number of transfers in flight per lane, at least 1.
     pub window: usize,

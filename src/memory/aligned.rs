@@ -18,7 +18,7 @@ pub struct OutOfMemory {
     pub bytes: usize,
 }
 
-/// Alignment of every owned buffer in bytes: the size of a cache line and of the widest vector register.
+/// Alignment of every owned buffer in bytes. This is the size of a cache line and of the widest vector register.
 const ALIGNMENT: usize = 64;
 
 /// Owned bytes, initially zero, aligned to 64 bytes.

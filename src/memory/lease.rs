@@ -18,7 +18,8 @@ use super::strided::Strided;
 use crate::dtype::Dtype;
 use crate::kernel::{Element, Tensor, TensorMut};
 
-/// The data of both kinds of lease: the location of the box, and the number of the lease's entry in the ledger.
+/// The data that read and write leases have in common, which is the location of the box and the number of the lease's
+/// entry in the ledger.
 #[derive(Debug)]
 struct Lease {
     store: Arc<Store>,

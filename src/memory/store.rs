@@ -16,7 +16,8 @@ use crate::dtype::Dtype;
 use crate::kernel::{Element, prefetch};
 use crate::sync::{Mutex, MutexGuard};
 
-/// One buffer: the address of its element `[0, 0, ..]`, its shape, and whether tasks may write to it.
+/// One buffer, described by the address of its element `[0, 0, ..]`, its element type and its shape. A slot also states
+/// whether tasks may write to the buffer.
 #[derive(Debug)]
 pub struct Slot {
     pub(super) origin: *mut u8,

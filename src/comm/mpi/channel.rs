@@ -13,9 +13,10 @@
 //! be initialised, to 0. The pages of a slot are first touched when the slot is first used, so unused slots occupy no
 //! physical memory.
 //!
-//! Invariants: only the sender fills slots and advances `filled`; only the receiver empties slots and advances
-//! `emptied`. Neither end accesses a slot that belongs to the other end. A count is stored with release ordering after
-//! the last access to its slot, and loaded with acquire ordering before the next access. `copied` only reports
+//! Invariants: Only the sender fills slots and advances `filled`. Only the receiver empties slots and advances
+//! `emptied`. Filled slots belong to the receiver, and all other slots belong to the sender. Neither end accesses a
+//! slot of the other end. The end that hands over a slot stores the count with release ordering after its last access
+//! to the slot. The other end loads the count with acquire ordering before its first access. `copied` only reports
 //! progress: it counts the copies of parts of boxes that slots describe. The channel does not wait; an end that cannot
 //! proceed polls again later.
 
@@ -42,7 +43,8 @@ const MIN_SLOT_BYTES: usize = 4 << 10;
 /// receiver copies one piece while the sender copies the next.
 const PIECES: usize = 16;
 const MIN_PIECE_BYTES: usize = 32 << 10;
-/// Limit on the total number of bytes in all channels of a node. Slots of minimum size may exceed this limit.
+/// Limit on the total number of bytes in all channels of a node. On nodes with many ranks, slots of minimum size may
+/// exceed this limit.
 const MAX_NODE_BYTES: usize = 64 << 20;
 
 /// The layout of the channels in the segments of a node's ranks.
@@ -144,7 +146,7 @@ pub(super) struct Producer {
 
 impl Producer {
     /// # Safety
-    /// As for [`Channel::new`]. In addition, a channel has one producer, in the process that owns the segment.
+    /// The same as for [`Channel::new`]. In addition, a channel has one producer, in the process that owns the segment.
     pub(super) unsafe fn new(layout: Layout, own: NonNull<u8>, to: usize) -> Producer {
         // SAFETY: the caller's contract.
         Producer { channel: unsafe { Channel::new(layout, own, to) }, filled: 0 }
@@ -188,9 +190,9 @@ impl Producer {
             return None;
         }
         let bytes = header[0].min(self.channel.slot);
-        // SAFETY: the slot is inside the channel, and belongs to the sender until `filled` is advanced. `has_room` has
-        // loaded with acquire ordering that the receiver has emptied the slot, and the receiver reads the slot again
-        // only after `filled` has been advanced.
+        // SAFETY: the slot is inside the channel, and belongs to the sender until `filled` is advanced. A load with
+        // acquire ordering in `has_room` has shown that the receiver has emptied the slot, and the receiver reads the
+        // slot again only after `filled` has been advanced.
         unsafe {
             self.channel.header(self.filled).write(header.map(|number| number as u64));
             fill(std::slice::from_raw_parts_mut(self.channel.bytes(self.filled).as_ptr(), bytes));
@@ -224,8 +226,8 @@ pub(super) struct Consumer {
 
 impl Consumer {
     /// # Safety
-    /// As for [`Channel::new`], with the sender's segment. In addition, a channel has one consumer, in the process of
-    /// the receiving rank.
+    /// The same as for [`Channel::new`], with the sender's segment. In addition, a channel has one consumer, in the
+    /// process of the receiving rank.
     pub(super) unsafe fn new(layout: Layout, theirs: NonNull<u8>, to: usize) -> Consumer {
         // SAFETY: the caller's contract.
         Consumer { channel: unsafe { Channel::new(layout, theirs, to) }, emptied: 0, copied: 0, seen: 0 }
@@ -235,7 +237,7 @@ impl Consumer {
         self.channel.filled().load(Ordering::Acquire) > self.emptied
     }
 
-    /// Passes the next filled slot, if any, to `take`, which returns whether the slot is now empty. Returns whether
+    /// Passes the next filled slot, if any, to `take`, which returns whether the slot may be reused. Returns whether
     /// there was a filled slot.
     pub(super) fn empty<E>(&mut self, take: impl FnOnce(Filled) -> Result<bool, E>) -> Result<bool, E> {
         if self.seen <= self.emptied + 1 {

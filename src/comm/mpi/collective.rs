@@ -55,7 +55,7 @@ mod sealed {
 }
 
 impl Communicator {
-    /// Waits until every rank has arrived.
+    /// Waits until every rank has called this function.
     ///
     /// # Errors
     /// If MPI fails.
@@ -64,10 +64,10 @@ impl Communicator {
         self.complete("MPI_Ibarrier", |request| unsafe { ffi::MPI_Ibarrier(self.raw(), request) })
     }
 
-    /// Waits until every rank has arrived and is awake. Used before measurements. A rank that has waited for some time
-    /// sleeps between polls (`pause`), and may leave the barrier hundreds of microseconds after the last rank has
-    /// arrived. The ranks then arrive at a second barrier almost together, so they sleep only briefly there, and not at
-    /// all in a third barrier.
+    /// Waits until every rank has called this function and is awake. Used before measurements. A rank that has waited
+    /// for some time sleeps between polls (`pause`), and may leave the barrier hundreds of microseconds after the last
+    /// rank has arrived. The ranks then arrive at a second barrier almost together, so they sleep only briefly there,
+    /// and not at all in a third barrier.
     ///
     /// # Errors
     /// If MPI fails.
@@ -133,7 +133,7 @@ impl Communicator {
             }
             _ => {}
         }
-        // The sum of all lengths is at most `MAX_CALL_BYTES`, so each length fits.
+        // The sum of all lengths is at most `MAX_CALL_BYTES`, so each length fits into an `int`.
         let counts: Vec<c_int> = lengths.iter().map(|&length| length as c_int).collect();
         let starts: Vec<c_int> = counts.iter().scan(0, |end, &n| Some(std::mem::replace(end, *end + n))).collect();
         let mut all = vec![0u8; counts.iter().sum::<c_int>() as usize];

@@ -4,10 +4,10 @@
 //! nodes 0 1 | 2 3      routes near shared, far message:   rank 0 -> 1 shared memory,   rank 0 -> 2 and 3 messages
 //! ```
 //!
-//! Invariants: both ends of a pair use the same route, so transfers of a pair keep their order. While MPI has no
-//! request in flight, the communication thread sleeps until a peer on its node or a worker wakes it. While MPI has
-//! requests in flight, the thread must poll, with short pauses (`pause`). A thread with a core of its own also polls
-//! while transfers through shared memory are in flight. Routes do not change after the first transfer, because
+//! Invariants: Both ends use the same route for all transfers between them, so these transfers keep their order. While
+//! MPI has no request in flight, the communication thread sleeps until a peer on its node or a worker wakes it. While
+//! MPI has requests in flight, the thread must poll, with short pauses (`pause`). A thread with a core of its own also
+//! polls while transfers through shared memory are in flight. Routes do not change after the first transfer, because
 //! transfers on different routes could overtake each other.
 
 use std::sync::Arc;
@@ -209,7 +209,8 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // Other holders of the waker must not ring the bell after this point, because its memory is about to be freed.
+        // Other holders of the waker must not ring the bell after this point, because the bell's memory is about to be
+        // freed.
         self.waker.rings(None);
     }
 }

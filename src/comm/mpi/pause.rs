@@ -59,7 +59,7 @@ impl Pause {
         self.spin
     }
 
-    /// Makes the next pauses short. Called when an event has occurred.
+    /// Makes the next pauses short. Called when a transfer starts or a poll makes progress.
     pub(super) fn reset(&mut self) {
         (self.yielded, self.next, self.slept) = (0, MIN_SLEEP, None);
     }

@@ -39,8 +39,8 @@ impl Routes {
         if first == Routes::of(CANDIDATES[0]) {
             return Ok(first);
         }
-        // Other load may have disturbed one of the two measurements, so the result that is earlier in `CANDIDATES` is
-        // used.
+        // Other load may have disturbed one of the two measurements, so of the two selected routes, the one that is
+        // earlier in `CANDIDATES` is used.
         let second = Self::measured(communicator, &mut usable)?;
         Ok(Routes { near: either(&usable, first.near, second.near), far: either(&usable, first.far, second.far) })
     }

@@ -49,7 +49,7 @@ pub(super) enum Outcome {
 pub(super) struct Requests {
     handles: Vec<ffi::MPI_Request>,
     pieces: Vec<(Piece, Direction)>,
-    /// Outputs of the last test, kept to avoid allocating for each test.
+    /// Outputs of the last call of `MPI_Testsome`, kept to avoid an allocation in each call.
     indices: Vec<c_int>,
     statuses: Vec<ffi::MPI_Status>,
 }

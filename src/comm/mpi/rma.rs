@@ -9,11 +9,11 @@
 //! the endpoint lives. Notes (messages of [`NOTE_LEN`] numbers) announce that a slot has been filled, or that it is
 //! free again. One-sided calls only read.
 //!
-//! Invariants: transfers of a pair are announced in the order in which they were posted. The oldest posted transfer
-//! receives free slots first. Other transfers may wait for this transfer, so it must not wait for their slots. A slot
-//! is written again only after its receiver has reported that it is free. An endpoint that is dropped with transfers in
-//! flight leaks the memory that MPI may still use. There are no windows over the user's tensors, because attaching and
-//! detaching them costs more than a copy.
+//! Invariants: The transfers from one rank to another are announced in the order in which they were posted. The oldest
+//! posted transfer receives free slots first. Other transfers may wait for this transfer, so it must not wait for their
+//! slots. A slot is written again only after its receiver has reported that it is free. An endpoint that is dropped
+//! with transfers in flight leaks the memory that MPI may still use. There are no windows over the user's tensors,
+//! because attaching and detaching them costs more than a copy.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -33,7 +33,8 @@ const MAX_SLOTS_PER_TRANSFER: usize = SLOTS / 4;
 /// Maximum and minimum size of a slot in bytes.
 const MAX_SLOT_BYTES: usize = 1 << 20;
 const MIN_SLOT_BYTES: usize = 64 << 10;
-/// Limit on the total number of bytes in all slots of a node. Slots of minimum size may exceed this limit.
+/// Limit on the total number of bytes in all slots of a node. On nodes with many ranks, slots of minimum size may
+/// exceed this limit.
 const MAX_NODE_BYTES: usize = 128 << 20;
 
 /// Length of a note. A note contains its kind, the slot, the number of bytes in the slot, and the number of bytes in

@@ -21,7 +21,7 @@ use ::mpi::ffi;
 use crate::comm::CommError;
 use crate::comm::launcher::{Launcher, LauncherKind, launchers};
 
-/// An initialised MPI library. Bound to its thread.
+/// An initialised MPI library. Bound to the thread that called [`Mpi::init`].
 #[derive(Debug)]
 pub struct Mpi {
     session: Rc<Session>,

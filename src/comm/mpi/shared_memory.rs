@@ -82,7 +82,7 @@ struct Peer {
     /// The peer's progress count for `lent_sends`, as last read.
     copied: u64,
     recvs: VecDeque<Recv>,
-    /// Whether anything has changed for which the peer may be waiting.
+    /// Whether this rank has filled or emptied slots, or completed lent sends, since it last rang the peer's bell.
     moved: bool,
 }
 
@@ -111,7 +111,7 @@ impl Shared {
         Bell::BYTES + Layout::of(ranks).segment_bytes()
     }
 
-    /// Creates this rank's end. Collective over the node; `rank` is the world rank.
+    /// Creates this rank's end of the channels on its node. Collective over the node; `rank` is the world rank.
     ///
     /// # Errors
     /// If MPI fails on any rank of the node, most often because shared memory is insufficient.

@@ -12,7 +12,7 @@ use crate::dtype::Dtype;
 pub(super) enum Elements {
     /// A supported type.
     Supported(Dtype),
-    /// Numbers of an unsupported type, or in a byte order that is not this machine's.
+    /// Numbers of an unsupported type, or in the byte order that this machine does not use.
     Other {
         /// NumPy's name for the type.
         name: String,
@@ -21,7 +21,7 @@ pub(super) enum Elements {
         /// The loss of precision in this conversion, if there is any.
         loss: Option<&'static str>,
     },
-    /// Not numbers.
+    /// Elements that are not numbers. The text describes them, for example as strings.
     NotNumbers(&'static str),
 }
 

@@ -28,7 +28,7 @@ pub enum NpyError {
     #[error("{}: is not an .npy file: it does not begin with \\x93NUMPY", display_path(path))]
     NotNpy { path: PathBuf },
 
-    /// The file is an archive of several arrays.
+    /// The file is an `.npz` archive, which may contain several arrays.
     #[error(
         "{}: is an .npz archive; save one of its arrays alone: np.save({}, np.load({})[\"NAME\"])",
         display_path(path),

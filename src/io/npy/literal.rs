@@ -82,7 +82,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the items between brackets. Also returns whether there are commas.
+    /// Reads the items between brackets. Also returns whether there is at least one comma.
     fn items(&mut self, close: char, depth: usize) -> Result<(Vec<Literal>, bool), String> {
         self.rest.next();
         let (mut items, mut commas) = (Vec::new(), false);

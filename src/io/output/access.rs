@@ -10,7 +10,7 @@ use std::io::Result;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 
-/// The group bits in a mode.
+/// The group bits in a file mode.
 const GROUP: u32 = 0o070;
 
 /// The access rights of a file.

@@ -1,8 +1,8 @@
 //! Finds temporary files that killed runs have left behind, and removes them. Temporary files are recognised by their
-//! names. A temporary file of a running process is locked by this process.
+//! names. A running process locks its temporary files, so these files are kept.
 //!
-//! Guarantee: A file is removed only while this process holds its lock, so no process is writing it. On file systems
-//! without locks, the files are not removed but reported to the user.
+//! Guarantee: A file is removed only while this process holds its lock, so no other process is writing the file. On
+//! file systems without locks, the files are not removed but reported to the user.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions, TryLockError};
