@@ -250,7 +250,8 @@ impl World {
         Ok((startup_seconds, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))
     }
 
-    /// Measures the speed of each rank relative to the mean. The result is empty if all ranks are equally fast.
+    /// Measures the speed of each rank relative to the mean speed of all ranks. The result is empty if all ranks are
+    /// equally fast.
     fn speeds(&self, machine: &Machine) -> Result<Vec<f64>> {
         const SIDE: usize = 512;
         let plan = self.cubes(machine, SIDE)?;
@@ -385,8 +386,8 @@ impl World {
         self.of_root(&mine.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
     }
 
-    /// Runs a plan `runs + 1` times, and calls `each` with the time of each run in seconds. The first run is a warm-up
-    /// and is not reported. Collective.
+    /// Runs a plan once as a warm-up, and then `runs` times. Calls `each` after every run except the warm-up, with the
+    /// time of this run in seconds. Collective.
     fn runs(&self, plan: &Plan, runs: usize, mut each: impl FnMut(&Program<f32>, f64) -> Result<()>) -> Result<()> {
         let operands: Vec<DistTensor<f32>> = (0..plan.operands)
             .map(|index| {

@@ -61,7 +61,7 @@ impl Clock {
     }
 
     /// Returns the number of nanoseconds by which each process's clock is ahead of the first process's clock, and a
-    /// bound on the error of these values. `hosts` is the host name of each process. Collective.
+    /// bound on the error of these values. `hosts` contains the host name of each process. Collective.
     ///
     /// # Errors
     /// If MPI fails.

@@ -19,7 +19,7 @@ pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Parses the allowed cores from the text of a process's or thread's `/proc` file `status`.
+/// Parses the allowed cores from the text of a `status` file in `/proc`.
 pub(super) fn listed(status: &str) -> Vec<usize> {
     ranges(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default())
 }

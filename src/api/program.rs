@@ -250,8 +250,8 @@ impl<T: Element> Program<T> {
     /// plan returns the whole result, there is only one part.
     ///
     /// There are [`Plan::part_count`] parts, which are independent of each other. The same `out` may be used for all
-    /// parts if each part is consumed before the next part is computed. Part 0 resets the measurements, and later parts
-    /// add to them.
+    /// parts if each part is consumed before the next part is computed. Computing part 0 resets the measurements, and
+    /// computing later parts adds to them.
     ///
     /// ```
     /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
@@ -464,8 +464,8 @@ impl<T: Element> Program<T> {
         Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole }
     }
 
-    /// Runs the schedule for every slice. `bind` receives a slice and its `beta`, and returns `alpha` and `beta` as
-    /// [`Factors`] and the user's memory for each rank. `bind` may fail only if all ranks are in this process, because
+    /// Runs the schedule for every slice. `bind` receives a slice and its `beta`. It returns the [`Factors`] for the
+    /// slice and, for each rank, the user's memory. `bind` may fail only if all ranks are in this process, because
     /// other processes would not be notified of the failure.
     fn each_slice(
         &mut self,
@@ -517,8 +517,8 @@ impl<T: Element> Program<T> {
         view
     }
 
-    /// The ranges of a slice in the sliced dimensions of a value. Sliced dimensions are not cut over ranks, so every
-    /// block has the full extent of these dimensions.
+    /// For each sliced dimension of a value (a tensor of the plan), returns the range of indices that belongs to a
+    /// slice. Sliced dimensions are not cut over ranks, so every block has the full extent of these dimensions.
     fn slice_bounds(&self, value: &Value, slice: usize) -> Option<impl Iterator<Item = (Axis, Slice)>> {
         if self.plan.slices.is_empty() {
             return None;

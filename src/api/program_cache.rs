@@ -38,7 +38,7 @@ struct Entry {
 }
 
 thread_local! {
-    /// Ordered by last use, least recently used first.
+    /// The entries are ordered by last use, least recently used first.
     static CACHE: RefCell<VecDeque<Entry>> = const { RefCell::new(VecDeque::new()) };
 }
 

@@ -323,7 +323,7 @@ impl World {
         Err(Error::Usage(format!("the plan is for {} ranks, the world has {}", plan.ranks(), self.ranks())))
     }
 
-    /// Checks that plans can be made for this world with `workers` workers on each rank.
+    /// Checks that the number of ranks and the number of workers per rank do not exceed the limits of the planner.
     pub(super) fn expect_size(&self, workers: usize) -> Result<()> {
         Machine::new(self.ranks(), workers)
             .check()
@@ -441,8 +441,8 @@ impl Shared {
         }
     }
 
-    /// The workers of the local ranks. Each number of workers per rank has its own threads, which are started when this
-    /// number is first used.
+    /// The workers of the local ranks. Each value of `workers` has a separate set of threads, which are started when
+    /// the value is first used.
     pub(super) fn crews(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<Crew>>> {
         if let Some(crews) = self.crews.borrow().get(&workers) {
             return Ok(crews.clone());

@@ -35,8 +35,8 @@ struct Offer {
 }
 
 impl Fabric {
-    /// Connects `ranks` ranks. With a bandwidth, each directed pair of ranks is a link that carries `bytes_per_second`
-    /// bytes per second.
+    /// Connects `ranks` ranks. If `bytes_per_second` is set, each ordered pair of ranks is connected by a throttled
+    /// link with this bandwidth.
     pub fn new(ranks: usize, bytes_per_second: Option<f64>) -> Arc<Fabric> {
         Arc::new(Fabric {
             ranks,

@@ -1,10 +1,10 @@
 //! Detects the MPI launcher that started this process, from its environment variables.
 //!
-//! Builds without MPI also contain this module. They do not support several ranks, and use the module to report that a
-//! launcher started them as several ranks. Only environment variables are read; no process is contacted and nothing is
-//! initialised. A process may inherit the variables of an outer launcher in addition to those of its own launcher.
-//! [`launchers`] then returns both launchers, and a caller that knows the size of the world can select the launcher
-//! whose size matches.
+//! Builds without MPI also contain this module. Such builds do not support several ranks, and use this module to report
+//! an error if a launcher started several processes. Only environment variables are read; no process is contacted and
+//! nothing is initialised. A process may inherit the variables of an outer launcher in addition to those of its own
+//! launcher. [`launchers`] then returns both launchers, and a caller that knows the size of the world can select the
+//! launcher whose size matches.
 
 use std::fmt;
 

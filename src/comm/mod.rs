@@ -1,8 +1,8 @@
 //! Moves bytes between ranks, and lets all ranks agree on a value.
 //!
 //! An [`Endpoint`] belongs to the communication thread of one rank. The thread posts transfers ([`Endpoint::send`],
-//! [`Endpoint::recv`]), polls ([`Endpoint::poll`]) and sleeps ([`Endpoint::idle`]). Both ends post the transfers of a
-//! pair of ranks in the same order, and sends match receives by this order alone.
+//! [`Endpoint::recv`]), polls ([`Endpoint::poll`]) and sleeps ([`Endpoint::idle`]). Two ranks post the transfers
+//! between them in the same order, and sends match receives by this order alone.
 //!
 //! ```text
 //! rank 0                               rank 1

@@ -1,8 +1,8 @@
 //! Determines which task may start next in each lane of a rank. A lane is the sequence of the rank's work, send or
 //! receive tasks.
 //!
-//! Invariant: Each lane starts and completes its tasks in order. A transfer that finishes before earlier transfers in
-//! its lane is marked as complete only after them, because the verifier assumes this order.
+//! Invariant: Each lane starts and completes its tasks in order. A transfer that finishes out of order is marked as
+//! complete only after all earlier transfers in its lane, because the verifier assumes in-order completion.
 
 use crate::schedule::{Lane, Schedule, TaskId};
 

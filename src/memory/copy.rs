@@ -20,7 +20,7 @@ pub enum StoreKind {
     /// read.
     Cached,
     /// Stores that bypass the caches. Ranges shorter than 1 KiB use cached stores instead. Used for bytes that a core
-    /// with other caches will read, or that would be evicted before any core reads them.
+    /// with different caches will read, or that would be evicted before any core reads them.
     Streaming,
 }
 

@@ -6,9 +6,9 @@
 //! peer     Mapping::of(4711, ..)                                    the same bytes, read only, if it is the same file
 //! ```
 //!
-//! Invariants: [`Segment::find`] finds every live segment of the process by any address inside it. When the owner drops
-//! a segment, the segment's memory returns to the system, even if other processes still map it. A process has at most
-//! [`MAX_SEGMENTS`] segments at a time, because each segment is an open file.
+//! Invariants: For every address in a live segment of this process, [`Segment::find`] returns the segment. When the
+//! owner drops a segment, the segment's memory returns to the system, even if other processes still map it. A process
+//! has at most [`MAX_SEGMENTS`] segments at a time, because each segment is an open file.
 //!
 //! Memory is not allocated as a segment if running out of memory could then kill the program. If ordinary memory runs
 //! out, the allocation fails; but if the memory of a file runs out, the first access raises SIGBUS. Therefore there are
@@ -234,7 +234,8 @@ mod system {
 
     pub fn limits() -> Limits {
         let soft = |resource| getrlimit(resource).current.map_or(usize::MAX, |most| most as usize);
-        // Under strict overcommit, the system does not reserve memory for these files when they are created.
+        // The system does not reserve memory for these files when they are created, not even under strict overcommit. A
+        // first access could therefore raise SIGBUS.
         let counted = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.trim() == "2");
         let few_addresses = getrlimit(Resource::As).current.is_some();
         let bytes =

@@ -1,4 +1,4 @@
-//! Implements a queue of slots in shared memory, from one rank of a node to another.
+//! Implements a queue of slots in shared memory, through which one rank of a node sends bytes to another rank.
 //!
 //! ```text
 //! filled 5, emptied 3      slots  [0] [1] [2] [3] [4] ..     the receiver reads 3, the sender fills 5
@@ -16,9 +16,9 @@
 //! Invariants: Only the sender fills slots and advances `filled`. Only the receiver empties slots and advances
 //! `emptied`. Filled slots belong to the receiver, and all other slots belong to the sender. Neither end accesses a
 //! slot of the other end. The end that hands over a slot stores the count with release ordering after its last access
-//! to the slot. The other end loads the count with acquire ordering before its first access. `copied` only reports
-//! progress: it counts the copies of parts of boxes that slots describe. The channel does not wait; an end that cannot
-//! proceed polls again later.
+//! to the slot. The other end loads the count with acquire ordering before its first access to the slot. `copied` only
+//! reports progress: it counts the copies of parts of boxes that slots describe. The channel does not wait; an end that
+//! cannot proceed polls again later.
 
 use std::ptr::NonNull;
 
@@ -167,7 +167,7 @@ impl Producer {
         self.channel.emptied().load(Ordering::Acquire) > number
     }
 
-    /// How many times the receiver has copied a part of the boxes that slots describe.
+    /// Number of times that the receiver has copied a part of the boxes that slots describe.
     pub(super) fn copied(&self) -> u64 {
         self.channel.copied().load(Ordering::Relaxed)
     }

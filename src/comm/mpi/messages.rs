@@ -65,9 +65,9 @@ struct Transfer {
 /// The memory that a transfer uses until it is complete.
 #[derive(Debug)]
 enum Memory {
-    /// Boxes that are being sent in place.
+    /// Boxes from which MPI sends directly.
     Read { _from: Vec<ReadLease> },
-    /// Boxes that are being received in place.
+    /// Boxes into which MPI receives directly.
     Written { _into: Vec<WriteLease> },
     /// A copy of the boxes, which is being sent.
     Packed(Aligned),

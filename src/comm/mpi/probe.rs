@@ -22,7 +22,7 @@ const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 6), (2 << 20, 4)]
 /// Routes in order of preference. A route is selected over the routes before it only if it is clearly faster in two
 /// measurements.
 const CANDIDATES: [Route; 3] = [Route::Shared, Route::Message, Route::Rma];
-/// Time limit for one block.
+/// Time limit for the exchange of one block.
 const BLOCK_TIMEOUT: Duration = Duration::from_secs(5);
 /// A candidate replaces the best candidate before it only if its time is below this fraction of the best time. A
 /// smaller difference may be due to other load on the machine during one of the two measurements.

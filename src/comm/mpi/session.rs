@@ -30,7 +30,7 @@ pub struct Mpi {
 #[derive(Debug)]
 pub(super) struct Session {
     thread: ThreadId,
-    /// Whether MPI was initialised here and must therefore be finalised here.
+    /// Whether this session initialised MPI and must therefore finalise MPI.
     ours: bool,
 }
 

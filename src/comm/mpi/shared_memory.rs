@@ -42,7 +42,7 @@ const SLOTS_PER_TURN: usize = 2;
 /// Maximum number of bytes that are copied at a time from the sender's boxes.
 const COPY_BYTES: usize = 512 << 10;
 /// Transfers with fewer bytes than this are copied through slots, because describing where their boxes are costs as
-/// much as the copy.
+/// much as copying the boxes.
 const MIN_LENT_BYTES: usize = 16 << 10;
 /// Size in bytes of the sample that ranks try to read from each other.
 const SAMPLE_BYTES: usize = 64 << 10;
@@ -219,7 +219,7 @@ impl Shared {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // The peer may still read the lent boxes.
+        // The peer may still read the lent boxes, so their leases are leaked instead of released.
         std::mem::forget(std::mem::take(&mut self.lent_sends));
     }
 }

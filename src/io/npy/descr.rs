@@ -25,7 +25,7 @@ pub(super) enum Elements {
     NotNumbers(&'static str),
 }
 
-/// The possible losses in the conversion to double precision.
+/// Descriptions of what the conversion to double precision may lose.
 const LARGE_INTEGERS_ROUNDED: &str = "whole numbers beyond 2^53 are rounded";
 const EXTENDED_DIGITS_LOST: &str = "digits beyond double precision are lost";
 

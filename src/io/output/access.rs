@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use rustix::fs::{XattrFlags, setxattr};
 
-    /// Encodes a list as version 2, followed by the tag, permissions and id of each entry.
+    /// Encodes an access control list in version 2 of its format, with the tag, permissions and id of each entry.
     fn posix(entries: &[(u16, u16, u32)]) -> Vec<u8> {
         let mut bytes = 2u32.to_le_bytes().to_vec();
         for (tag, allows, who) in entries {

@@ -34,7 +34,7 @@ pub enum FileError {
     #[error("{}: the directory {} does not exist", display_path(path), display_path(directory))]
     NoDirectory { path: PathBuf, directory: PathBuf },
 
-    /// The symbolic links form a loop, or a very long chain.
+    /// The symbolic links of the path form a loop or a very long chain.
     #[error("{}: its symbolic links lead to no file: they form a loop, or a very long chain", display_path(path))]
     LinkLoop { path: PathBuf },
 }
