@@ -493,8 +493,8 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Whether all ranks still have the values that depend only on constant operands. If one rank must recompute them,
-    /// all ranks do. Collective.
+    /// Whether all ranks still have the values that depend only on constant operands. If one rank must recompute these
+    /// values, all ranks recompute them. Collective.
     fn all_hold(&self) -> Result<bool> {
         if self.plan.constant.is_empty() || self.world.local_ranks().len() == self.world.ranks() {
             return Ok(self.holds);

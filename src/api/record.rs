@@ -65,7 +65,7 @@ impl Record {
         }
     }
 
-    /// Busy times for each local rank, summed over all slices.
+    /// Times that each local rank spent computing and receiving, summed over all slices.
     pub(super) fn busy(&self, programs: &[RankProgram]) -> Vec<Busy> {
         if self.sum.is_empty() { busy(programs, self.metrics()).collect() } else { self.busy.clone() }
     }

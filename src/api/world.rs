@@ -58,7 +58,7 @@ pub(super) struct Shared {
     not_send: PhantomData<*const ()>,
 }
 
-/// The ranks of a world, for each kind of world.
+/// The ranks of a world, which are represented differently for each kind of world.
 pub(super) enum Members {
     Single,
     InProcess {

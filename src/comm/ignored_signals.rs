@@ -4,7 +4,7 @@
 //! choice. A program that needs to know this choice invokes
 //! [`remember_ignored_signals!`](crate::remember_ignored_signals) outside any function. The loader then calls a
 //! function that queries the kernel, before it initialises any library. Without the macro, [`is_ignored`] reads `/proc`
-//! on its first call. On systems without `/proc`, it then returns false for every signal.
+//! on its first call. On systems without `/proc`, [`is_ignored`] then returns false for every signal.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

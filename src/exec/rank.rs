@@ -109,7 +109,7 @@ impl<'a> Thread<'a> {
         Ok(())
     }
 
-    /// Fails if there has been no progress for longer than the timeout.
+    /// Returns an error if no task has made progress for longer than the timeout.
     fn check_time(&self) -> Result<(), RunError> {
         let Some(timeout) = self.options.timeout.filter(|timeout| self.last.elapsed() > *timeout) else {
             return Ok(());

@@ -27,7 +27,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Distance between counts in bytes. It is two cache lines, because processors fetch neighbouring lines in pairs.
 const COUNT_STRIDE: usize = 128;
-/// Number of bytes for a channel's counts: `filled`, `emptied` and `copied`.
+/// Number of bytes for the three counts of a channel (`filled`, `emptied` and `copied`).
 const COUNTS: usize = 3 * COUNT_STRIDE;
 /// Size in bytes of the header in front of the payload of a slot.
 const HEADER_BYTES: usize = 64;
