@@ -4,21 +4,22 @@
 //! | rate | measurement |
 //! |---|---|
 //! | `startup_seconds` | median time of a run in which rank 0 has almost no work |
-//! | `sync_overhead` | extra time if all ranks share a small product, compared to rank 0 computing it alone; difference of medians |
-//! | `flops`, `block_rates` | large cubes (m = n = k) on all ranks at the same time; small cubes on one rank, divided by `solo_speedup` |
-//! | `solo_speedup` | rate of a cube on one rank while the other ranks wait, divided by its rate if all ranks compute cubes |
+//! | `sync_overhead` | median time of a small product on all ranks, minus its median time on rank 0, plus the saved time |
+//! | `flops`, `block_rates` | large cubes on all ranks at the same time; small cubes on one rank, divided by `solo_speedup` |
+//! | `solo_speedup` | rate of a rank while the other ranks wait, divided by its rate while all ranks compute |
 //! | `speeds` | time that each rank needs for a cube; no speeds are stored if all ranks are within 2 % of the mean |
 //! | `memory_bandwidth` | copies of large blocks on all ranks at the same time |
-//! | `link_latency`, `link_bandwidth` | transfers from each rank to the next rank, or to a rank on the next node if there are several nodes |
+//! | `link_latency`, `link_bandwidth` | transfers from each rank to the next rank or, with several nodes, to the next node |
 //! | `node_latency`, `node_bandwidth` | transfers from each rank to the next rank of its node |
-//! | `interference` | extra time of a ring algorithm, compared to the same product without transfers; median of rounds |
+//! | `interference` | extra time of a ring algorithm, compared to a product without transfers; median of rounds |
 //!
-//! Latencies are lower quartiles of many runs. Rates of products are medians over rounds, each of which measures all
-//! sizes. If a large cube has a lower rate than the next smaller large cube, the rate of the smaller cube is used for
-//! both. Where the table names no median, the value is from the fastest of a few runs, because load from other programs
-//! can only slow runs down. The module `cache` stores rates separately for each host, number of ranks, number of
-//! workers, number of ranks per node, transport and placement. Placement means whether ranks have cores of their own.
-//! With `EINSUM_DIST_RATES=default`, no rates are measured or read, so plans are the same on every host.
+//! A cube is a matrix product with m = n = k. Latencies are lower quartiles of many runs. Rates of products are medians
+//! over rounds, each of which measures all sizes. If a large cube has a lower rate than the next smaller large cube,
+//! the rate of the smaller cube is used for both. Where the table names no median, the value is from the fastest of a
+//! few runs, because load from other programs can only slow runs down. The module `cache` stores rates separately for
+//! each host, number of ranks, number of workers, number of ranks per node, transport and placement. Placement means
+//! whether ranks have cores of their own. With `EINSUM_DIST_RATES=default`, no rates are measured or read, so plans are
+//! the same on every host.
 //!
 //! All processes use the rates that rank 0 measured. The measurement has three limits. If nodes have different numbers
 //! of ranks, all links are assigned the rates of the slowest link. Only f32 is measured, and the rates for other
