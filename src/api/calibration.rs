@@ -4,12 +4,12 @@
 //! | rate | measurement |
 //! |---|---|
 //! | `startup_seconds` | median time of a run in which rank 0 has almost no work |
-//! | `sync_overhead` | median time of a small product on all ranks, minus its median time on rank 0, plus the saved time |
-//! | `flops`, `block_rates` | large cubes on all ranks at the same time; small cubes on one rank, divided by `solo_speedup` |
+//! | `sync_overhead` | median time of a small product on all ranks, minus that on rank 0, plus the time saved |
+//! | `flops`, `block_rates` | large cubes on all ranks together; small cubes on one rank, divided by `solo_speedup` |
 //! | `solo_speedup` | rate of a rank while the other ranks wait, divided by its rate while all ranks compute |
 //! | `speeds` | time that each rank needs for a cube; no speeds are stored if all ranks are within 2 % of the mean |
 //! | `memory_bandwidth` | copies of large blocks on all ranks at the same time |
-//! | `link_latency`, `link_bandwidth` | transfers from each rank to the next rank or, with several nodes, to the next node |
+//! | `link_latency`, `link_bandwidth` | transfers from each rank to the next rank, or to the next of several nodes |
 //! | `node_latency`, `node_bandwidth` | transfers from each rank to the next rank of its node |
 //! | `interference` | extra time of a ring algorithm, compared to a product without transfers; median of rounds |
 //!

@@ -35,7 +35,7 @@ use crate::comm::mpi::{Communicator, Mpi};
 /// |---|---|---|
 /// | [`World::single`] | 1 | the caller's rayon pool |
 /// | [`World::in_process`] | threads of this process | per rank, a communication thread and a pool of workers |
-/// | `World::mpi`, `World::from_communicator` (feature `mpi`) | processes | the caller for communication, and a pool of workers |
+/// | `World::mpi`, `World::from_communicator` (feature `mpi`) | processes | the caller communicates; a pool computes |
 ///
 /// "Collective" means that every process in the world must make the call, and that all processes must make their
 /// collective calls in the same order.
