@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 pub enum Kind {
     /// A batch dimension, which is in `left`, `right` and `out`.
     C,
-    /// In `left` and `out`.
+    /// A dimension of `left` that stays in `out`, and is not in `right`.
     M,
-    /// In `right` and `out`.
+    /// A dimension of `right` that stays in `out`, and is not in `left`.
     N,
     /// A summed dimension, which is in `left` and `right` only.
     K,

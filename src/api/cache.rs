@@ -1,15 +1,15 @@
 //! Caches the measurements of a host in small files. The directory of these files is the value of `EINSUM_DIST_CACHE`
 //! or, if this variable is not set, `einsum-dist` in the user's cache directory.
 //!
-//! A process that reads a file while another process writes it finds either a complete file or no file. Without a
-//! writable directory, every run measures again.
+//! A process that opens a file while another process writes it sees a complete file or no file. If the directory is not
+//! writable, every run measures the host again.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::io::output::{new_tag, remove_leftovers, write_whole};
 
-/// The path of the cache file with this name, or `None` if there is no cache directory.
+/// The path of the cache file `name`, or `None` if there is no cache directory.
 pub(super) fn file(name: &str) -> Option<PathBuf> {
     folder(|variable| std::env::var_os(variable)).map(|folder| folder.join(name))
 }
@@ -23,12 +23,12 @@ fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     set("EINSUM_DIST_CACHE").or_else(|| Some(user()?.join("einsum-dist")))
 }
 
-/// Whether `EINSUM_DIST_RATES=default` disables measuring and caching. Plans are then the same on every host.
+/// Whether `EINSUM_DIST_RATES=default` disables measuring and caching. If it does, plans are the same on every host.
 pub(super) fn is_off() -> bool {
     std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default")
 }
 
-/// Replaces a cache file. Failures are ignored, and the next run then measures again.
+/// Creates or replaces a cache file. If writing fails, the error is ignored, and the next run measures the host again.
 pub(super) fn write(file: &Path, text: &str) {
     let made = file.parent().map_or(Ok(()), std::fs::create_dir_all);
     if made.is_ok() {

@@ -1,27 +1,29 @@
-//! Measures the rates of the machine on which a world runs by running plans, and caches the rates per host.
+//! Measures the rates of the machine on which a world runs. Each rate is derived from timed runs of small plans. The
+//! rates are cached per host.
 //!
-//! | rate | from |
+//! | rate | measurement |
 //! |---|---|
-//! | `startup_seconds` | a run with almost no work, on rank 0; median |
-//! | `sync_overhead` | extra time if all ranks share a small product, compared to rank 0 computing it alone; medians |
-//! | `flops`, `block_rates` | cubes on all ranks at the same time; small cubes on one rank, divided by `solo_speedup` |
-//! | `solo_speedup` | a cube on one rank alone, compared to all ranks at the same time |
-//! | `speeds` | the time of each rank for its cube, if ranks differ by more than noise |
-//! | `memory_bandwidth` | a copy on each rank |
-//! | `link_latency`, `link_bandwidth` | blocks from each rank to the next; with several nodes, to the next node |
-//! | `node_latency`, `node_bandwidth` | blocks from each rank to the next rank of its node |
-//! | `interference` | a ring algorithm, compared to the same product without transfers; median of rounds |
+//! | `startup_seconds` | median time of a run in which rank 0 has almost no work |
+//! | `sync_overhead` | median time of a small product on all ranks, minus that on rank 0, plus the time saved |
+//! | `flops`, `block_rates` | large cubes on all ranks together; small cubes on one rank, divided by `solo_speedup` |
+//! | `solo_speedup` | rate of a rank while the other ranks wait, divided by its rate while all ranks compute |
+//! | `speeds` | time that each rank needs for a cube; no speeds are stored if all ranks are within 2 % of the mean |
+//! | `memory_bandwidth` | copies of large blocks on all ranks at the same time |
+//! | `link_latency`, `link_bandwidth` | transfers from each rank to the next rank, or to the next of several nodes |
+//! | `node_latency`, `node_bandwidth` | transfers from each rank to the next rank of its node |
+//! | `interference` | extra time of a ring algorithm, compared to a product without transfers; median of rounds |
 //!
-//! Latencies are lower quartiles of many runs. Rates of products are medians over rounds, each of which measures all
-//! sizes. Among large cubes, the rates never decrease with the size. All other values for which the table does not name
-//! a median are from the fastest of a few runs, because load from other programs can only slow runs down. Rates are
-//! cached (`cache`) separately for each combination of host, number of ranks, number of workers, number of ranks per
-//! node, transport, and placement (whether ranks have cores of their own). With `EINSUM_DIST_RATES=default`, no rates
-//! are measured or read, so plans are the same on every host.
+//! A cube is a matrix product with m = n = k. Latencies are lower quartiles of many runs. Rates of products are medians
+//! over rounds, each of which measures all sizes. If a large cube has a lower rate than the next smaller large cube,
+//! the rate of the smaller cube is used for both. Where the table names no median, the value is from the fastest of a
+//! few runs, because load from other programs can only slow runs down. The module `cache` stores rates separately for
+//! each host, number of ranks, number of workers, number of ranks per node, transport and placement. Placement means
+//! whether ranks have cores of their own. With `EINSUM_DIST_RATES=default`, no rates are measured or read, so plans are
+//! the same on every host.
 //!
-//! All processes use the rates that rank 0 measured. Three cases are not measured. If nodes have different numbers of
-//! ranks, all links are assigned the rates of the slowest link. The rates for other element types are derived from the
-//! rates for f32. Load from other programs is ignored.
+//! All processes use the rates that rank 0 measured. The measurement has three limits. If nodes have different numbers
+//! of ranks, all links are assigned the rates of the slowest link. Only f32 is measured, and the rates for other
+//! element types are derived from the rates for f32. Load from other programs is not modelled.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -36,7 +38,7 @@ use crate::plan::{AlgorithmName, FixedDistributions, Plan, PlanOptions};
 /// Sides of small cubes; a cube is a matrix product with m = n = k. Small cubes are measured on one rank, because
 /// waking the threads of several ranks takes longer than these products.
 const SMALL_SIDES: [usize; 4] = [16, 32, 64, 128];
-/// Sides of large cubes. Beyond the last side, rates no longer change.
+/// Sides of large cubes. Rates do not change for sides above 1024.
 const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
 /// Number of runs in each measurement that moves large blocks.
 const MOVE_RUNS: usize = 10;
@@ -52,8 +54,8 @@ const MAX_WORKERS_PER_CORE: usize = 4;
 impl World {
     /// Returns the machine on which this world runs, with measured rates. Collective. Cost: Measuring takes about two
     /// seconds for two ranks on two cores, and longer on slow links. Later calls on the same host use the cache. To
-    /// give ranks cores of their own, call [`World::place`] first. With more than 4 workers per core, or without memory
-    /// for the measurements, the rates are the defaults.
+    /// give ranks cores of their own, call [`World::place`] first. With more than 4 workers per core, or too little
+    /// memory for the measurements, default rates are returned.
     ///
     /// ```
     /// use einsum_dist::{PlanOptions, Problem, World};
@@ -100,7 +102,7 @@ impl World {
         probe(ranks.len() * BYTES_PER_RANK).map_err(|cause| allocation_error(ranks.start, cause))
     }
 
-    /// Returns the text that rank 0 passes. Collective.
+    /// Returns rank 0's argument on every rank. Collective.
     fn of_root(&self, mine: &str) -> Result<String> {
         let all = self.all_gather(mine.as_bytes())?;
         Ok(all.first().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default())
@@ -130,7 +132,7 @@ impl World {
         let copied = after(startup_seconds, self.quickest(&self.moves(&machine, COPIED_ELEMENTS, &stay)?, MOVE_RUNS)?);
         let memory_bandwidth = per_worker((2 * COPIED_ELEMENTS * size_of::<f32>()) as f64, copied);
         let speeds = self.speeds(&machine)?;
-        // Until `starts` has measured `startup_seconds`, the time for the smallest cubes on all ranks is used.
+        // Until `starts` has measured `startup_seconds`, the time for cubes of side 4 on all ranks is used instead.
         let measured =
             Machine { flops, memory_bandwidth, startup_seconds, block_rates, solo_speedup, speeds, ..machine };
         let (startup_seconds, sync_overhead) = self.starts(&measured)?;
@@ -156,7 +158,8 @@ impl World {
         Ok(Machine { startup_seconds, sync_overhead, interference, ..measured })
     }
 
-    /// Measures the rate of one worker for each cube size, and the speedup of a rank if no other rank computes.
+    /// Measures the rate of one worker for each cube size, and the speedup of a rank that computes while all other
+    /// ranks wait.
     ///
     /// Every round measures all sizes, and the results are medians over rounds, so varying clock frequencies affect all
     /// sizes equally.
@@ -219,8 +222,8 @@ impl World {
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
-        // The lower quartile is used because half of the runs wait for threads that wake up late, whereas the fastest
-        // runs do not wait at all.
+        // The latency is the difference between two lower quartiles. The median would reflect runs that wait for
+        // threads that wake up late. The minimum would reflect runs that never wait.
         let latency = (self.quartile(&goes)? - self.quartile(&stays)?).max(1e-7);
         let all = after(
             machine.startup_seconds + latency,
@@ -232,7 +235,7 @@ impl World {
     }
 
     /// Measures the time of a run in which rank 0 has almost no work, and the synchronisation overhead. This overhead
-    /// is the extra time when all ranks share a little work, compared to rank 0 doing this work alone.
+    /// is the extra time if all ranks share a small product, compared to rank 0 computing the product alone.
     fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {
         const SIDE: usize = 32;
         let plans = [
@@ -248,7 +251,8 @@ impl World {
         Ok((startup_seconds, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))
     }
 
-    /// Measures the speed of each rank relative to the mean. The result is empty if all ranks are equally fast.
+    /// Measures the speed of each rank relative to the mean speed of all ranks. The result is empty if all ranks are
+    /// equally fast.
     fn speeds(&self, machine: &Machine) -> Result<Vec<f64>> {
         const SIDE: usize = 512;
         let plan = self.cubes(machine, SIDE)?;
@@ -266,9 +270,9 @@ impl World {
         Ok(if alike { Vec::new() } else { speeds })
     }
 
-    /// Measures `(t - max(c, r)) / min(c, r)`, where `t` is the time for computing and receiving at the same time, `c`
-    /// is the time for computing alone, and `r` is the time for receiving alone. Each round measures `t` and `c`, while
-    /// `r` is predicted. Returns the median over rounds.
+    /// Measures the interference between transfers and computation, `(t - max(c, r)) / min(c, r)`. Computing alone
+    /// takes time `c`, receiving alone takes time `r`, and both at the same time take time `t`. Each round measures `t`
+    /// and `c`, while `r` is predicted. Returns the median over rounds.
     fn interference(&self, machine: &Machine) -> Result<f64> {
         const SIDE: usize = 2048;
         const ROUNDS: usize = 5;
@@ -279,8 +283,8 @@ impl World {
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
         let receive = bytes / machine.link_bandwidth;
         // The left operand has so many rows that computing takes longer than receiving. Interference matters in this
-        // case, because the communication thread wakes up for every part of a block and then competes with a worker
-        // that is always busy.
+        // case, because the communication thread wakes up repeatedly during each transfer and then competes with a busy
+        // worker for a core.
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
         let rows = ((LONGER_FACTOR * receive * rate) as usize).clamp(16, 4096);
         let options =
@@ -288,12 +292,12 @@ impl World {
         let shapes = [vec![rows * machine.ranks, SIDE], vec![SIDE, SIDE]];
         let ring = Problem::parse("mk,kn->mn")?.shapes(&shapes)?.plan(machine, &options)?;
         let product = self.products(machine, [rows, SIDE, SIDE], AlgorithmName::BatchParallel)?;
-        // The ring packs the left operand once per block. This cost is not interference, so it is added to the
-        // computing time.
+        // The ring packs the left operand once for each block of the right operand. This cost is not interference, so
+        // it is added to the computing time.
         let packed = 2.0 * (ranks - 1.0) * (rows * SIDE * size_of::<f32>()) as f64;
         let packed = packed / (machine.memory_bandwidth * machine.workers as f64);
         let mut shares = Vec::with_capacity(ROUNDS);
-        // For long runs, one round suffices, because noise is a small fraction of the time.
+        // For long runs, one round suffices, because noise is a small fraction of their time.
         for _ in 0..if receive > SLOW_SECONDS { 1 } else { ROUNDS } {
             let compute = after(machine.startup_seconds, self.quickest(&product, 2)?) + packed;
             let all_ranks = after(machine.startup_seconds, self.quickest(&ring, 2)?);
@@ -302,7 +306,7 @@ impl World {
         Ok(median(shares).clamp(0.0, MAX_OVERHEAD_SHARE))
     }
 
-    /// Makes a plan that computes one cube with this side on each rank.
+    /// Makes a plan in which each rank computes one cube (a matrix product with m = n = k = `side`).
     fn cubes(&self, machine: &Machine, side: usize) -> Result<Plan> {
         self.products(
             machine,
@@ -334,8 +338,8 @@ impl World {
         if owners.is_sorted() { rows } else { rows.owned_by(Owners::Listed(owners)) }
     }
 
-    /// Returns the median time of each plan in seconds. The plans run alternately, so temporary load slows down only
-    /// some runs of each plan. Collective.
+    /// Returns the median time of each plan in seconds. The plans run in alternation, so a temporary load slows down
+    /// only some runs of each plan. Collective.
     fn median_seconds<const N: usize>(&self, plans: &[Plan; N]) -> Result<[f64; N]> {
         const RUNS: usize = 21;
         const ROUNDS: usize = 5;
@@ -377,14 +381,14 @@ impl World {
         self.agreed(quickest)
     }
 
-    /// Returns the value that rank 0 has measured. All ranks must use the same value, because a plan contains the
-    /// measured rates and must be the same on all ranks. Collective.
+    /// Returns the value that rank 0 measured. All ranks must use this value, because a plan contains the measured
+    /// rates and must be the same on all ranks. Collective.
     fn agreed(&self, mine: f64) -> Result<f64> {
         self.of_root(&mine.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
     }
 
-    /// Runs a plan and calls `each` with the time in seconds of every run except the first, which is a warm-up that
-    /// touches memory for the first time. Collective.
+    /// Runs a plan once as a warm-up, and then `runs` times. Calls `each` after every run except the warm-up, with the
+    /// time of this run in seconds. Collective.
     fn runs(&self, plan: &Plan, runs: usize, mut each: impl FnMut(&Program<f32>, f64) -> Result<()>) -> Result<()> {
         let operands: Vec<DistTensor<f32>> = (0..plan.operands)
             .map(|index| {
@@ -406,8 +410,8 @@ impl World {
     }
 }
 
-/// Subtracts the startup time from the time of a run. Returns at least half of `seconds`, because on a busy machine the
-/// measured startup time may exceed the rest of the run.
+/// Subtracts the startup time from the time of a run. Returns at least half of `seconds`, because the startup time
+/// measured on a busy machine may be longer than the run.
 fn after(startup_seconds: f64, seconds: f64) -> f64 {
     (seconds - startup_seconds).max(seconds / 2.0).max(1e-9)
 }

@@ -13,18 +13,19 @@
 //!   entered there - left here  <=  ahead  <=  left there - entered here
 //! ```
 //!
-//! `ahead` is the time by which the clock of the other host is ahead of the clock of host 0. The bounds of every round
-//! are valid, so the tightest bounds over all rounds are valid too. The estimate is the midpoint of these bounds. Its
-//! error is at most half the distance between the bounds; this distance is about the latency of the fastest round. If
-//! the system provides no host names, each process is treated as a separate host. Clock drift is ignored, because it is
-//! a fraction of a microsecond over all rounds.
+//! In the last line of the diagram, `here` is host 0 and `there` is the other host. `ahead` is the time by which the
+//! clock of the other host is ahead of the clock of host 0. Every round yields a lower and an upper bound of `ahead`,
+//! and all of these bounds are valid. The estimate is the midpoint between the largest lower bound and the smallest
+//! upper bound. Its error is at most half the distance between these two bounds, and this distance is about the latency
+//! of the fastest round. If the system provides no host names, each process is treated as a separate host. Clock drift
+//! is ignored, because it is a fraction of a microsecond over all rounds.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::{Result, World};
 
-/// Number of times that both clocks are read. The fastest reading is used, because slower readings may have been
-/// interrupted.
+/// Number of times that the monotonic clock and the system clock are read together. The fastest of these readings is
+/// used, because slower readings may have been interrupted.
 const CLOCK_READINGS: usize = 32;
 
 /// Number of collective calls whose entry and exit times are compared between hosts.
@@ -60,7 +61,7 @@ impl Clock {
     }
 
     /// Returns the number of nanoseconds by which each process's clock is ahead of the first process's clock, and a
-    /// bound on the error of these values. `hosts` is the host name of each process. Collective.
+    /// bound on the error of these values. `hosts` contains the host name of each process. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -102,8 +103,8 @@ mod tests {
 
     #[test]
     fn the_closest_bounds_of_all_rounds_hold() {
-        // The clock of `there` is 1000 ahead. In each round, the process that enters last leaves immediately, and the
-        // other process leaves later.
+        // The clock of `there` is 1000 ns ahead of the clock of `here`. In each round, the process that enters last
+        // leaves immediately, and the other process leaves later.
         let here = [[0, 40], [100, 180], [200, 230]];
         let there = [[1030, 1045], [1110, 1165], [1190, 1290]];
         let (ahead, error) = estimate(&here, &there);

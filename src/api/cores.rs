@@ -1,6 +1,6 @@
 //! Determines the cores that this process may use.
 //!
-//! Cores are identified by the operating system's numbers.
+//! Cores are identified by the numbers that the operating system assigns to them.
 
 /// The online cores in this process's affinity mask; empty if the system has no affinity masks.
 pub fn cpus() -> Vec<usize> {
@@ -13,13 +13,13 @@ pub fn cpus() -> Vec<usize> {
     cpus
 }
 
-/// The number of processing units that this process may use, which is the number of cores in its affinity mask, or
-/// fewer if a CPU quota applies.
+/// The number of processing units that this process may use. This is the number of cores in its affinity mask, or fewer
+/// if a CPU quota applies.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Parses the allowed cores from the text of a process's or thread's `/proc` file `status`.
+/// Parses the allowed cores from the text of a `status` file in `/proc`.
 pub(super) fn listed(status: &str) -> Vec<usize> {
     ranges(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default())
 }

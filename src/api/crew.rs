@@ -30,7 +30,7 @@ impl Crew {
     pub(super) fn new(rank: usize, workers: usize, place: RankPlacement) -> Result<Crew> {
         let theirs = place.clone();
         let builder = ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {
-            // If a plan has more workers than have been placed, each worker may use all cores of the rank.
+            // If a plan has more workers than `World::place` has placed, each worker may use all cores of the rank.
             match theirs.workers.get(worker).filter(|_| workers <= theirs.workers.len()) {
                 Some(&unit) => pinning::bind(&[unit]),
                 None => pinning::bind(&theirs.units),
@@ -59,7 +59,7 @@ const BYTES_PER_THREAD: usize = (2 << 20) + (128 << 10);
 /// the process, so the available address space is checked before threads start.
 ///
 /// # Errors
-/// If there is no room ([`Error::Threads`]).
+/// If the address space has no room for the threads ([`Error::Threads`]).
 pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
     // Without a limit, no check is needed, because the system reports a failure when a thread starts.
     if memory_limits::of_process().is_none() {
@@ -108,7 +108,7 @@ mod tests {
         let crew = |workers: usize| Crew::new(0, workers, place.clone()).expect("threads");
         assert_eq!(crew(2).pool.broadcast(|_| own_cores()), [vec![last], vec![first]]);
         assert_eq!(crew(1).pool.broadcast(|_| own_cores()), [vec![last]]);
-        // If there are more workers than have been placed, they share all cores.
+        // If a rank has more workers than its placement, the workers share all cores of the rank.
         assert!(crew(3).pool.broadcast(|_| own_cores()).iter().all(|mine| *mine == units));
         let spare = Crew::new(0, 1, RankPlacement { communication: Some(last), ..place.clone() }).expect("threads");
         for (crew, cores) in [(spare, vec![last]), (crew(1), units.clone())] {

@@ -17,8 +17,8 @@ use crate::memory::{Array, OutOfMemory, bytes_of_mut, zero_array};
 const ZEROED_CHUNK_BYTES: usize = 1 << 20;
 
 /// A distributed tensor. The part of the tensor on a rank is a dense, row-major block, and a process stores the blocks
-/// of its own ranks. If [`World::place`] has pinned the workers of these ranks, each block is first touched by its
-/// rank's workers, so the pages of the block are in the NUMA domain of these workers.
+/// of its own ranks. If [`World::place`] has pinned the workers of these ranks, the workers of a rank touch its blocks
+/// first. The pages of a block are then in the NUMA domain of its rank's workers.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, World, distribution::Distribution};
@@ -61,7 +61,7 @@ impl<T: Element> DistTensor<T> {
     ///
     /// # Errors
     /// If the distribution needs more ranks than the world has or cuts a dimension that does not exist. If memory runs
-    /// out on a rank; [`Error::Memory`] then contains the number of bytes that could not be allocated.
+    /// out on a rank ([`Error::Memory`], which contains the number of bytes that could not be allocated).
     pub fn try_zeros(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         world.agree(DistTensor::allocate(world, shape, distribution))
     }
@@ -109,7 +109,7 @@ impl<T: Element> DistTensor<T> {
     }
 
     /// Creates a tensor of random values, uniform in [-1, 1). Each value depends only on the seed, the operand's number
-    /// and the index in the whole tensor, so the values are the same for any number of ranks.
+    /// and the index in the whole tensor. The values are therefore the same for any number of ranks.
     ///
     /// # Panics
     /// The same as for [`DistTensor::zeros`].
@@ -167,7 +167,7 @@ impl<T: Element> DistTensor<T> {
     }
 
     /// The local blocks, ordered by rank. For each block, returns the region of the tensor that the block covers, and
-    /// the values in the block. A rank without a part of the tensor has no block.
+    /// the values in the block. A rank that stores no part of the tensor has no block.
     pub fn blocks(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         self.blocks.iter().map(|block| (&block.region, block.values.view()))
     }
@@ -184,7 +184,7 @@ impl<T: Element> DistTensor<T> {
         self.blocks.iter().filter(first).map(|block| (&block.region, block.values.view()))
     }
 
-    /// Fills the local blocks from a whole array of the same shape.
+    /// Copies elements from `whole`, an array with the shape of the whole tensor, to the local blocks.
     ///
     /// # Panics
     /// If the array is smaller than the tensor.
@@ -196,7 +196,7 @@ impl<T: Element> DistTensor<T> {
         }
     }
 
-    /// Copies the local blocks to their positions in a whole array of the same shape.
+    /// Copies the local blocks to their positions in `whole`, an array with the shape of the whole tensor.
     pub(super) fn copy_to(&self, whole: &mut ArrayViewMutD<'_, T>) {
         for block in self.blocks.iter().filter(|block| self.distribution.summand(block.rank) == Some(0)) {
             for (bounds, stored) in block.region.stored_boxes() {
@@ -219,15 +219,15 @@ pub(super) fn allocation_error(rank: usize, cause: OutOfMemory) -> Error {
     Error::Memory { rank: Rank::here(rank), cause }
 }
 
-/// Touches memory by writing zeros with the workers of the current pool. Outside a pool, does nothing, and the memory
-/// is first touched when it is filled.
+/// Touches memory by writing zeros with the workers of the current pool. Outside a pool, this function does nothing,
+/// and the memory is first touched when it is filled.
 fn touch<T: Element>(values: &mut [T]) {
     if rayon::current_thread_index().is_some() {
         values.par_chunks_mut(ZEROED_CHUNK_BYTES / size_of::<T>()).for_each(|part| part.fill(T::ZERO));
     }
 }
 
-/// Returns a box within a view.
+/// Returns the box `bounds` of a view.
 pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
@@ -235,7 +235,7 @@ pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) 
     view
 }
 
-/// Returns a mutable box within a view.
+/// Returns the box `bounds` of a mutable view.
 pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewMutD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));

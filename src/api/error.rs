@@ -48,13 +48,13 @@ pub enum Error {
     /// The operands do not match the expression. [`ShapeError::render`] shows the mismatched terms.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// No plan satisfies the request.
+    /// No plan satisfies the options.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// A schedule is incorrect, which is a bug in this library.
     #[error("the schedule does not verify: {0}")]
     Verify(#[from] VerifyError),
-    /// The kernel that the plan forces cannot run.
+    /// The plan prescribes a kernel that cannot run on this host.
     #[error(transparent)]
     Kernel(#[from] KernelError),
     /// A .npy file is missing, is damaged, has the wrong element type, or must not be written.
@@ -116,8 +116,8 @@ impl Error {
         }
     }
 
-    /// The error for a rank that cannot write. This is [`Error::Output`] if I/O failed, and [`Error::Npy`] if the
-    /// request was wrong.
+    /// The error for a rank that cannot write its output. This is [`Error::Output`] if I/O failed, and [`Error::Npy`]
+    /// if the request was wrong.
     pub(super) fn output(rank: usize, cause: NpyError) -> Error {
         match cause {
             NpyError::Io { .. } | NpyError::File(FileError::Io { .. }) => {
@@ -127,7 +127,7 @@ impl Error {
         }
     }
 
-    /// The message for other processes. It does not contain the rank, which is sent separately.
+    /// The message that is sent to other processes. It does not name the rank, which is sent separately.
     #[cfg(feature = "mpi")]
     pub(super) fn for_other_ranks(&self) -> String {
         match self {

@@ -1,6 +1,6 @@
-//! Collects the functions that describe this process's host, which are its name, cores and topology.
+//! Re-exports the functions that return the name, the cores and the topology of this process's host.
 //!
-//! This module only re-exports functions from other modules, and those modules do not depend on this one.
+//! The modules that define these functions do not depend on this module.
 
 pub use super::cores::{cpus, processors};
 pub use super::hostname::name;

@@ -16,13 +16,15 @@ use crate::plan::Plan;
 use crate::schedule::{Action, BufferId, Schedule};
 use crate::sync::thread;
 
-/// The buffers of one rank for which the user provides memory, each with this memory.
+/// The buffers of one rank that are in the user's memory. Each buffer is paired with a [`Slot`] that describes this
+/// memory.
 pub(super) type Slots = Vec<(BufferId, Slot)>;
 
-/// Runs every local rank once, each with its own slots.
+/// Runs every local rank once. `bound` contains the slots of each local rank.
 ///
 /// # Errors
-/// If a local rank fails; the first failure is returned. A failed MPI run aborts all processes instead of returning.
+/// If a local rank fails. If several local ranks fail on their own, the error of the lowest of these ranks is returned.
+/// A failed MPI run aborts all processes instead of returning.
 pub(super) fn launch(
     world: &World,
     plan: &Plan,
@@ -52,8 +54,8 @@ pub(super) fn launch(
             endpoint.spin(crews[0].place.spare);
             let slots = bound.pop().unwrap_or_default();
             let verified = ranks[0].verified();
-            // The other ranks wait for transfers from this rank and cannot continue, so the run is aborted on all
-            // ranks. `abort` adds this rank to the message.
+            // If this rank fails, the other ranks would wait forever for its transfers, so the run is aborted on all
+            // ranks. `World::abort` adds the number of this rank to the message.
             let abort = |error: &RunError| -> () {
                 world.abort(&format!("{}: {}", place(plan, verified.schedule(), error), error.message))
             };

@@ -1,7 +1,8 @@
 //! Gathers all ranks' measurements of the last run of a program.
 //!
 //! Every process receives the same measurements, ordered by rank. The measurements do not include the time to gather
-//! the whole result on every process ([`Program::run`] under MPI), or the time between slices and parts.
+//! the whole result on every process ([`Program::run`] under MPI). They also do not include the time between slices
+//! (repetitions of the contractions for fixed indices of some dimensions) or between parts of the result.
 
 use std::iter::repeat_n;
 
@@ -105,8 +106,8 @@ impl<T: Element> Program<T> {
         let mine: (String, Vec<Vec<RankMeasurement>>) = (host::name(), slices.collect());
         let (hosts, all): (Vec<String>, Vec<Vec<Vec<RankMeasurement>>>) = self.world.gather(&mine)?.into_iter().unzip();
         let (ahead, error) = clock.ahead(&self.world, &hosts)?;
-        // A process whose ranks have more tasks records fewer slices, so only slices that all processes recorded are
-        // shown.
+        // The number of recorded slices depends on the number of tasks and may differ between processes, so the
+        // timeline contains only slices that all processes recorded.
         let shown = all.iter().map(Vec::len).min().unwrap_or(0);
         if shown == 0 {
             return Ok(None);
@@ -161,7 +162,7 @@ fn joined(slices: Vec<Vec<RankMeasurement>>) -> (f64, Vec<Span>) {
     let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];
     // In nanoseconds, `left_out` is the time before the first slice and between slices, and `over` is the end of the
-    // last slice.
+    // latest slice processed so far.
     let (mut left_out, mut over) = (0, 0);
     for ranks in slices {
         let begins = ranks.iter().map(|rank| rank.started).min().unwrap_or(over);

@@ -5,9 +5,9 @@
 //! | host, shared by its processes | available memory without swap; control groups of the process and their ancestors |
 //! | process | its address space and its data (`ulimit -v`, `ulimit -d`) |
 //!
-//! Limits are read from the system, without trial allocations. A limit that the system does not report is ignored. Both
-//! versions of control groups are supported. Limits are read only on Linux. Swap, and memory that other programs
-//! allocate in the meantime, are not considered.
+//! Limits are read from the system, without trial allocations. A limit that the system does not report is ignored.
+//! Versions 1 and 2 of control groups are supported. Limits are read only on Linux. Swap is not counted as available
+//! memory. Memory that other programs allocate after the limits are read is not considered.
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Minimum number of bytes that the control groups of a process still allow; `own` is the text of the process's
+/// The smallest number of bytes that any control group of a process still allows; `own` is the text of the process's
 /// `cgroup` file.
 fn in_groups(own: &str, mounted: &Path) -> Option<u64> {
     own.lines().flat_map(|line| groups(line, mounted)).filter_map(|(folder, version)| left(&folder, version)).min()
@@ -74,13 +74,13 @@ fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
         (_, list) if list.split(',').any(|name| name == "memory") => (mounted.join("memory"), Version::One),
         _ => return Vec::new(),
     };
-    // Inside a container, the path may be a path on the host. The outermost mounted group is then the container's
-    // group.
+    // Inside a container, this path may be relative to the host's mount point. The container's own group is then
+    // mounted at `root`.
     Path::new(path.trim_start_matches('/')).ancestors().map(|path| (root.join(path), version)).collect()
 }
 
-/// Number of bytes that a group can still allocate. Cached file pages count as free, because the system drops them
-/// before an allocation fails.
+/// Number of bytes that the processes of a group can still allocate. Cached file pages count as free, because the
+/// system drops them before an allocation fails.
 fn left(folder: &Path, version: Version) -> Option<u64> {
     let (limit, used, cached) = match version {
         Version::Two => ("memory.max", "memory.current", ["inactive_file", "active_file"]),

@@ -1,9 +1,9 @@
-//! Reads tensors from `.npy` files and writes tensors to such files. A tensor is a whole array or a box in an array,
-//! and every rank accesses only its own blocks.
+//! Reads tensors from `.npy` files and writes tensors to such files. A tensor corresponds to the whole array in a file,
+//! or to a box of this array. Every rank accesses only its own blocks.
 //!
-//! All ranks agree on success after every step, so no rank waits for a rank that has failed, for example because its
-//! disk is full. Blocks are never redistributed to make the sections of a file that each rank accesses fewer and
-//! longer.
+//! After every step, the ranks agree on whether all of them have succeeded. Therefore no rank waits for a rank that has
+//! failed, for example because its disk is full. Blocks are not redistributed before they are read or written (unlike
+//! in two-phase collective I/O), so a rank may access many short sections of a file.
 
 use std::ops::Range;
 use std::path::Path;
@@ -27,7 +27,7 @@ impl<T: Element> DistTensor<T> {
     /// # Errors
     /// If, on any rank, the file is missing or damaged, its element type cannot be converted without loss, or memory
     /// runs out. If the distribution cuts a dimension that the array does not have, or needs more ranks than the world
-    /// has. All ranks return an error.
+    /// has. If one rank fails, all ranks return an error.
     pub fn from_npy(world: &World, path: impl AsRef<Path>, distribution: &Distribution) -> Result<DistTensor<T>> {
         let path = path.as_ref();
         let read = || {
@@ -98,8 +98,8 @@ impl<T: Element> DistTensor<T> {
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub struct NpyOutput {
-    // Fields are dropped in this order, so the file is removed before its name is removed from the list of temporary
-    // files that are removed when a process ends early.
+    // Fields are dropped in this order. The file must be removed before its name is removed from the list of files that
+    // a process deletes when it exits early.
     pending: PendingFile,
     prepared: PreparedOutput,
     world: World,
@@ -125,8 +125,8 @@ impl NpyOutput {
         Ok(NpyOutput { pending, prepared, world: world.clone() })
     }
 
-    /// Writes a tensor to the box that begins at index `corner` in the array. If blocks are replicated, only the first
-    /// replica is written. Collective.
+    /// Writes a tensor to the box that begins at index `corner` of the file's array. If blocks are replicated, only the
+    /// first replica is written. Collective.
     ///
     /// # Errors
     /// If writing fails on any rank, if the box exceeds the array, or if the array has a different element type.

@@ -4,8 +4,8 @@ use ndarray::{ArrayBase, ArrayViewD, ArrayViewMutD, Data, DataMut, Dimension};
 
 use crate::kernel::Element;
 
-/// A whole operand, which can be any `ndarray` array or view, with any number of dimensions and any strides, including
-/// negative and zero strides. The operand is borrowed and read in place.
+/// A complete operand that is not distributed. It can be any `ndarray` array or view, with any number of dimensions and
+/// any strides, including negative and zero strides. The operand is borrowed and read in place.
 ///
 /// The operands in a call must have the same element type, but may differ in array type, number of dimensions and
 /// strides:
@@ -26,8 +26,9 @@ pub trait Operand<T: Element>: Sync {
     fn view_dyn(&self) -> ArrayViewD<'_, T>;
 }
 
-/// A whole output, which can be any `ndarray` array or mutable view, with any strides. If all ranks are in this
-/// process, the output is written in place. Memory between the elements of the output is not accessed.
+/// A complete output that is not distributed. It can be any `ndarray` array or mutable view, with any strides. If all
+/// ranks are in this process, the output is written in place. Memory between the elements of the output is not
+/// accessed.
 pub trait Output<T: Element> {
     /// A mutable view of the elements, with the dimensions of the result.
     fn view_dyn_mut(&mut self) -> ArrayViewMutD<'_, T>;

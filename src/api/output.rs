@@ -1,15 +1,16 @@
 //! Prepares output files to which several ranks may write. The ranks first agree on the name of the temporary file.
 //!
-//! Invariant: Every rank stores the name of the temporary file before the file exists, so the first rank that exits
-//! early can remove the file. This is necessary because launchers kill all ranks when one rank exits early, and the
-//! rank that created the file may not have time to remove it.
+//! Invariant: Every rank stores the name of the temporary file before the file exists, so any rank that exits early can
+//! remove the file. This is necessary because launchers kill all ranks when one rank exits early. The rank that created
+//! the file may then have no time to remove it.
 
 use std::path::Path;
 
 use super::{Error, Result, World};
 use crate::io::output::{Announced, Temporary, examine, new_tag, remove_leftovers, write_whole};
 
-/// An output that can be written. If a rank exits early while this value exists, the rank removes the temporary file.
+/// An output file that all writing ranks have checked and that may now be created. If a rank exits early while this
+/// value exists, the rank removes the temporary file.
 pub(super) struct PreparedOutput {
     tag: String,
     _announced: Option<Announced>,
@@ -25,8 +26,9 @@ pub(super) enum Writers {
 }
 
 impl PreparedOutput {
-    /// Checks on all writing ranks that the output can be written, agrees on the tag in the temporary file's name, and
-    /// removes leftovers from killed runs. Rank 0 may create the file afterwards. Collective.
+    /// Checks on all writing ranks that the output can be written. Agrees with all ranks on the tag in the temporary
+    /// file's name, and removes temporary files of killed runs. After this call, rank 0 may create the file.
+    /// Collective.
     ///
     /// # Errors
     /// If any writing rank cannot write the output.
@@ -46,7 +48,7 @@ impl PreparedOutput {
         Ok(PreparedOutput { _announced: announced, tag })
     }
 
-    /// The tag in the name of the temporary file. Rank 0 has chosen it, and it is the same on all ranks.
+    /// The tag in the name of the temporary file. Rank 0 chooses the tag, and all ranks use it.
     pub(super) fn tag(&self) -> &str {
         &self.tag
     }

@@ -5,10 +5,11 @@
 //! launcher has pinned to different cores use the cores that the launcher chose. If a rank has more cores than threads,
 //! its threads may use all of its cores. Otherwise each worker is pinned to a core of its own, and the communication
 //! thread is pinned to the remaining core, if there is one. Pages are placed by first touch. For this reason, the
-//! workers of a rank write the initial zeros to the rank's blocks of tensors, and no other thread touches arenas and
+//! workers of a rank write the initial zeros to the rank's blocks of tensors. No other thread touches arenas and
 //! packing workspace before the workers use them.
 //!
-//! Invariant: A rank with fewer cores than workers has no cores of its own. Memory is never bound or migrated.
+//! Invariant: The threads of a rank with fewer cores than workers are not pinned to single cores, and may use all cores
+//! of the rank's NUMA domains. Memory is never bound or migrated.
 
 use super::crew::AgreedPlacement;
 use super::{Result, World, host, pinning};
@@ -36,8 +37,8 @@ impl Sharing {
 
 impl World {
     /// Pins the ranks on each host to cores of their own, if there are enough cores for `workers` workers on each rank.
-    /// If a rank has no more cores than threads, each of its workers is pinned to one core, and the communication
-    /// thread is pinned to the remaining core, if there is one.
+    /// If a rank has no more cores than threads, each of its workers is pinned to one core. The communication thread is
+    /// pinned to the remaining core, if there is one.
     ///
     /// An MPI process pins the calling thread, and all threads that it starts later, to the cores of its rank. Ranks
     /// inside one process pin their own threads. A world of one rank is not pinned. Call this before measuring,
@@ -168,7 +169,7 @@ mod tests {
         workers.sort_unstable();
         workers.dedup();
         assert_eq!(workers.len(), ranks, "a core each");
-        // With fewer cores than ranks, some ranks have no cores of their own.
+        // With fewer cores than ranks, the workers of some ranks are not pinned to single cores.
         let crowded = World::in_process(ranks + 1);
         crowded.place(1).unwrap();
         assert!(crowded.places().unwrap().iter().any(|place| place.workers.is_empty()));

@@ -46,9 +46,9 @@ impl Problem {
         &self.expression
     }
 
-    /// Resolves the expression for operands with these shapes, which are in the order of the terms. A shape has one
-    /// extent for each label in its term, and one for each dimension that `...` stands for. An extent of 1 is broadcast
-    /// to the extent of the same label in other operands.
+    /// Resolves the expression for operands with these shapes. `shapes` lists the operands in the order of their terms.
+    /// A shape has one extent for each label in its term, and one for each dimension that `...` stands for. An extent
+    /// of 1 is broadcast to the extent of the same label in other operands.
     ///
     /// # Errors
     /// If the number of operands, the number of dimensions of an operand, or an extent does not match the expression
@@ -68,7 +68,7 @@ impl Shaped {
     /// Returns the contraction tree that a plan for this machine and these options would use.
     ///
     /// # Errors
-    /// If the path given in the options is not possible ([`Error::Plan`]).
+    /// If the contraction path in the options is not valid for this expression ([`Error::Plan`]).
     pub fn tree(&self, machine: &Machine, options: &PlanOptions) -> Result<Tree> {
         Ok(Plan::tree(&self.einsums, machine, options)?)
     }
@@ -91,8 +91,8 @@ impl Shaped {
     /// of hosts must set the same target.
     ///
     /// Cost: Einsums with more than two operands need a path search ([`PathChoice`](crate::plan::PathChoice)). Each
-    /// step needs cost estimates for a few distributions and algorithms. If a memory limit requires slices, everything
-    /// except the path search is repeated for every dimension that the planner tries to slice.
+    /// step needs cost estimates for a few distributions and algorithms. If a memory limit requires slices, the planner
+    /// repeats all of its work except the path search for every dimension that it tries to slice.
     ///
     /// # Errors
     /// If no plan satisfies the options ([`Error::Plan`]).

@@ -21,7 +21,7 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// A plan that is compiled for a world. Kernels are selected, tasks are planned, and buffers are allocated. The program
 /// can run any number of times on changing data.
 ///
-/// | | operands and output | gathered |
+/// | | operands and output | gathers the result on every process |
 /// |---|---|---|
 /// | [`Program::run`] | whole on every process; a new output | yes |
 /// | [`Program::run_into`] | whole on every process; an existing output | yes |
@@ -63,7 +63,7 @@ pub struct Program<T: Element> {
     kernel: ResolvedKernel,
     pub(super) ranks: Vec<RankProgram>,
     pub(super) record: Record,
-    /// Number of bytes in the user's blocks in the last run, for each local rank.
+    /// Number of bytes in the blocks of the user's tensors in the last run, for each local rank.
     pub(super) bound_bytes: Vec<u64>,
     /// The variant of this program that adds to the values in `out`; compiled when first needed.
     accumulating: Option<Box<Program<T>>>,
@@ -87,8 +87,8 @@ impl World {
     /// the local ranks, selects kernels, and allocates buffers. Collective.
     ///
     /// # Errors
-    /// If the plan is for a different number of ranks or a different element type; if processes have different plans;
-    /// or if, on any rank, the kernel is not available, threads cannot be started, or memory runs out.
+    /// If the plan is for a different number of ranks or a different element type, or if processes pass different
+    /// plans. If, on any rank, the kernel is not available, threads cannot be started, or memory runs out.
     pub fn compile<T: Element>(&self, plan: &Plan) -> Result<Program<T>> {
         Program::compile(self, plan)
     }
@@ -250,8 +250,8 @@ impl<T: Element> Program<T> {
     /// plan returns the whole result, there is only one part.
     ///
     /// There are [`Plan::part_count`] parts, which are independent of each other. The same `out` may be used for all
-    /// parts if each part is consumed before the next part is computed. Part 0 resets the measurements, and later parts
-    /// add to them.
+    /// parts if each part is consumed before the next part is computed. Computing part 0 resets the measurements, and
+    /// computing later parts adds to them.
     ///
     /// ```
     /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
@@ -464,9 +464,9 @@ impl<T: Element> Program<T> {
         Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole }
     }
 
-    /// Runs the schedule for every slice. `bind` receives a slice and its `beta`, and returns the factors and the
-    /// user's memory. `bind` may fail only if all ranks are in this process, because other processes would not be
-    /// notified of the failure.
+    /// Runs the schedule for every slice. `bind` receives a slice and its `beta`. It returns the [`Factors`] for the
+    /// slice and, for each rank, the user's memory. `bind` may fail only if all ranks are in this process, because
+    /// other processes would not be notified of the failure.
     fn each_slice(
         &mut self,
         slices: Slices,
@@ -478,7 +478,7 @@ impl<T: Element> Program<T> {
             self.record = Record::default();
             self.bound_bytes = Vec::new();
         }
-        // Reset before the run, because the values of a failed run must not be reused.
+        // `holds` is false during the run, because the values of a failed run must not be reused.
         let holds = self.all_hold()?;
         self.holds = false;
         let first = slices.run.start;
@@ -493,8 +493,8 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Whether all ranks still have the values that depend only on constant operands. If one rank must recompute them,
-    /// all ranks do. Collective.
+    /// Whether all ranks still have the values that depend only on constant operands. If one rank must recompute these
+    /// values, all ranks recompute them. Collective.
     fn all_hold(&self) -> Result<bool> {
         if self.plan.constant.is_empty() || self.world.local_ranks().len() == self.world.ranks() {
             return Ok(self.holds);
@@ -517,8 +517,8 @@ impl<T: Element> Program<T> {
         view
     }
 
-    /// The ranges of a slice in the sliced dimensions of a value. Sliced dimensions are not cut over ranks, so every
-    /// block has the full extent of these dimensions.
+    /// For each sliced dimension of a value (a tensor of the plan), returns the range of indices that belongs to a
+    /// slice. Sliced dimensions are not cut over ranks, so every block has the full extent of these dimensions.
     fn slice_bounds(&self, value: &Value, slice: usize) -> Option<impl Iterator<Item = (Axis, Slice)>> {
         if self.plan.slices.is_empty() {
             return None;

@@ -38,7 +38,7 @@ struct Entry {
 }
 
 thread_local! {
-    /// Ordered by last use, least recently used first.
+    /// The entries are ordered by last use, least recently used first.
     static CACHE: RefCell<VecDeque<Entry>> = const { RefCell::new(VecDeque::new()) };
 }
 
@@ -85,8 +85,8 @@ mod tests {
         }
     }
 
-    /// Tests that calls with the same text but different shapes or element types use different programs, and that their
-    /// results are correct in any order of calls.
+    /// Tests that calls with the same text but different shapes or element types use different programs. The results
+    /// must be correct in any order of calls.
     #[test]
     fn a_call_finds_the_program_of_its_own_shapes() {
         let ones = |shape: &[usize]| ArrayD::<f32>::ones(IxDyn(shape));

@@ -1,4 +1,5 @@
-//! Stores the local ranks' measurements of one run, per slice.
+//! Stores the local ranks' measurements of one run. To save memory, a run may consist of several slices, which repeat
+//! the contractions for different indices of some dimensions.
 //!
 //! A run with a single slice stores the metrics of its ranks and the time of each step. A run with several slices
 //! stores sums over all slices, and also the individual metrics of the first slices. The first slice is always stored.
@@ -56,7 +57,7 @@ impl Record {
         }
     }
 
-    /// Metrics for each local rank, in which the duration of a task is its total over all slices.
+    /// Metrics for each local rank. The duration of a task is its total over all slices.
     pub(super) fn metrics(&self) -> &[Metrics] {
         match &self.slices[..] {
             [only] if self.sum.is_empty() => only,
@@ -64,7 +65,7 @@ impl Record {
         }
     }
 
-    /// Busy times for each local rank, summed over all slices.
+    /// Times that each local rank spent computing and receiving, summed over all slices.
     pub(super) fn busy(&self, programs: &[RankProgram]) -> Vec<Busy> {
         if self.sum.is_empty() { busy(programs, self.metrics()).collect() } else { self.busy.clone() }
     }

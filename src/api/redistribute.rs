@@ -15,8 +15,8 @@ impl<T: Element> DistTensor<T> {
     /// Distributes an array from rank 0 over all ranks. Other processes pass `None`. Collective.
     ///
     /// # Errors
-    /// If rank 0 has no array of this shape, if the distribution cuts a dimension that does not exist or needs more
-    /// ranks than the world has, if memory runs out, or if the run fails.
+    /// If rank 0 passes no array of this shape. If the distribution cuts a dimension that does not exist or needs more
+    /// ranks than the world has. If memory runs out or the run fails.
     pub fn from_root(
         world: &World,
         array: Option<ArrayViewD<'_, T>>,
@@ -40,8 +40,8 @@ impl<T: Element> DistTensor<T> {
     /// Collective. Cost: Every call plans and compiles. The old and the new tensor are in memory at the same time.
     ///
     /// # Errors
-    /// If the distribution cuts a dimension that the tensor does not have, if the old or new distribution needs more
-    /// ranks than the world has, if memory runs out, or if the run fails.
+    /// If the new distribution cuts a dimension that the tensor does not have. If the old or new distribution needs
+    /// more ranks than the world has. If memory runs out or the run fails.
     pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
         let ranks = world.ranks();
         world.agree(expect_fit(self.shape(), self.distribution(), ranks))?;

@@ -1,4 +1,5 @@
-//! Tests complete runs on ranks in this process. Shuttle explores different orders of events.
+//! Tests complete runs on ranks in this process, in many interleavings of their threads. Shuttle generates the
+//! interleavings.
 //!
 //! The tests cover communication threads, workers, mailboxes, leases, sleeping and waking, and the end of a run that
 //! succeeds or fails. Sleeps have no timeout in these tests, so a missing wake-up leaves a thread asleep, which Shuttle
@@ -13,8 +14,8 @@ use crate::machine::Machine;
 use crate::plan::{AlgorithmName, Plan, PlanOptions};
 use crate::sync::explore;
 
-/// Each test explores this number of random orders, and the same number of orders with few thread switches. A run in
-/// one order takes a third of a millisecond.
+/// Number of random thread interleavings that each test explores. Each test also explores the same number of
+/// interleavings with few thread switches. One interleaving takes about a third of a millisecond.
 const ORDERS: usize = 2000;
 
 /// Returns a matrix product, or a batch of matrix products for the algorithm that cuts a dimension of kind c.
@@ -32,7 +33,7 @@ fn plan(ranks: usize, algorithm: AlgorithmName) -> Plan {
     shaped.and_then(|shaped| shaped.plan(&Machine::new(ranks, 1), &options)).expect("a plan")
 }
 
-/// Creates operands with whole numbers, whose sums are exact in any order.
+/// Creates operands with small integer values, whose sums are exact in any order.
 fn operands(algorithm: AlgorithmName) -> [ArrayD<f64>; 2] {
     let (_, shapes) = problem(algorithm);
     shapes.map(|shape| ArrayD::from_shape_fn(shape, |at| at.slice().iter().fold(0, |sum, i| 3 * sum + i) as f64 - 7.0))
@@ -49,7 +50,7 @@ fn product([left, right]: [ArrayViewD<f64>; 2]) -> ArrayD<f64> {
     left.dot(&right).into_dyn()
 }
 
-/// Checks that a program that runs twice gives the correct results in every explored order of events.
+/// Checks that two runs of a program return correct results in every explored interleaving.
 fn succeeds(ranks: usize, algorithm: AlgorithmName, overlap: bool, window: usize) {
     let plan = plan(ranks, algorithm);
     let (operands, options) = (operands(algorithm), RunOptions { overlap, window, ..RunOptions::default() });
@@ -62,8 +63,8 @@ fn succeeds(ranks: usize, algorithm: AlgorithmName, overlap: bool, window: usize
     });
 }
 
-/// Checks that, in every explored order of events, a failure of one rank stops all ranks and is reported. The program
-/// can then run again, and fails again.
+/// Checks that, in every explored interleaving, a failure of one rank stops all ranks and is reported. The program can
+/// then run again, and fails again.
 fn fails(ranks: usize, algorithm: AlgorithmName, fault: Fault) {
     let (plan, operands) = (plan(ranks, algorithm), operands(algorithm));
     let options = RunOptions { injection: Some(Injection { rank: 1, fault, run: 0 }), ..RunOptions::default() };

@@ -47,7 +47,8 @@ fn auto(communicator: &Communicator) -> Result<Endpoint> {
     }
 }
 
-/// Returns the routes that an earlier world measured on this host. If there are none, measures new routes. Collective.
+/// Returns the routes that an earlier world measured on this host. If no such routes are cached, measures them.
+/// Collective.
 fn remembered(communicator: &Communicator) -> Result<Routes> {
     let hosts = communicator.all_gather_bytes(host::name().as_bytes())?;
     let here = hosts.iter().filter(|name| **name == host::name().as_bytes()).count();

@@ -55,8 +55,8 @@ pub(super) fn expect_fit(shape: &[usize], distribution: &Distribution, ranks: us
     distribution.fits_shape(shape, ranks).map_err(wrong)
 }
 
-/// Minimum size in bytes of an array for which a trial allocation is made. For smaller arrays, the check costs more
-/// than it is worth.
+/// Minimum size in bytes of an array for which a trial allocation is made. For smaller arrays, the cost of a trial
+/// allocation outweighs its benefit.
 const MIN_TRIAL_BYTES: usize = 1 << 30;
 
 /// Checks that there is enough memory for an array with this shape, because a failed allocation would abort the
@@ -81,7 +81,7 @@ mod tests {
 
     const HUGE: usize = usize::MAX;
 
-    /// Invalid distributions of a [4, 3] tensor on two ranks, each with a part of the expected error message.
+    /// Invalid distributions of a [4, 3] tensor on two ranks, each with an expected substring of the error message.
     fn distributions() -> Vec<(Distribution, &'static str)> {
         let axis = |ranks, dim, how| Axis { ranks, role: Role::Cut { dim, how } };
         vec![

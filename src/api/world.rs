@@ -35,7 +35,7 @@ use crate::comm::mpi::{Communicator, Mpi};
 /// |---|---|---|
 /// | [`World::single`] | 1 | the caller's rayon pool |
 /// | [`World::in_process`] | threads of this process | per rank, a communication thread and a pool of workers |
-/// | `World::mpi`, `World::from_communicator` (feature `mpi`) | processes | the caller communicates, a pool computes |
+/// | `World::mpi`, `World::from_communicator` (feature `mpi`) | processes | the caller communicates; a pool computes |
 ///
 /// "Collective" means that every process in the world must make the call, and that all processes must make their
 /// collective calls in the same order.
@@ -58,7 +58,7 @@ pub(super) struct Shared {
     not_send: PhantomData<*const ()>,
 }
 
-/// The kind of world, with its ranks.
+/// The ranks of a world, which are represented differently for each kind of world.
 pub(super) enum Members {
     Single,
     InProcess {
@@ -83,9 +83,9 @@ impl World {
     fn of(members: Members, options: RunOptions) -> World {
         #[cfg(feature = "mpi")]
         if let Members::Mpi(members) = &members {
-            // The closure also runs if MPI itself aborts. The value returned by the removal is forgotten, so its lock
-            // is never released, and no thread can create another file. A second removal would block on this lock, so
-            // the second removal is skipped.
+            // The closure also runs if a collective call times out. `remove_temporaries` returns a guard, which is
+            // forgotten so that its lock is never released. No thread can then create another file. A second removal
+            // would block on this lock, so it is skipped.
             let removed = Cell::new(false);
             members.communicator.before_abort(move || {
                 if !removed.replace(true) {
@@ -265,7 +265,7 @@ impl World {
     }
 
     /// Checks that the processes of this world and their hosts have enough memory for a plan, including its operands
-    /// and result, plus `beside` bytes on each rank for other purposes. Process limits and control group limits are
+    /// and result. Each rank needs `beside` more bytes for other purposes. Process limits and control group limits are
     /// taken into account. Collective.
     ///
     /// # Errors
@@ -323,15 +323,15 @@ impl World {
         Err(Error::Usage(format!("the plan is for {} ranks, the world has {}", plan.ranks(), self.ranks())))
     }
 
-    /// Checks that plans can be made for this world with `workers` workers on each rank.
+    /// Checks that the number of ranks and the number of workers per rank do not exceed the limits of the planner.
     pub(super) fn expect_size(&self, workers: usize) -> Result<()> {
         Machine::new(self.ranks(), workers)
             .check()
             .map_err(|why| Error::Usage(format!("a world cannot be that large: {why}")))
     }
 
-    /// Makes all processes agree on success. Every process passes its own result, whose value is returned only if no
-    /// process has failed. Collective.
+    /// Makes all processes agree on whether all of them have succeeded. Every process passes its own result, and its
+    /// value is returned only if no process has failed. Collective.
     ///
     /// # Errors
     /// If any process has failed. A process that has failed returns its own error; every other process returns the
@@ -441,7 +441,8 @@ impl Shared {
         }
     }
 
-    /// The workers of the local ranks. They are started once for each number of workers per rank.
+    /// The workers of the local ranks. Each value of `workers` has a separate set of threads, which are started when
+    /// the value is first used.
     pub(super) fn crews(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<Crew>>> {
         if let Some(crews) = self.crews.borrow().get(&workers) {
             return Ok(crews.clone());

@@ -9,7 +9,7 @@ pub enum CommError {
     #[error("a transfer from rank {from} to rank {to} has {sent} bytes at its source and {expected} at its target")]
     Size { from: usize, to: usize, sent: u64, expected: u64 },
     /// Like [`CommError::Size`], but the source has more bytes than the target expects, and the target cannot determine
-    /// how many.
+    /// the number of bytes at the source.
     #[error("a transfer from rank {from} to rank {to} has more than the {expected} bytes that its target expects")]
     Longer { from: usize, to: usize, expected: u64 },
     /// MPI cannot be started, or cannot be used as requested.

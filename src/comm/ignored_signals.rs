@@ -1,10 +1,10 @@
 //! Finds the signals that this process's parent made it ignore, as `nohup` does with SIGHUP.
 //!
 //! UCX, which is loaded together with MPICH, installs a handler for SIGHUP before `main` and so hides the parent's
-//! choice. A program that needs this choice invokes [`remember_ignored_signals!`](crate::remember_ignored_signals)
-//! outside any function. The loader then calls a function that queries the kernel, before it initialises any library.
-//! Without the macro, [`is_ignored`] reads `/proc` on its first call. On systems without `/proc`, it then returns false
-//! for every signal.
+//! choice. A program that needs to know this choice invokes
+//! [`remember_ignored_signals!`](crate::remember_ignored_signals) outside any function. The loader then calls a
+//! function that queries the kernel, before it initialises any library. Without the macro, [`is_ignored`] reads `/proc`
+//! on its first call. On systems without `/proc`, [`is_ignored`] then returns false for every signal.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,8 +27,8 @@ fn masked(status: &str) -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0) & !INITIALISED_BIT
 }
 
-/// Fills the mask. The loader calls this function before it initialises any library, so the function only makes system
-/// calls.
+/// Fills the mask. The loader calls this function before it initialises any library, so the function makes system calls
+/// directly and calls no library function that needs initialisation.
 #[doc(hidden)]
 #[cfg(target_os = "linux")]
 pub extern "C" fn remember() {

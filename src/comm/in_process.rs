@@ -1,12 +1,12 @@
 //! Moves bytes between ranks of one process. The receiver copies directly from the sender's buffer.
 //!
-//! The sender puts its read leases into a mailbox; each ordered pair of ranks has its own mailbox. The receiver drops
-//! the leases after it has copied the bytes. A send therefore completes exactly when its bytes have been read (a
-//! rendezvous without buffering).
+//! The sender puts read leases (rights to read boxes of its buffers) into a mailbox. Each ordered pair of ranks has its
+//! own mailbox. The receiver drops the leases after it has copied the bytes. A send therefore completes exactly when
+//! its bytes have been read (a rendezvous without buffering).
 //!
 //! A *throttled* fabric delays the completion of every copy until a link of the given bandwidth would have delivered
-//! the bytes. The link of a pair carries one transfer at a time. Waiting for a link uses no processor time. Throttling
-//! exists for tests and benchmarks of how transfers overlap with computation.
+//! the bytes. The link between a sender and a receiver carries one transfer at a time. Waiting for a link uses no
+//! processor time. Throttling exists for tests and benchmarks of how transfers overlap with computation.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,8 +35,8 @@ struct Offer {
 }
 
 impl Fabric {
-    /// Connects `ranks` ranks. With a bandwidth, each directed pair of ranks is a link that carries that many bytes per
-    /// second.
+    /// Connects `ranks` ranks. If `bytes_per_second` is set, each ordered pair of ranks is connected by a throttled
+    /// link with this bandwidth.
     pub fn new(ranks: usize, bytes_per_second: Option<f64>) -> Arc<Fabric> {
         Arc::new(Fabric {
             ranks,
@@ -133,8 +133,8 @@ impl Endpoint {
         });
         let mut at = 0;
         while at < self.recvs.len() {
-            // Transfers of a pair match in posting order. A receive therefore waits until every receive that was posted
-            // before it for the same peer has its offer.
+            // Transfers from one rank to another match in posting order. A receive therefore waits until every receive
+            // that was posted before it for the same peer has its offer.
             let peer = self.recvs[at].peer;
             let first = self.recvs[..at].iter().all(|earlier| earlier.peer != peer || earlier.arriving.is_some());
             if first && self.recvs[at].arriving.is_none() {

@@ -1,10 +1,10 @@
 //! Detects the MPI launcher that started this process, from its environment variables.
 //!
-//! Builds without MPI also contain this module. They do not support several ranks, and use the module to report that a
-//! launcher started them as several ranks. Only environment variables are read; no process is contacted and nothing is
-//! initialised. A process may inherit the variables of an outer launcher in addition to those of its own launcher.
-//! [`launchers`] then returns both launchers, and a caller that knows the size of the world can select the launcher
-//! whose size matches.
+//! Builds without MPI also contain this module. Such builds do not support several ranks, and use this module to report
+//! an error if a launcher started several processes. Only environment variables are read; no process is contacted and
+//! nothing is initialised. A process may inherit the variables of an outer launcher in addition to those of its own
+//! launcher. [`launchers`] then returns both launchers, and a caller that knows the size of the world can select the
+//! launcher whose size matches.
 
 use std::fmt;
 
@@ -35,12 +35,13 @@ pub struct Launcher {
     pub kind: LauncherKind,
     /// The rank that the launcher assigned. If MPI cannot start, rank 0 reports the error for all ranks.
     pub rank: usize,
-    /// The number of processes started. `None` if only PMIx variables are set, because PMIx variables do not contain
-    /// this number.
+    /// The number of processes started. `None` for a PMIx launcher other than Slurm, because PMIx variables do not
+    /// contain this number.
     pub size: Option<usize>,
 }
 
-/// Returns the first launcher whose variables are set in this process, if any.
+/// Returns the first launcher whose variables are set in this process, if any. Open MPI's variables are checked first,
+/// then those of PMI and PMIx.
 pub fn launcher() -> Option<Launcher> {
     launchers().into_iter().next()
 }

@@ -1,8 +1,8 @@
 //! Moves bytes between ranks, and lets all ranks agree on a value.
 //!
 //! An [`Endpoint`] belongs to the communication thread of one rank. The thread posts transfers ([`Endpoint::send`],
-//! [`Endpoint::recv`]), polls ([`Endpoint::poll`]) and sleeps ([`Endpoint::idle`]). Both ends post the transfers of a
-//! pair of ranks in the same order, and sends match receives by this order alone.
+//! [`Endpoint::recv`]), polls ([`Endpoint::poll`]) and sleeps ([`Endpoint::idle`]). Two ranks post the transfers
+//! between them in the same order, and sends match receives by this order alone.
 //!
 //! ```text
 //! rank 0                               rank 1
@@ -10,8 +10,8 @@
 //! poll -> [{7, 4096 bytes}]            poll -> [{4, 4096 bytes}]         R's boxes, row-major, now hold B's
 //! ```
 //!
-//! Invariants: a transfer completes at both ends or the run fails; bytes are counted where they are moved; a transfer
-//! without bytes is never posted. This module is independent of tasks and schedules, and does not retry a failed
+//! Invariants: Every transfer completes at both ends, or the run fails. Each end counts the bytes that it moves. A
+//! transfer of 0 bytes is never posted. This module is independent of tasks and schedules, and does not retry a failed
 //! transfer.
 
 #[cfg(feature = "mpi")]
@@ -33,7 +33,8 @@ use std::time::Duration;
 
 use crate::memory::{ReadLease, WriteLease};
 
-/// A finished transfer, with the caller's ticket and the number of bytes that this end moved.
+/// A finished transfer. `ticket` is the number that the caller passed to [`Endpoint::send`] or [`Endpoint::recv`], and
+/// `bytes` is the number of bytes that this end moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
     pub ticket: usize,
@@ -73,7 +74,7 @@ impl Endpoint {
         }
     }
 
-    /// Starts sending the boxes, in sequence, to `peer`; returns immediately.
+    /// Starts sending the boxes `from`, one after the other, to rank `peer`, and returns immediately.
     ///
     /// # Errors
     /// If the transport refuses the transfer.
@@ -81,7 +82,7 @@ impl Endpoint {
         each!(self, end => end.send(ticket, peer, from))
     }
 
-    /// Starts receiving into the boxes, in sequence, from `peer`; returns immediately.
+    /// Starts receiving from rank `peer` into the boxes `into`, one after the other, and returns immediately.
     ///
     /// # Errors
     /// If the transport refuses the transfer.
@@ -92,7 +93,7 @@ impl Endpoint {
     /// Makes progress and appends finished transfers to `done`; never blocks. Returns whether it made any progress.
     ///
     /// # Errors
-    /// If a transfer fails, its sizes differ at the two ends, or a peer has ended the run.
+    /// If a transfer fails, its sizes differ at the two ends, or a peer has stopped the run.
     pub fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         each!(self, end => end.poll(done))
     }

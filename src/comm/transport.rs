@@ -1,4 +1,4 @@
-//! Names the transports between processes that a user can choose.
+//! Defines the transports between processes, from which a user can choose by name.
 
 use std::str::FromStr;
 

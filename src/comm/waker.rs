@@ -40,7 +40,7 @@ impl Waker {
 
     /// Sleeps on `bell` until it rings or `longest` has passed, and lowers the flag afterwards. Raising the flag also
     /// rings this bell. Does not sleep if the flag is raised or `ready` returns true; both are checked after the sleep
-    /// has been announced.
+    /// has been announced, so no wake-up is lost.
     #[cfg(feature = "mpi")]
     pub(super) fn sleep_on(&self, bell: Bell, longest: Duration, ready: impl FnOnce() -> bool) {
         bell.sleep(longest, || self.take() || ready());

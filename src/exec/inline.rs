@@ -1,5 +1,5 @@
-//! Runs a rank that has no peers. Its tasks run in program order on the calling thread and the current rayon pool,
-//! except that the branches of a section run in parallel.
+//! Runs a rank that has no peers. Its tasks run in program order on the calling thread and the current rayon pool. Only
+//! the branches of a section, which compute independent subtrees, run in parallel.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};

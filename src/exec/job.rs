@@ -1,4 +1,5 @@
-//! Defines a work task with its leases, which the communication thread passes to a worker.
+//! Defines [`Job`], a work task with leases on the boxes that it accesses. The communication thread passes jobs to the
+//! workers.
 
 use std::sync::Arc;
 

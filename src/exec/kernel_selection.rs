@@ -1,8 +1,8 @@
 //! Resolves the kernel choice of a plan to a kernel that can run on this machine.
 //!
 //! Invariant: A [`ResolvedKernel`] can run on this machine, in this build, and for the element type passed to
-//! [`ResolvedKernel::resolve`]. If a plan forces a kernel that is missing, an error is returned and no other kernel is
-//! substituted.
+//! [`ResolvedKernel::resolve`]. If a plan prescribes a kernel that cannot run, an error is returned and no other kernel
+//! is substituted.
 
 use crate::dtype::Dtype;
 use crate::kernel::{available, default_family, has_xsmm, target, widest};
@@ -20,15 +20,15 @@ pub enum ResolvedKernel {
     Reference,
 }
 
-/// The error returned when a forced kernel cannot run.
+/// The error for a prescribed kernel that cannot run on this machine or in this build.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("kernel {} is not available: {why} (available: {})", kernel.name(), names(available))]
 pub struct KernelError {
-    /// The forced kernel.
+    /// The prescribed kernel.
     pub kernel: KernelChoice,
     /// The reason why the kernel cannot run.
     pub why: String,
-    /// Kernels that can run instead.
+    /// The kernels that can run on this machine and in this build.
     pub available: Vec<KernelChoice>,
 }
 

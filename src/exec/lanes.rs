@@ -1,7 +1,8 @@
-//! Determines which task may start next in each lane of a rank.
+//! Determines which task may start next in each lane of a rank. A lane is the sequence of the rank's work, send or
+//! receive tasks.
 //!
-//! Invariant: Each lane starts and completes its tasks in order. A transfer that finishes before earlier transfers in
-//! its lane is marked as complete only after them, because the verifier assumes this order.
+//! Invariant: Each lane starts and completes its tasks in order. A transfer that finishes out of order is marked as
+//! complete only after all earlier transfers in its lane, because the verifier assumes in-order completion.
 
 use crate::schedule::{Lane, Schedule, TaskId};
 
@@ -14,7 +15,7 @@ enum State {
     Complete,
 }
 
-/// The progress of one run.
+/// The progress of all lanes in one run.
 pub struct Lanes<'a> {
     schedule: &'a Schedule,
     overlap: bool,
@@ -55,8 +56,8 @@ impl<'a> Lanes<'a> {
         under_way.first().copied()
     }
 
-    /// Starts and returns the next task in a lane if fewer than `window` tasks in the lane are in flight and all
-    /// dependencies of this task are complete.
+    /// Starts and returns the next task in a lane. Returns `None` if no task is left, if the next task must wait for
+    /// other tasks, or if `window` tasks in the lane are in flight already.
     pub fn start(&mut self, lane: Lane, window: usize) -> Option<TaskId> {
         let at = self.next[lane as usize];
         let &task = self.order[lane as usize].get(at)?;

@@ -95,7 +95,8 @@ impl Metrics {
         spans.iter().map(NodeSpan::seconds).collect()
     }
 
-    /// Times in seconds during which work tasks ran, receives were in flight, or both. Cost: O(n log n) for n tasks.
+    /// Total times in seconds during which work tasks ran, receives were in flight, or both. Cost: O(n log n) for n
+    /// tasks.
     pub fn busy(&self, schedule: &Schedule) -> Busy {
         let [work, receives] = [Lane::Work, Lane::Recv].map(|lane| {
             let tasks = schedule.tasks.iter().zip(&self.tasks);

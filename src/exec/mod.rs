@@ -8,9 +8,9 @@
 //!   sleep when there is nothing to do
 //! ```
 //!
-//! Workers never wait for data, because a task is passed to them only when its inputs are complete. Each lane starts
-//! and completes its tasks in order, as the verifier assumes. A rank without peers runs in the caller's rayon pool and
-//! needs no communication thread (`inline`).
+//! Workers never wait for data, because a task is passed to them only when its inputs are complete. Each lane (the
+//! sequence of a rank's work, send or receive tasks) starts and completes its tasks in order, as the verifier assumes.
+//! A rank without peers runs in the caller's rayon pool and needs no communication thread (`inline`).
 //!
 //! Tasks access memory only through leases, so an incorrect schedule causes an error instead of a data race. If a task
 //! fails, the run of its rank ends, and the caller stops the other ranks; nothing is retried. Only the module `kernels`
@@ -43,8 +43,8 @@ use crate::memory::Slot;
 use crate::schedule::{BufferId, Lane};
 use crate::sync::ThreadPool;
 
-/// Selects work or transfers, to measure this half of a run alone. Tasks in the other half are skipped, and are marked
-/// as complete when their dependencies are complete.
+/// Selects the work or the transfers of a run, to measure the selected tasks alone. All other tasks are skipped, and
+/// are marked as complete when their dependencies are complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
     /// Only work tasks run. No bytes move, and no rank waits for a peer.
@@ -58,7 +58,8 @@ pub enum Only {
 pub struct RunOptions {
     /// Whether transfers run while workers compute. If false, work and transfers alternate in program order.
     pub overlap: bool,
-    /// Runs only work or only transfers. The choice must be the same on every rank. The result is then meaningless.
+    /// Runs only work or only transfers. The choice must be the same on every rank. The values of the result are then
+    /// meaningless.
     pub only: Option<Only>,
     /// Maximum number of transfers in flight per lane, at least 1.
     pub window: usize,

@@ -23,7 +23,8 @@ pub struct RankProgram {
     planned: Vec<Mutex<Planned>>,
     /// For each value in the plan, whether its contractions apply `alpha`.
     is_result: Vec<bool>,
-    /// Values with this reuse scope or a longer one are already computed, and the next run skips their tasks.
+    /// Values with this reuse scope or a longer one are already computed, and the next run skips their tasks. A reuse
+    /// scope is the time for which a value stays valid.
     holds: Option<ReuseScope>,
     /// The longest reuse scope of any value.
     longest: ReuseScope,

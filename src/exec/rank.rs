@@ -1,4 +1,5 @@
-//! Implements the communication thread of a rank. Its loop starts transfers and work, polls the transport, and sleeps.
+//! Implements the communication thread of a rank. Its loop starts transfers and work, polls the transport, and sleeps
+//! if it has made no progress.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::memory::Store;
 use crate::schedule::{Action, Lane, TaskId};
 use crate::sync::{Mutex, Scope, ThreadPool};
 
-/// Maximum duration of a sleep when nothing in flight can wake the thread earlier.
+/// Maximum duration of a sleep if no event wakes the thread earlier.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
 
 /// Finished tasks, as reported by workers. Each entry has the task, its outcome, and its start and end time in seconds
@@ -108,7 +109,7 @@ impl<'a> Thread<'a> {
         Ok(())
     }
 
-    /// Fails if there has been no progress for longer than the timeout.
+    /// Returns an error if no task has made progress for longer than the timeout.
     fn check_time(&self) -> Result<(), RunError> {
         let Some(timeout) = self.options.timeout.filter(|timeout| self.last.elapsed() > *timeout) else {
             return Ok(());

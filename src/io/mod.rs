@@ -2,8 +2,8 @@
 //! kind.
 //!
 //! On every machine, elements are passed as little-endian bytes together with their [`Dtype`](crate::dtype::Dtype).
-//! Blocks are dense and in C order. A block is identified by one range per dimension of the whole tensor, so each
-//! process can read, write or fill its blocks independently of other processes. This module does not depend on ranks,
+//! Blocks are dense and in C order. A block is identified by one range per dimension of the whole tensor. Each process
+//! can therefore read, write or fill its blocks independently of other processes. This module does not depend on ranks,
 //! communication or schedules. Several processes may write disjoint blocks of one file. The callers in these processes
 //! must agree on which process writes which block, and on when all blocks are written.
 

@@ -1,8 +1,9 @@
 //! Generates random operands, whose elements do not depend on the rank that generates them.
 //!
-//! For seed `s`, element `i` (row-major position in the whole operand) of operand `o` depends only on `(s, o, i)`, so
-//! any rank can fill any block. Each element is computed by one call of Philox4x32-10 (Salmon, Moraes, Dror and Shaw,
-//! "Parallel random numbers: as easy as 1, 2, 3", 2011), which operates on 32-bit words:
+//! For seed `s`, element `i` of operand `o` depends only on `(s, o, i)`, so any rank can fill any block. The number `i`
+//! is the row-major position in the whole operand. Each element is computed by one call of the counter-based generator
+//! Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011). The generator
+//! operates on 32-bit words:
 //!
 //! ```text
 //! counter = [i mod 2^32, i div 2^32, 0, o]     key = [s mod 2^32, s div 2^32]
@@ -13,7 +14,7 @@
 //! ```
 //!
 //! Real values are uniform in [-1, 1) and computed without rounding. The float32 value is the float64 value rounded
-//! down to a multiple of 2^-23, and the real part of a complex value is the real value of the same precision. Other
+//! down to a multiple of 2^-23. The real part of a complex value is the real value of the same precision. Other
 //! distributions are not provided.
 
 use crate::dtype::Dtype;

@@ -18,7 +18,7 @@ pub struct OutOfMemory {
     pub bytes: usize,
 }
 
-/// Alignment of every owned buffer in bytes: the size of a cache line and of the widest vector register.
+/// Alignment of every owned buffer in bytes. This is the size of a cache line and of the widest vector register.
 const ALIGNMENT: usize = 64;
 
 /// Owned bytes, initially zero, aligned to 64 bytes.
@@ -49,7 +49,7 @@ impl Aligned {
     /// Like [`Aligned::zeroed`], but other processes cannot read the memory.
     ///
     /// # Errors
-    /// As for [`Aligned::zeroed`].
+    /// The same as for [`Aligned::zeroed`].
     pub fn private(bytes: usize, footprint: &Arc<Footprint>) -> Result<Aligned, OutOfMemory> {
         let memory = Zeroed::new(bytes, ALIGNMENT).ok_or(OutOfMemory { bytes })?;
         Ok(Self::of(Memory::Own(memory), footprint))

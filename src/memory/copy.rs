@@ -9,18 +9,18 @@
 //! cached copies reach 2.5 GB/s and streaming copies 15 to 22 GB/s. Between cores that share a cache, cached copies
 //! reach 16 GB/s and streaming copies 13 GB/s.
 //!
-//! Guarantee: when a copy returns, its streaming stores are ordered before every later store of the thread, so a later
-//! store of a flag with release ordering publishes the copied bytes. On architectures other than x86-64 there are no
-//! streaming stores, and both kinds of copy are the same.
+//! Guarantee: When a copy returns, its streaming stores are ordered before every later store of the thread. A later
+//! store of a flag with release ordering therefore publishes the copied bytes. On architectures other than x86-64 there
+//! are no streaming stores, and both kinds of copy are the same.
 
 /// The kind of stores that a copy uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreKind {
-    /// Stores into the caches. Suited to bytes that will soon be read by the writer, or by a core that shares the
-    /// writer's cache.
+    /// Stores into the caches. Used for bytes that the writer, or a core that shares the writer's cache, will soon
+    /// read.
     Cached,
-    /// Stores that bypass the caches. Ranges shorter than 1 KiB use cached stores instead. Suited to bytes that will be
-    /// read by a core with other caches, or that would be evicted before any core reads them.
+    /// Stores that bypass the caches. Ranges shorter than 1 KiB use cached stores instead. Used for bytes that a core
+    /// with different caches will read, or that would be evicted before any core reads them.
     Streaming,
 }
 
@@ -42,7 +42,7 @@ impl StoreKind {
 }
 
 /// Minimum number of bytes for a streaming copy. In shorter ranges, too large a fraction of the bytes is in partial
-/// cache lines.
+/// cache lines, which need cached stores.
 const MIN_STREAMED_BYTES: usize = 1 << 10;
 
 /// # Safety

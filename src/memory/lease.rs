@@ -18,7 +18,8 @@ use super::strided::Strided;
 use crate::dtype::Dtype;
 use crate::kernel::{Element, Tensor, TensorMut};
 
-/// The data of both kinds of lease: the location of the box, and the number of the lease's entry in the ledger.
+/// The data that read and write leases have in common, which is the location of the box and the number of the lease's
+/// entry in the ledger.
 #[derive(Debug)]
 struct Lease {
     store: Arc<Store>,
@@ -84,7 +85,7 @@ impl Lease {
     }
 
     /// Returns the origin, extents and strides in the form that ndarray expects. ndarray requires nonnegative strides
-    /// here, so dimensions with negative strides are reversed, which moves the origin to the lowest address.
+    /// here, so dimensions with negative strides are reversed. This moves the origin to the lowest address.
     fn array_parts<T: Element>(&self) -> (*mut T, IxDyn, IxDyn) {
         let mut start = self.typed::<T>();
         let mut strides = IxDyn::zeros(self.strided().strides.len());

@@ -33,7 +33,7 @@ pub fn zeros<T: Element>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
 /// Allocates a row-major array of zeros.
 ///
 /// # Errors
-/// As for [`zeros`].
+/// The same as for [`zeros`].
 pub fn zero_array<T: Element>(extents: &[usize]) -> Result<ArrayD<T>, OutOfMemory> {
     let elements = extents.iter().try_fold(1usize, |elements, &extent| elements.checked_mul(extent));
     let values = zeros(elements.ok_or(OutOfMemory { bytes: usize::MAX })?)?;
@@ -44,7 +44,7 @@ pub fn zero_array<T: Element>(extents: &[usize]) -> Result<ArrayD<T>, OutOfMemor
 /// Allocates a row-major copy of `view`.
 ///
 /// # Errors
-/// As for [`zeros`].
+/// The same as for [`zeros`].
 pub fn copy_of<T: Element>(view: &ArrayViewD<'_, T>) -> Result<ArrayD<T>, OutOfMemory> {
     let mut copy = zero_array(view.shape())?;
     copy.assign(view);
@@ -54,7 +54,7 @@ pub fn copy_of<T: Element>(view: &ArrayViewD<'_, T>) -> Result<ArrayD<T>, OutOfM
 /// Allocates an empty vector with room for `elements` elements.
 ///
 /// # Errors
-/// As for [`zeros`].
+/// The same as for [`zeros`].
 pub fn room_for<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut memory = Vec::new();
     let had = fallible(|| memory.try_reserve_exact(elements));

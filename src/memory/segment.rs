@@ -6,15 +6,15 @@
 //! peer     Mapping::of(4711, ..)                                    the same bytes, read only, if it is the same file
 //! ```
 //!
-//! Invariants: [`Segment::find`] finds every live segment of the process by any address inside it. When the owner drops
-//! a segment, the segment's memory returns to the system, even if other processes still map it. A process has at most
-//! [`MAX_SEGMENTS`] segments at a time, because each segment is an open file.
+//! Invariants: For every address in a live segment of this process, [`Segment::find`] returns the segment. When the
+//! owner drops a segment, the segment's memory returns to the system, even if other processes still map it. A process
+//! has at most [`MAX_SEGMENTS`] segments at a time, because each segment is an open file.
 //!
 //! Memory is not allocated as a segment if running out of memory could then kill the program. If ordinary memory runs
-//! out, the allocation fails; but if the memory of a file runs out, the first access raises a signal. Therefore there
-//! are no segments under strict overcommit, and no segment is larger than the machine's memory. There are no segments
-//! if the address space is limited (`ulimit -v`), because peers keep dropped segments mapped for a while, and these
-//! mappings would count towards the limit.
+//! out, the allocation fails; but if the memory of a file runs out, the first access raises SIGBUS. Therefore there are
+//! no segments under strict overcommit, and no segment is larger than the machine's memory. There are also no segments
+//! if the address space is limited (`ulimit -v`). Peers keep dropped segments mapped for a while, and these mappings
+//! would count towards the limit.
 //!
 //! Segments exist on Linux only, and other processes never write to them. After a fork, ordinary memory is copied on
 //! write, but segments stay shared: parent and child see each other's writes. The child must not access a segment that
@@ -70,7 +70,7 @@ impl Drop for WantedSegments {
     }
 }
 
-/// The limits that the system sets for a process.
+/// The limits on segments that follow from the system's limits for this process.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     segments: usize,
@@ -108,8 +108,8 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Returns `None` if segments are not wanted, if `bytes` is too small or too large, if there are too many segments,
-    /// or if the system refuses.
+    /// Allocates a segment. Returns `None` if segments are not wanted, if `bytes` is too small or too large, if there
+    /// are too many segments, or if the system refuses.
     pub(super) fn new(bytes: usize) -> Option<Segment> {
         let fits = bytes >= MIN_SEGMENT_BYTES && (bytes <= MAX_SMALL_PAGE_BYTES || system::has_huge_pages());
         if WANTED.load(Ordering::Relaxed) == 0 || !fits {
@@ -165,8 +165,8 @@ pub struct Mapping {
 
 impl Mapping {
     /// Maps a segment of a process on this host. Its bytes may only be read while the owner holds a lease on them for
-    /// this purpose. At other times they may change, or the memory may have been freed, in which case a read raises a
-    /// signal.
+    /// this purpose. At other times they may change, or the memory may have been freed, in which case a read raises
+    /// SIGBUS.
     ///
     /// # Errors
     /// If the system refuses, or if the file descriptor now refers to a different file.
@@ -234,7 +234,8 @@ mod system {
 
     pub fn limits() -> Limits {
         let soft = |resource| getrlimit(resource).current.map_or(usize::MAX, |most| most as usize);
-        // Under strict overcommit, the system does not reserve memory for these files when they are created.
+        // The system does not reserve memory for these files when they are created, not even under strict overcommit. A
+        // first access could therefore raise SIGBUS.
         let counted = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.trim() == "2");
         let few_addresses = getrlimit(Resource::As).current.is_some();
         let bytes =

@@ -16,7 +16,8 @@ use crate::dtype::Dtype;
 use crate::kernel::{Element, prefetch};
 use crate::sync::{Mutex, MutexGuard};
 
-/// One buffer: the address of its element `[0, 0, ..]`, its shape, and whether tasks may write to it.
+/// One buffer, described by the address of its element `[0, 0, ..]`, its element type and its shape. A slot also states
+/// whether tasks may write to the buffer.
 #[derive(Debug)]
 pub struct Slot {
     pub(super) origin: *mut u8,
@@ -114,8 +115,8 @@ pub enum LeaseError {
     Conflict { buffer: usize },
 }
 
-/// The location of a box: its buffer, the offset in elements from the first element of the buffer to the first element
-/// of the box, and the shape of the box.
+/// The buffer that contains a box, the position of the box in this buffer, and the shape of the box. `offset` is the
+/// distance in elements from the first element of the buffer to the first element of the box.
 #[derive(Debug)]
 pub(super) struct BoxLocation {
     pub buffer: usize,

@@ -1,5 +1,5 @@
-//! Reads or writes the bytes of a list of boxes in steps of any size. The boxes follow one another, each in row-major
-//! order.
+//! Reads or writes the bytes of a list of boxes in steps of any size. The boxes are processed one after the other, each
+//! in row-major order.
 //!
 //! ```text
 //! boxes        [0..4) [8..12)      two runs of a strided box
@@ -7,8 +7,9 @@
 //! next(3)            3 8 9         a step may end inside a run
 //! ```
 //!
-//! Guarantee: steps are consecutive. In total, the steps move the same bytes as one call of [`ReadLease::pack`] or
-//! [`WriteLease::unpack`] for each box. Cost: the copy itself, plus a few operations per dense run.
+//! Guarantee: Each step starts where the previous step ended. In total, the steps move the same bytes as one call of
+//! [`ReadLease::pack`] or [`WriteLease::unpack`] for each box. Cost: the copy itself, plus a few operations per dense
+//! run.
 
 use super::copy::StoreKind;
 use super::lease::{ReadLease, WriteLease};

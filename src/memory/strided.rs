@@ -17,7 +17,7 @@ pub struct Strided {
 }
 
 impl Strided {
-    /// Returns the dense row-major array with these extents.
+    /// Returns the extents and strides of a dense row-major array.
     pub fn row_major(extents: &[usize]) -> Strided {
         let mut strides = PerDim::from_elem(0, extents.len());
         let mut step = 1isize;

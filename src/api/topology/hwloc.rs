@@ -52,8 +52,8 @@ fn topology(hwloc: &Hwloc) -> Topology {
 }
 
 /// If several domains have a core in common, keeps only the smallest of them, or the first one if they have the same
-/// size. Such domains occur for two reasons. A processor may have several memories, of which the first is its main
-/// memory. A memory without processors is reported as local to all cores of several domains.
+/// size. Domains share cores for two reasons. A processor may have several memories, each of which is a domain; its
+/// main memory is the first. A memory without processors is reported as local to the cores of several domains.
 fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
     let mut by_size: Vec<(usize, Domain)> = domains.into_iter().enumerate().collect();
     by_size.sort_by_key(|(_, domain)| domain.cores.len());
@@ -67,7 +67,7 @@ fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
     kept.into_iter().map(|(_, domain)| domain).collect()
 }
 
-/// The processing units of an object, identified by the system's numbers.
+/// The processing units of an object, identified by the operating system's numbers.
 fn units(object: &TopologyObject) -> Vec<usize> {
     object.cpuset().map(|set| set.iter_set().map(usize::from).collect()).unwrap_or_default()
 }
@@ -106,7 +106,7 @@ mod tests {
             let [ours, theirs] = both(text);
             assert_eq!(ours, theirs, "{text}");
         }
-        // hwloc uses made-up cache and memory sizes if a text does not give any, so sizes are not compared.
+        // If a text specifies no cache or memory sizes, hwloc invents them, so sizes are not compared.
         for text in ["pack:2 numa:1 core:72 pu:1", "pack:2 numa:4 core:3 pu:2", "core:1 pu:1", "pack:2 core:2 pu:2"] {
             let [ours, theirs] = both(text);
             let cores = |host: &Topology| {
@@ -128,7 +128,8 @@ mod tests {
             let places = host.place(host.ranks(), host.workers(host.ranks(), true), true).places;
             assert_eq!(crate::machine::listed(&places).nth(1).unwrap(), says);
         }
-        // With three cores of the first domain and one core of the second, each rank is assigned two cores.
+        // The mask allows three cores of the first domain and one core of the second. Each of the two ranks is assigned
+        // two of these cores.
         let [_, host] = both("numa:2 core:4 pu:1");
         let host = host.restricted(&[0, 2, 3, 5]);
         let places = host.place(2, host.workers(2, true), true).places;

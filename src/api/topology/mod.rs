@@ -1,9 +1,10 @@
 //! Detects the topology of this host once. The topology is read from hwloc if the build includes hwloc, otherwise from
 //! Linux's sysfs. If neither is possible, the topology is a flat list of cores.
 //!
-//! The variable `EINSUM_DIST_TOPOLOGY` overrides the topology with a text that [`Synthetic`] parses. This is meant for
-//! tests, and for systems that report no topology or a wrong one. For every source, cores and domains are identified by
-//! the system's numbers. The topology does not include distances, devices, or memory without processors.
+//! The variable `EINSUM_DIST_TOPOLOGY` overrides the detected topology. Its value is a text that [`Synthetic`] parses.
+//! The variable is meant for tests, and for systems that report no topology or a wrong one. All sources identify cores
+//! and domains by the operating system's numbers. The topology does not include distances, devices, or memory without
+//! processors.
 
 #[cfg(feature = "hwloc")]
 mod hwloc;

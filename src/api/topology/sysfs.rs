@@ -70,8 +70,8 @@ fn total(meminfo: &str) -> Option<u64> {
     Some(line.split_whitespace().rev().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
-/// The units that this process's control group allows. If the group lists no units, uses the nearest ancestor that
-/// lists units.
+/// The processing units that this process's control group allows. If the group lists no units, uses the nearest
+/// ancestor that lists units.
 fn control_group(root: &Path) -> Option<Vec<usize>> {
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;

@@ -1,14 +1,15 @@
-//! Describes one rank's boxes to another rank of its node, which reads them in place.
+//! Encodes where the boxes of one rank are in memory, so that another rank on the same node can read the boxes in
+//! place.
 //!
 //! ```text
 //! words    process | per box: segment, file, its identity, bytes, offset, element, dimensions, extents .., strides ..
 //! ```
 //!
-//! Invariant: for words that a rank of this run has written, [`Mapped::read`] returns boxes inside the mapped memory,
-//! or an error. Other ranks are trusted: forged words could cause an arithmetic overflow. The most recently used
-//! segments of all peers stay mapped for later transfers; limits on the number and the total size of these segments
-//! bound the size of the page tables. If a transfer has so many boxes or dimensions that its description does not fit
-//! into a slot, its boxes are copied through slots instead.
+//! Invariant: [`Mapped::read`] returns boxes inside the mapped memory or an error, provided that a rank of this run
+//! wrote the words. Ranks trust each other: forged words could cause an arithmetic overflow. Recently used segments of
+//! peers stay mapped for later transfers. Limits on the number and the total size of mapped segments bound the size of
+//! the page tables. If the description of a transfer does not fit into a slot (`channel`), the boxes are copied through
+//! slots instead.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Result};
@@ -16,7 +17,7 @@ use std::rc::Rc;
 
 use crate::memory::{ExportedView, Mapping, Remote, RemoteReader, SegmentHandle, Strided, machine_bytes};
 
-/// Maximum number of segments that stay mapped. It is enough for all segments of a few peers. Linux allows a process
+/// Maximum number of segments that stay mapped. This is enough for all segments of a few peers. Linux allows a process
 /// about 65,530 mappings.
 const MAX_MAPPED_SEGMENTS: usize = 1024;
 /// Limit on the number of bytes that the ranks of a node keep mapped in total, as a multiple of the node's memory. The
@@ -51,7 +52,7 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
-    /// Creates an empty list for a rank of a node with `ranks` ranks.
+    /// Creates an empty list. The `ranks` ranks of the node share the limit on mapped bytes equally.
     pub(super) fn new(ranks: usize) -> Mapped {
         let bytes =
             machine_bytes().map_or(usize::MAX, |bytes| bytes.saturating_mul(MAX_MAPPED_MULTIPLE) / ranks.max(1));

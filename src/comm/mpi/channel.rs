@@ -1,4 +1,4 @@
-//! Implements a queue of slots in shared memory, from one rank of a node to another.
+//! Implements a queue of slots in shared memory, through which one rank of a node sends bytes to another rank.
 //!
 //! ```text
 //! filled 5, emptied 3      slots  [0] [1] [2] [3] [4] ..     the receiver reads 3, the sender fills 5
@@ -13,11 +13,12 @@
 //! be initialised, to 0. The pages of a slot are first touched when the slot is first used, so unused slots occupy no
 //! physical memory.
 //!
-//! Invariants: only the sender fills slots and advances `filled`; only the receiver empties slots and advances
-//! `emptied`. Neither end accesses a slot that belongs to the other end. A count is stored with release ordering after
-//! the last access to its slot, and loaded with acquire ordering before the next access. `copied` only reports how far
-//! the receiver has copied the boxes that a slot describes. The channel does not wait; an end that cannot proceed polls
-//! again later.
+//! Invariants: Only the sender fills slots and advances `filled`. Only the receiver empties slots and advances
+//! `emptied`. Filled slots belong to the receiver, and all other slots belong to the sender. Neither end accesses a
+//! slot of the other end. The end that hands over a slot stores the count with release ordering after its last access
+//! to the slot. The other end loads the count with acquire ordering before its first access to the slot. `copied` only
+//! reports progress: it counts the copies of parts of boxes that slots describe. The channel does not wait; an end that
+//! cannot proceed polls again later.
 
 use std::ptr::NonNull;
 
@@ -26,7 +27,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Distance between counts in bytes. It is two cache lines, because processors fetch neighbouring lines in pairs.
 const COUNT_STRIDE: usize = 128;
-/// Number of bytes for a channel's counts: `filled`, `emptied` and `copied`.
+/// Number of bytes for the three counts of a channel (`filled`, `emptied` and `copied`).
 const COUNTS: usize = 3 * COUNT_STRIDE;
 /// Size in bytes of the header in front of the payload of a slot.
 const HEADER_BYTES: usize = 64;
@@ -42,7 +43,8 @@ const MIN_SLOT_BYTES: usize = 4 << 10;
 /// receiver copies one piece while the sender copies the next.
 const PIECES: usize = 16;
 const MIN_PIECE_BYTES: usize = 32 << 10;
-/// Limit on the total number of bytes in all channels of a node. Slots of minimum size may exceed this limit.
+/// Limit on the total number of bytes in all channels of a node. On nodes with many ranks, slots of minimum size may
+/// exceed this limit.
 const MAX_NODE_BYTES: usize = 64 << 20;
 
 /// The layout of the channels in the segments of a node's ranks.
@@ -106,8 +108,8 @@ impl Channel {
         unsafe { self.counts.add(2 * COUNT_STRIDE).cast().as_ref() }
     }
 
-    /// The header of a slot: the number of bytes in its payload, the number of bytes in the whole transfer, and whether
-    /// the payload is only a description of where those bytes are.
+    /// The header of a slot. It contains the number of bytes in the payload, the number of bytes in the whole transfer,
+    /// and whether the payload is a description. A description states where the bytes of the transfer are in memory.
     fn header(&self, number: u64) -> NonNull<[u64; 3]> {
         let at = (number as usize % SLOTS) * (HEADER_BYTES + self.slot);
         // SAFETY: the slot is inside the channel.
@@ -144,7 +146,7 @@ pub(super) struct Producer {
 
 impl Producer {
     /// # Safety
-    /// As for [`Channel::new`]. In addition, a channel has one producer, in the process that owns the segment.
+    /// The same as for [`Channel::new`]. In addition, a channel has one producer, in the process that owns the segment.
     pub(super) unsafe fn new(layout: Layout, own: NonNull<u8>, to: usize) -> Producer {
         // SAFETY: the caller's contract.
         Producer { channel: unsafe { Channel::new(layout, own, to) }, filled: 0 }
@@ -165,7 +167,7 @@ impl Producer {
         self.channel.emptied().load(Ordering::Acquire) > number
     }
 
-    /// How many times the receiver has copied a part of the boxes that slots describe.
+    /// Number of times that the receiver has copied a part of the boxes that slots describe.
     pub(super) fn copied(&self) -> u64 {
         self.channel.copied().load(Ordering::Relaxed)
     }
@@ -177,8 +179,8 @@ impl Producer {
         self.put([bytes, total, 0], fill)
     }
 
-    /// Fills a slot with a description of where the bytes of a transfer are. The description must fit into one slot.
-    /// Returns the slot's number, or `None` if all slots are full.
+    /// Fills a slot with a description of where the bytes of a transfer are in memory. The description must fit into
+    /// one slot. Returns the slot's number, or `None` if all slots are full.
     pub(super) fn fill_description(&mut self, total: usize, what: &[u8]) -> Option<u64> {
         self.put([what.len(), total, 1], |slot| slot.copy_from_slice(what))
     }
@@ -188,9 +190,9 @@ impl Producer {
             return None;
         }
         let bytes = header[0].min(self.channel.slot);
-        // SAFETY: the slot is inside the channel, and belongs to the sender until `filled` is advanced. `has_room` has
-        // loaded with acquire ordering that the receiver has emptied the slot, and the receiver reads the slot again
-        // only after `filled` has been advanced.
+        // SAFETY: the slot is inside the channel, and belongs to the sender until `filled` is advanced. A load with
+        // acquire ordering in `has_room` has shown that the receiver has emptied the slot, and the receiver reads the
+        // slot again only after `filled` has been advanced.
         unsafe {
             self.channel.header(self.filled).write(header.map(|number| number as u64));
             fill(std::slice::from_raw_parts_mut(self.channel.bytes(self.filled).as_ptr(), bytes));
@@ -207,7 +209,7 @@ pub(super) struct Filled<'a> {
     pub bytes: &'a [u8],
     /// Number of bytes in the whole transfer.
     pub total: usize,
-    /// Whether `bytes` only describes where the bytes of the transfer are.
+    /// Whether `bytes` is only a description of where the bytes of the transfer are in memory.
     pub is_description: bool,
 }
 
@@ -217,15 +219,15 @@ pub(super) struct Consumer {
     channel: Channel,
     emptied: u64,
     copied: u64,
-    /// The last value of `filled` that was loaded. The receiver loads it rarely, because each load moves the count's
-    /// cache line away from the sender.
+    /// The last value of `filled` that was loaded. The receiver loads it rarely, because each load takes the count's
+    /// cache line away from the sender's core.
     seen: u64,
 }
 
 impl Consumer {
     /// # Safety
-    /// As for [`Channel::new`], with the sender's segment. In addition, a channel has one consumer, in the process of
-    /// the receiving rank.
+    /// The same as for [`Channel::new`], with the sender's segment. In addition, a channel has one consumer, in the
+    /// process of the receiving rank.
     pub(super) unsafe fn new(layout: Layout, theirs: NonNull<u8>, to: usize) -> Consumer {
         // SAFETY: the caller's contract.
         Consumer { channel: unsafe { Channel::new(layout, theirs, to) }, emptied: 0, copied: 0, seen: 0 }
@@ -235,7 +237,7 @@ impl Consumer {
         self.channel.filled().load(Ordering::Acquire) > self.emptied
     }
 
-    /// Passes the next filled slot, if any, to `take`, which returns whether the slot is now empty. Returns whether
+    /// Passes the next filled slot, if any, to `take`, which returns whether the slot may be reused. Returns whether
     /// there was a filled slot.
     pub(super) fn empty<E>(&mut self, take: impl FnOnce(Filled) -> Result<bool, E>) -> Result<bool, E> {
         if self.seen <= self.emptied + 1 {

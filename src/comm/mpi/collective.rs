@@ -9,9 +9,9 @@
 //! rank 2: all_gather_bytes(b"xyz") -> the same
 //! ```
 //!
-//! Invariants: every rank makes the same calls in the same order. A waiting rank soon yields its core. The number of
-//! bytes is not limited, because arguments that are too long for one MPI call are split. Blocks of tensors are not
-//! moved here; schedules move them.
+//! Invariants: Every rank makes the same calls in the same order. A waiting rank yields its core between polls, and
+//! later sleeps between polls. Byte strings may have any length, because strings that are too long for one MPI call are
+//! split. Blocks of tensors are not moved by these functions, but by the transfers of schedules.
 
 use std::ffi::{c_int, c_void};
 use std::fmt::Display;
@@ -55,7 +55,7 @@ mod sealed {
 }
 
 impl Communicator {
-    /// Waits until every rank has arrived.
+    /// Waits until every rank has called this function.
     ///
     /// # Errors
     /// If MPI fails.
@@ -64,10 +64,10 @@ impl Communicator {
         self.complete("MPI_Ibarrier", |request| unsafe { ffi::MPI_Ibarrier(self.raw(), request) })
     }
 
-    /// Waits until every rank has arrived and is awake. Used before measurements. A rank that has waited for some time
-    /// sleeps between polls (`pause`), and may leave the barrier hundreds of microseconds after the last rank has
-    /// arrived. The ranks then arrive at a second barrier almost together, so they sleep only briefly there, and not at
-    /// all in a third barrier.
+    /// Waits until every rank has called this function and is awake. Used before measurements. A rank that has waited
+    /// for some time sleeps between polls (`pause`), and may leave the barrier hundreds of microseconds after the last
+    /// rank has arrived. The ranks then arrive at a second barrier almost together, so they sleep only briefly there,
+    /// and not at all in a third barrier.
     ///
     /// # Errors
     /// If MPI fails.
@@ -133,7 +133,7 @@ impl Communicator {
             }
             _ => {}
         }
-        // The sum of all lengths is at most `MAX_CALL_BYTES`, so each length fits.
+        // The sum of all lengths is at most `MAX_CALL_BYTES`, so each length fits into an `int`.
         let counts: Vec<c_int> = lengths.iter().map(|&length| length as c_int).collect();
         let starts: Vec<c_int> = counts.iter().scan(0, |end, &n| Some(std::mem::replace(end, *end + n))).collect();
         let mut all = vec![0u8; counts.iter().sum::<c_int>() as usize];
@@ -176,7 +176,8 @@ impl Communicator {
     /// Like [`Communicator::agree`], but reports failures as [`CommError::NoSharedMemory`].
     ///
     /// # Errors
-    /// If any rank passes an error; the result is [`CommError::NoSharedMemory`], the same on all ranks. If MPI fails.
+    /// If any rank passes an error ([`CommError::NoSharedMemory`], with the same message on all ranks), or if MPI
+    /// fails.
     pub(super) fn agree_on_memory<T, E: Display>(&self, mine: Result<T, E>) -> Result<T, CommError> {
         self.agree(mine)?.map_err(|failures| {
             let text = failures.first().map(|failure| format!("rank {}: {}", failure.rank, failure.message));
@@ -186,8 +187,8 @@ impl Communicator {
 
     /// Starts a collective call and waits for it.
     ///
-    /// The memory that the call uses only has to live until this function returns, even if the call fails, because MPI
-    /// treats a failed request as complete.
+    /// The memory that the call uses must live until this function returns. This also suffices if the call fails,
+    /// because MPI treats a failed request as complete.
     fn complete(
         &self,
         name: &'static str,

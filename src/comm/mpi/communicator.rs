@@ -4,7 +4,7 @@
 //! Invariants: MPI errors on a duplicate are returned, and the user's communicator keeps its error handler. A duplicate
 //! is freed when its last owner drops it, unless requests on it are still in flight or the thread is panicking. Freeing
 //! is collective, and the other ranks might not take part after a panic. A communicator shares its timeout with all
-//! communicators derived from it. A communicator is bound to the thread of its session.
+//! communicators derived from it. A communicator is bound to the thread that initialised MPI (`session`).
 //!
 //! MPI implementations support few communicators (MPICH about 2,048). A world has at most five communicators, which are
 //! created when the world starts.
@@ -44,7 +44,7 @@ struct Duplicate {
 struct End {
     /// The rank printed in the error message.
     rank: Cell<usize>,
-    /// How long to wait for other ranks in a collective call.
+    /// Maximum time to wait for other ranks in a collective call; `None` if there is no limit.
     timeout: Cell<Option<Duration>>,
     before_abort: OnceCell<BeforeAbort>,
 }
@@ -197,7 +197,8 @@ impl Communicator {
         let rank = self.0.end.rank.get();
         let line = format!("einsum-dist: rank {rank} on {host}: {message}\n");
         let _ = std::io::stderr().write_all(line.as_bytes());
-        // When MPICH's launcher receives the abort, it drops the output that it has not forwarded.
+        // When MPICH's launcher receives the abort, it drops output that it has not forwarded yet, so the rank waits
+        // first.
         std::thread::sleep(FORWARDING);
         let returned = self.session().call("MPI_Abort", || {
             // SAFETY: MPI is not finalised while a communicator lives.

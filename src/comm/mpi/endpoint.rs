@@ -4,10 +4,11 @@
 //! nodes 0 1 | 2 3      routes near shared, far message:   rank 0 -> 1 shared memory,   rank 0 -> 2 and 3 messages
 //! ```
 //!
-//! Invariants: both ends of a pair use the same route, so transfers of a pair keep their order. While MPI has no
-//! request in flight, the thread sleeps until a peer on its node or a worker wakes it, unless it has a core of its own.
-//! While MPI has requests in flight, the thread must poll, with short pauses (`pause`). Routes do not change after the
-//! first transfer, because transfers on different routes could overtake each other.
+//! Invariants: Both ends use the same route for all transfers between them, so these transfers keep their order. While
+//! MPI has no request in flight, the communication thread sleeps until a peer on its node or a worker wakes it. While
+//! MPI has requests in flight, the thread must poll, with short pauses (`pause`). A thread with a core of its own also
+//! polls while transfers through shared memory are in flight. Routes do not change after the first transfer, because
+//! transfers on different routes could overtake each other.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,7 +51,7 @@ impl Endpoint {
     /// Like [`Endpoint::new`], with options. Every rank must pass the same options, except for the color.
     ///
     /// # Errors
-    /// As for [`Endpoint::new`].
+    /// The same as for [`Endpoint::new`].
     pub fn with(
         communicator: &Communicator,
         routes: Routes,
@@ -126,7 +127,8 @@ impl Endpoint {
         self.node.any_shared()
     }
 
-    /// Returns the partners for measuring routes: a rank on this node and a rank on another node. The choice is mutual.
+    /// Returns the partners for measuring routes: a rank on this node and a rank on another node. Each of these ranks
+    /// also has this rank as its partner.
     pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
         self.node.neighbours()
     }
@@ -183,7 +185,7 @@ impl Endpoint {
             Some(shared) => shared.sleep(longest, waker),
             None => waker.sleep(longest),
         };
-        // No event wakes the thread when an MPI request can progress.
+        // MPI does not wake the thread when a request can progress, so the thread must poll.
         let looks = !self.messages.is_empty() || self.rma.as_ref().is_some_and(|rma| !rma.is_empty());
         if in_flight && (looks || !computing || self.pause.spins()) {
             self.pause.pause(computing, |pause| {
@@ -207,7 +209,8 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // Other holders of the waker must not ring the bell after this point, because its memory is about to be freed.
+        // Other holders of the waker must not ring the bell after this point, because the bell's memory is about to be
+        // freed.
         self.waker.rings(None);
     }
 }

@@ -1,8 +1,8 @@
 //! Moves bytes between two ranks as MPI messages.
 //!
 //! A transfer consists of the row-major bytes of its boxes, in sequence, cut into pieces of at most `MAX_MESSAGE_BYTES`
-//! bytes. Each end maps these bytes to its memory independently: a single dense box is sent or received in place, and
-//! other boxes are copied through a buffer.
+//! bytes. The two ends map these bytes to their memory independently of each other. A single dense box is sent or
+//! received in place, and all other boxes are copied through a buffer.
 //!
 //! ```text
 //! chunk 32     rank 0: one dense box, 80 bytes          rank 1: two strided boxes of 40 bytes
@@ -10,14 +10,15 @@
 //!   tag         2s       2s       2s + 1      transfer s of this pair; the odd tag is its last piece
 //! ```
 //!
-//! Pieces of a pair of ranks arrive in the order in which they were sent, and are received with any tag. If the two
-//! ends disagree about the size of a transfer, the receiver therefore gets a wrong size or tag and returns an error
-//! instead of waiting forever. Two transfers of equal size in the wrong order are not detected here.
+//! MPI delivers the pieces between two ranks in the order in which they were sent, and the receiver accepts any tag. If
+//! the two ends disagree about the size of a transfer, the receiver detects a wrong size or tag. It returns an error
+//! instead of waiting forever. If the ends post two transfers of equal size in different orders, this module does not
+//! detect the error.
 //!
 //! Invariants: a lease lasts until its transfer is complete, or until its box has been copied to a buffer for sending.
-//! An endpoint that is dropped with transfers in flight, which happens only after a failure, leaks their leases, their
-//! buffers and its communicator, because MPI may still use them and cancelling is not reliable. A piece is not packed
-//! while another piece of its transfer is in flight; a transfer is packed completely before its first piece is sent.
+//! After a failure, an endpoint may be dropped with transfers in flight. It then leaks their leases, their buffers and
+//! its communicator, because MPI may still use them and cancelling is not reliable. A transfer is packed completely
+//! before its first piece is sent, so packing and sending are not pipelined.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -33,7 +34,7 @@ use crate::memory::{Aligned, Footprint, ReadLease, WriteLease};
 /// Maximum number of bytes in one message, because MPI counts are `int`.
 pub(super) const MAX_MESSAGE_BYTES: usize = 1 << 30;
 
-/// Number of transfers of a pair before their tags repeat. MPI guarantees tags up to 32767.
+/// Number of transfers between two ranks before the tags repeat. MPI guarantees tags up to 32767.
 const TAG_PERIOD: u64 = 1 << 14;
 
 /// One rank's end of transfers that use messages. Bound to the thread that owns MPI.
@@ -64,9 +65,9 @@ struct Transfer {
 /// The memory that a transfer uses until it is complete.
 #[derive(Debug)]
 enum Memory {
-    /// Boxes that are being sent in place.
+    /// Boxes from which MPI sends directly.
     Read { _from: Vec<ReadLease> },
-    /// Boxes that are being received in place.
+    /// Boxes into which MPI receives directly.
     Written { _into: Vec<WriteLease> },
     /// A copy of the boxes, which is being sent.
     Packed(Aligned),

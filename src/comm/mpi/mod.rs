@@ -13,7 +13,7 @@
 //! that thread.
 //!
 //! Invariants: every return code is checked. If blocks are sent as messages, there are no other point-to-point
-//! messages, so counting messages counts blocks.
+//! messages, so a tool that counts point-to-point messages measures only the traffic of blocks.
 
 mod box_descriptions;
 mod channel;

@@ -61,7 +61,7 @@ impl Node {
         self.members.iter().all(Option::is_some)
     }
 
-    /// The number of ranks on the node with the most ranks.
+    /// The maximum number of ranks on a node.
     pub(super) fn max_ranks_per_node(&self) -> usize {
         let mut counts = vec![0; self.nodes.len()];
         self.nodes.iter().for_each(|&node| counts[node] += 1);
@@ -73,7 +73,8 @@ impl Node {
         self.nodes.iter().max().is_some_and(|last| last + 1 < self.nodes.len())
     }
 
-    /// Returns the partner of this rank on its own node, and its partner on another node. The choice is mutual.
+    /// Returns the partner of this rank on its own node, and its partner on another node. This rank is also the partner
+    /// of each of these ranks.
     pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
         let me = self.communicator.rank();
         let near = self.members.iter().position(|number| *number == Some(me ^ 1));

@@ -1,7 +1,8 @@
 //! Keeps buffers for packing boxes that are not dense, and reuses them for later transfers.
 //!
-//! Invariant: the number of buffers never exceeds the maximum number of transfers that were packed at the same time, so
-//! a repeated run allocates nothing after its first execution. A buffer may be larger than its transfer.
+//! Invariant: The number of buffers never exceeds the maximum number of transfers that used buffers at the same time. A
+//! run that is repeated therefore allocates no buffers after its first execution. A buffer may be larger than its
+//! transfer.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Decides how long to pause between two polls while messages are in flight.
 //!
-//! Neither Open MPI nor MPICH moves a large message between calls, and MPICH moves only a bounded part of a large
-//! message per call, so a waiting thread cannot simply sleep. While bytes move, the thread polls again immediately.
-//! Once no bytes move, it yields its core between polls, unless workers are computing. If there are still no bytes
-//! after many polls, it sleeps between polls, briefly at first. A thread with a core of its own never sleeps.
+//! A waiting thread cannot simply sleep, because Open MPI and MPICH move large messages only during calls. MPICH also
+//! moves only a bounded number of bytes of a large message per call. While bytes move, the thread polls again
+//! immediately. Once no bytes move, it yields its core between polls, unless workers are computing. If there are still
+//! no bytes after many polls, it sleeps between polls, briefly at first. A thread with a core of its own never sleeps.
 //!
 //! ```text
 //! polls   |||||||||| . . . . . . |   |     |       |  ...     no worker computes: 256 yields, then 20 to 200 us asleep
@@ -12,13 +12,13 @@
 //!         || |  ||    |     ||        |         ||  ...       beside workers and a slow link: up to 1 ms asleep
 //! ```
 //!
-//! While workers compute, yielding is the worst choice. On a core of its own, a yielding thread uses memory bandwidth
-//! and clock frequency that the workers need. On a worker's core, it loses the core for milliseconds, and the link
-//! becomes idle in the meantime. A thread that has slept is scheduled again much sooner.
+//! While workers compute, yielding is worse than sleeping. On a core of its own, a yielding thread uses memory
+//! bandwidth and clock frequency that the workers need. On a worker's core, a yielding thread loses the core for
+//! milliseconds, and the link becomes idle in the meantime. A thread that has slept is scheduled again much sooner.
 //!
 //! Each sleep interrupts a worker twice. The poll after a sleep moves the bytes that a slow link has delivered during
-//! it. If this poll is much shorter than the sleep, the next sleep is longer; if it takes as long as the sleep, the
-//! next sleep is shorter. A poll that moves no bytes does not shorten sleeps.
+//! the sleep. If this poll is much shorter than the sleep, the next sleep is longer. If the poll takes at least as long
+//! as the sleep, the next sleep is shorter. A poll that moves no bytes does not shorten sleeps.
 
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ impl Pause {
         self.spin
     }
 
-    /// Makes the next pauses short, because an event has occurred.
+    /// Makes the next pauses short. Called when a transfer starts or a poll makes progress.
     pub(super) fn reset(&mut self) {
         (self.yielded, self.next, self.slept) = (0, MIN_SLEEP, None);
     }

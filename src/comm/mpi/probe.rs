@@ -3,10 +3,10 @@
 //! Invariants: all ranks select the same routes, based on the slowest rank. A route that fails on any rank is neither
 //! selected nor tried again.
 //!
-//! Cost: about 25 milliseconds for two ranks with cores of their own, half a second with more ranks than cores, and the
-//! transfer time of [`BLOCKS`] over a network link. The cost doubles unless the first measurement selects `shared`
-//! within nodes and messages between nodes. Only a few block sizes are measured, because the plan makes the decisions
-//! that depend on size.
+//! Cost: about 25 milliseconds for two ranks with cores of their own, or half a second with more ranks than cores. With
+//! several nodes, the time to transfer [`BLOCKS`] over a network link is added. The cost doubles unless the first
+//! measurement selects `shared` within nodes and messages between nodes. Only a few block sizes are measured, because
+//! the plan makes the decisions that depend on size.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,10 +22,10 @@ const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 6), (2 << 20, 4)]
 /// Routes in order of preference. A route is selected over the routes before it only if it is clearly faster in two
 /// measurements.
 const CANDIDATES: [Route; 3] = [Route::Shared, Route::Message, Route::Rma];
-/// Time limit for one block.
+/// Time limit for the exchange of one block.
 const BLOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// A candidate replaces the best candidate before it only if its time is below this fraction of the best time.
-/// Otherwise, other load on the machine could decide, because it may have slowed one of the two measurements.
+/// A candidate replaces the best candidate before it only if its time is below this fraction of the best time. A
+/// smaller difference may be due to other load on the machine during one of the two measurements.
 const MAX_TIME_RATIO: f64 = 0.8;
 
 impl Routes {
@@ -39,8 +39,8 @@ impl Routes {
         if first == Routes::of(CANDIDATES[0]) {
             return Ok(first);
         }
-        // Other load may have disturbed one of the two measurements, so the result that is earlier in `CANDIDATES` is
-        // used.
+        // Other load may have disturbed one of the two measurements, so of the two selected routes, the one that is
+        // earlier in `CANDIDATES` is used.
         let second = Self::measured(communicator, &mut usable)?;
         Ok(Routes { near: either(&usable, first.near, second.near), far: either(&usable, first.far, second.far) })
     }
@@ -144,7 +144,7 @@ mod tests {
         ] {
             assert_eq!(either(&CANDIDATES, first, second), expected, "{first:?} {second:?}");
         }
-        // The route that failed in the second measurement had won within nodes in the first.
+        // `Shared` won the first measurement but failed in the second, so it is no longer usable.
         assert_eq!(either(&[Message, Rma], Shared, Rma), Rma);
         assert_eq!(either(&[], Shared, Message), Message);
     }

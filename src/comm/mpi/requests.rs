@@ -1,9 +1,9 @@
-//! Keeps the requests in flight, for messages and one-sided gets. Requests are posted without waiting, and a single MPI
-//! call tests all of them.
+//! Stores the MPI requests in flight, which are messages and one-sided gets. Requests are posted without waiting, and a
+//! single MPI call tests all of them.
 //!
 //! Invariants: `handles` and `pieces` have the same order, and every handle in the list is active. Memory is passed by
-//! address, so posting is `unsafe`, and the caller must keep the memory in place until the piece is finished, or
-//! forever.
+//! address, so posting is `unsafe`. The caller must keep the memory in place until the piece is finished, or forever if
+//! the piece never finishes.
 
 use std::ffi::c_int;
 
@@ -18,15 +18,15 @@ use crate::comm::CommError;
 /// One message or get, which transfers one piece.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
-    /// The number of the transfer, which the endpoint assigned.
+    /// The number that the endpoint assigned to the transfer.
     pub transfer: u64,
-    /// Offset in the bytes of the transfer or, for a get, of the window.
+    /// Offset of the piece in the bytes of its transfer or, for a get, in the peer's window.
     pub offset: usize,
     pub bytes: usize,
     pub tag: c_int,
 }
 
-/// A request that has ended.
+/// A completed request.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub piece: Piece,
@@ -49,12 +49,12 @@ pub(super) enum Outcome {
 pub(super) struct Requests {
     handles: Vec<ffi::MPI_Request>,
     pieces: Vec<(Piece, Direction)>,
-    /// Outputs of the last test, kept to avoid allocating for each test.
+    /// Outputs of the last call of `MPI_Testsome`, kept to avoid an allocation in each call.
     indices: Vec<c_int>,
     statuses: Vec<ffi::MPI_Status>,
 }
 
-/// The information that a request's status contains.
+/// The direction of a request, which determines the information in its status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
     /// A send or a get, whose status contains no information.
@@ -81,7 +81,8 @@ impl Requests {
     ) -> Result<(), CommError> {
         let (bytes, peer, raw) = (piece.bytes as c_int, peer as c_int, communicator.raw());
         self.post(communicator, "MPI_Isend", piece, Direction::Out, |request| {
-            // SAFETY: the bytes stay (the caller's contract), a piece is far below 2 GiB, and the communicator is live.
+            // SAFETY: the bytes stay in place (the caller's contract), a piece has at most 1 GiB, and the communicator
+            // is live.
             unsafe { ffi::MPI_Isend(from.cast(), bytes, byte(), peer, piece.tag, raw, request) }
         })
     }
@@ -99,7 +100,8 @@ impl Requests {
     ) -> Result<(), CommError> {
         let (bytes, peer, raw) = (piece.bytes as c_int, peer as c_int, communicator.raw());
         self.post(communicator, "MPI_Irecv", piece, Direction::In, |request| {
-            // SAFETY: the bytes stay (the caller's contract), a piece is far below 2 GiB, and the communicator is live.
+            // SAFETY: the bytes stay in place (the caller's contract), a piece has at most 1 GiB, and the communicator
+            // is live.
             unsafe { ffi::MPI_Irecv(into.cast(), bytes, byte(), peer, ffi::RSMPI_ANY_TAG, raw, request) }
         })
     }
@@ -107,8 +109,8 @@ impl Requests {
     /// Starts a get of a piece, from byte `offset` of `peer`'s window.
     ///
     /// # Safety
-    /// As for [`Requests::recv`]. The piece is inside the window, and the window's owner does not change it until the
-    /// piece is finished.
+    /// The same as for [`Requests::recv`]. In addition, the piece is inside the window, and the window's owner does not
+    /// change it until the piece is finished.
     pub(super) unsafe fn get(
         &mut self,
         communicator: &Communicator,
@@ -119,8 +121,8 @@ impl Requests {
     ) -> Result<(), CommError> {
         let (bytes, peer, from) = (piece.bytes as c_int, peer as c_int, piece.offset as ffi::MPI_Aint);
         self.post(communicator, "MPI_Rget", piece, Direction::Out, |request| {
-            // SAFETY: the bytes stay (the caller's contract), a piece is far below 2 GiB, and the window is live and in
-            // an epoch for all ranks.
+            // SAFETY: the bytes stay in place (the caller's contract), a piece has at most 1 GiB, and the window is
+            // live and in an epoch for all ranks.
             unsafe { ffi::MPI_Rget(into.cast(), bytes, byte(), peer, from, bytes, byte(), window.raw(), request) }
         })
     }

@@ -5,15 +5,15 @@
 //! rank 1                                                          \--Rget--> its boxes ----------/
 //! ```
 //!
-//! There is one window, with a fixed number of slots for each rank. It stays in one epoch for as long as the endpoint
-//! lives. Messages of [`NOTE_LEN`] numbers announce that a slot has been filled, or that it is free again. One-sided
-//! calls only read; none accumulates.
+//! An endpoint has one window, with a fixed number of slots for each rank. The window stays in one epoch for as long as
+//! the endpoint lives. Notes (messages of [`NOTE_LEN`] numbers) announce that a slot has been filled, or that it is
+//! free again. One-sided calls only read.
 //!
-//! Invariants: transfers of a pair are announced in the order in which they were posted. Free slots are given to the
-//! transfer that was posted first, so the transfer that all others wait for has a slot. A slot is written again only
-//! after its receiver has reported that it is free. An endpoint that is dropped with transfers in flight leaks the
-//! memory that MPI may still use. There are no windows over the user's tensors, because attaching and detaching them
-//! costs more than a copy.
+//! Invariants: The transfers from one rank to another are announced in the order in which they were posted. The oldest
+//! posted transfer receives free slots first. Other transfers may wait for this transfer, so it must not wait for their
+//! slots. A slot is written again only after its receiver has reported that it is free. An endpoint that is dropped
+//! with transfers in flight leaks the memory that MPI may still use. There are no windows over the user's tensors,
+//! because attaching and detaching them costs more than a copy.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -33,11 +33,12 @@ const MAX_SLOTS_PER_TRANSFER: usize = SLOTS / 4;
 /// Maximum and minimum size of a slot in bytes.
 const MAX_SLOT_BYTES: usize = 1 << 20;
 const MIN_SLOT_BYTES: usize = 64 << 10;
-/// Limit on the total number of bytes in all slots of a node. Slots of minimum size may exceed this limit.
+/// Limit on the total number of bytes in all slots of a node. On nodes with many ranks, slots of minimum size may
+/// exceed this limit.
 const MAX_NODE_BYTES: usize = 128 << 20;
 
-/// Length of a note: its kind, the slot, the number of bytes in the slot, and the number of bytes in the whole
-/// transfer.
+/// Length of a note. A note contains its kind, the slot, the number of bytes in the slot, and the number of bytes in
+/// the whole transfer.
 const NOTE_LEN: usize = 4;
 type Note = [u64; NOTE_LEN];
 const FILLED: u64 = 1;
@@ -46,7 +47,7 @@ const FREE: u64 = 2;
 /// One rank's end of transfers that use one-sided calls.
 #[derive(Debug)]
 pub(super) struct Rma {
-    /// The communicator for the messages that accompany the window.
+    /// The communicator for notes.
     communicator: Communicator,
     /// The window; `None` once the endpoint has been closed.
     window: Option<Window>,
@@ -66,9 +67,9 @@ pub(super) struct Rma {
 
 #[derive(Debug)]
 enum Call {
-    /// An outgoing message.
+    /// A note that is being sent.
     SendNote { _note: Box<Note> },
-    /// An expected message from this peer.
+    /// A note that is expected from this peer.
     RecvNote { peer: usize, note: Box<Note> },
     /// Bytes that are being read from this peer.
     Get { peer: usize },
@@ -96,7 +97,7 @@ struct Peer {
     /// Number of slots of this rank that the peer has not freed yet.
     unread_slots: usize,
     awaits_note: bool,
-    /// Gets in flight, in order.
+    /// Gets in flight, in the order in which they were started.
     gets: VecDeque<Get>,
 }
 
@@ -124,7 +125,7 @@ impl Rma {
         SLOTS * slot(max_ranks)
     }
 
-    /// Creates an endpoint. Collective; nodes have up to `max_ranks` ranks.
+    /// Creates an endpoint. `max_ranks` is the maximum number of ranks on a node. Collective.
     ///
     /// # Errors
     /// If MPI fails on any rank, most often because shared memory is insufficient.
@@ -150,7 +151,7 @@ impl Rma {
         })
     }
 
-    /// Frees the memory. Collective; no rank has transfers in flight.
+    /// Frees the window. Collective. No rank may have transfers in flight.
     ///
     /// # Errors
     /// If MPI fails.
@@ -159,7 +160,7 @@ impl Rma {
         self.window.take().map_or(Ok(()), Window::close)
     }
 
-    /// Waits for the last messages to peers, which complete soon.
+    /// Waits until the last notes to peers have been sent.
     fn drain(&mut self) {
         while self.is_idle() && !self.requests.is_empty() && self.poll(&mut Vec::new()).is_ok() {}
     }
@@ -197,8 +198,8 @@ impl Rma {
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = self.progress(done)?;
         if any && self.is_idle() {
-            // The caller stops polling after the last transfer of a run. The last message of that transfer can usually
-            // be sent immediately, so progress is made again here.
+            // The caller stops polling after the last transfer of a run. The last note of that transfer can usually be
+            // sent immediately, so this call makes progress once more.
             any |= self.progress(done)?;
         }
         self.fill_slots()?;
@@ -336,7 +337,7 @@ impl Rma {
         Ok(())
     }
 
-    /// Posts a receive for the next message from a peer, if one is expected.
+    /// Posts a receive for the next note from a peer, if a note is expected.
     fn post_note_recv(&mut self, peer: usize) -> Result<(), CommError> {
         let theirs = &mut self.peers[peer];
         if theirs.awaits_note || (theirs.awaited <= 0 && theirs.unread_slots == 0) {

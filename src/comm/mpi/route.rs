@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Route {
-    /// Memory on one node that both processes can load and store.
+    /// Memory that both processes, which are on one node, can load and store.
     Shared,
     /// MPI messages.
     Message,

@@ -4,8 +4,8 @@
 //! or the text of an error. `Session::call` checks the return code. In debug builds, it also checks that the caller is
 //! the thread that started the session (`MPI_THREAD_FUNNELED` allows no other). If the user's program initialised MPI,
 //! MPI is never finalised here, and the world communicator keeps its error handler. If MPI was initialised here, the
-//! world communicator returns its errors instead of terminating the program, because MPICH reports failed requests on
-//! any communicator as errors of the world communicator.
+//! world communicator returns its errors instead of terminating the program. This is needed because MPICH reports
+//! failed requests on any communicator as errors of the world communicator.
 //!
 //! MPI is deliberately not finalised on drop. A rank that fails alone, by a panic or an early return, would wait in
 //! `MPI_Finalize` for ranks that are waiting for it. If the rank exits without finalising, the launcher detects this
@@ -21,7 +21,7 @@ use ::mpi::ffi;
 use crate::comm::CommError;
 use crate::comm::launcher::{Launcher, LauncherKind, launchers};
 
-/// An initialised MPI library. Bound to its thread.
+/// An initialised MPI library. Bound to the thread that called [`Mpi::init`].
 #[derive(Debug)]
 pub struct Mpi {
     session: Rc<Session>,
@@ -30,7 +30,7 @@ pub struct Mpi {
 #[derive(Debug)]
 pub(super) struct Session {
     thread: ThreadId,
-    /// Whether MPI was initialised here and must therefore be finalised here.
+    /// Whether this session initialised MPI and must therefore finalise MPI.
     ours: bool,
 }
 
@@ -57,7 +57,7 @@ impl Mpi {
         if ours {
             session.return_errors()?;
             if let Err(error) = session.require_world(&launchers) {
-                // Every rank detects the same error, so no rank is left waiting.
+                // Every rank detects the same error, so all ranks finalise MPI.
                 session.finalise()?;
                 return Err(error);
             }
@@ -144,9 +144,9 @@ impl Session {
         }
     }
 
-    /// Refuses to run Open MPI under MPICH's own launcher, before Open MPI is initialised. Each process would be a
-    /// separate run, and starting several such runs at the same time sometimes fails inside Open MPI. Other launchers
-    /// that use the same protocol may support Open MPI.
+    /// Refuses to run Open MPI under MPICH's own launcher (Hydra). Called before Open MPI is initialised. Each process
+    /// would be a separate run, and starting several such runs at the same time sometimes fails inside Open MPI. Other
+    /// launchers that use the same protocol may support Open MPI.
     fn refuse_hydra(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let hydra = std::env::var_os("HYDI_CONTROL_FD").is_some();
         match launchers {

@@ -6,19 +6,20 @@
 //! ```
 //!
 //! The first slot of a transfer contains the transfer's size, so the receiver can detect that it expects a different
-//! size. Each end copies between its own boxes and the slots, whatever the shapes of the boxes at the other end. There
-//! are no other buffers. Two cores copy at the same time. Slots are filled with streaming stores, because the two cores
-//! may share no cache (`StoreKind`).
+//! size. Each end copies between its own boxes and the slots, independently of the shapes of the boxes at the other
+//! end. No other buffers are used. The sender's core and the receiver's core copy at the same time. Slots are filled
+//! with streaming stores, because the two cores may share no cache (`StoreKind`).
 //!
-//! If processes can read each other's segments, and all boxes of a transfer are in segments, the transfer uses a single
-//! slot, which describes where the boxes are. The receiver copies directly from these boxes, so there is only one copy.
-//! The receiver marks the slot as emptied after this copy. Until then, the count `copied` reports the receiver's
-//! progress to the sender.
+//! A segment is a large allocation that other processes can map. If all boxes of a transfer are in segments and the
+//! processes can read each other's segments, the transfer uses a single slot. This slot describes where the boxes are
+//! in memory. The receiver copies directly from these boxes, so there is only one copy. The receiver marks the slot as
+//! emptied after this copy. Until then, the count `copied` reports the receiver's progress to the sender.
 //!
-//! Invariants: transfers of a pair follow one another in their channel. The lease of a box that is copied through slots
-//! ends when its bytes have been copied. The leases of boxes that a slot describes all end together, when the last of
-//! these boxes has been copied. An end that is dropped with transfers in flight, which happens only after a failure,
-//! leaks the leases of boxes that it has described to other ranks. A slot is not read while it is being filled.
+//! Invariants: The transfers from one rank to another occupy their channel one after the other. The lease of a box that
+//! is copied through slots ends when its bytes have been copied. The leases of boxes that a slot describes all end
+//! together, when the last of these boxes has been copied. After a failure, an end may be dropped with transfers in
+//! flight. It then leaks the leases of boxes that it has described to other ranks. A slot is not read while it is being
+//! filled.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind};
@@ -41,21 +42,21 @@ const SLOTS_PER_TURN: usize = 2;
 /// Maximum number of bytes that are copied at a time from the sender's boxes.
 const COPY_BYTES: usize = 512 << 10;
 /// Transfers with fewer bytes than this are copied through slots, because describing where their boxes are costs as
-/// much as the copy.
+/// much as copying the boxes.
 const MIN_LENT_BYTES: usize = 16 << 10;
 /// Size in bytes of the sample that ranks try to read from each other.
 const SAMPLE_BYTES: usize = 64 << 10;
 /// If a transfer has more bytes than this, its first bytes have left the cache before its last byte arrives.
 const MAX_CACHED_BYTES: usize = 8 << 20;
-/// Maximum number of turns for each peer in one poll.
+/// Maximum number of turns for each peer in one poll. A turn copies up to `SLOTS_PER_TURN` slots in each direction.
 const TURNS_PER_POLL: usize = 4;
 
 /// One rank's end of the channels on its node.
 #[derive(Debug)]
 pub(super) struct Shared {
     rank: usize,
-    /// The id of this process. It is stored because the system call that returns it costs as much as the rest of a
-    /// description.
+    /// The id of this process. It is stored because the system call that returns it costs as much as writing the rest
+    /// of a description.
     process: u32,
     peers: Vec<Peer>,
     /// The peers that have transfers in flight.
@@ -81,7 +82,7 @@ struct Peer {
     /// The peer's progress count for `lent_sends`, as last read.
     copied: u64,
     recvs: VecDeque<Recv>,
-    /// Whether anything has changed for which the peer may be waiting.
+    /// Whether this rank has filled or emptied slots, or completed lent sends, since it last rang the peer's bell.
     moved: bool,
 }
 
@@ -90,7 +91,7 @@ struct Send {
     ticket: usize,
     total: usize,
     from: Outgoing,
-    /// Describes to the peer where the boxes are.
+    /// The encoded locations of the boxes, if the peer reads the boxes in place.
     description: Option<Vec<u8>>,
 }
 
@@ -100,7 +101,7 @@ struct Recv {
     total: usize,
     into: Incoming,
     begun: bool,
-    /// Reads the peer's boxes, while they are being copied in place.
+    /// Reads the peer's boxes in place; `None` unless a copy of these boxes is in progress.
     reader: Option<RemoteReader>,
 }
 
@@ -110,7 +111,7 @@ impl Shared {
         Bell::BYTES + Layout::of(ranks).segment_bytes()
     }
 
-    /// Creates this rank's end. Collective over the node; `rank` is the world rank.
+    /// Creates this rank's end of the channels on its node. Collective over the node; `rank` is the world rank.
     ///
     /// # Errors
     /// If MPI fails on any rank of the node, most often because shared memory is insufficient.
@@ -143,7 +144,7 @@ impl Shared {
         }
     }
 
-    /// Frees the memory. Collective over the node; no rank has transfers in flight.
+    /// Frees the shared memory. Collective over the node. No rank may have transfers in flight.
     ///
     /// # Errors
     /// If MPI fails.
@@ -186,7 +187,7 @@ impl Shared {
         }
     }
 
-    /// Copies everything that can be copied, with up to `TURNS_PER_POLL` turns for each peer. Returns whether any
+    /// Copies as much as possible without waiting, with up to `TURNS_PER_POLL` turns for each peer. Returns whether any
     /// transfer has progressed.
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = false;
@@ -218,7 +219,7 @@ impl Shared {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // The peer may still read the lent boxes.
+        // The peer may still read the lent boxes, so their leases are leaked instead of released.
         std::mem::forget(std::mem::take(&mut self.lent_sends));
     }
 }
@@ -234,8 +235,8 @@ impl Peer {
             || self.lent_sends.front().is_some_and(|(slot, _)| self.producer.is_emptied(*slot))
     }
 
-    /// Copies up to `SLOTS_PER_TURN` slots in each direction, and completes lent transfers. Returns whether any
-    /// transfer has progressed.
+    /// Copies up to `SLOTS_PER_TURN` slots in each direction, and completes lent transfers, whose boxes the peer has
+    /// read in place. Returns whether any transfer has progressed.
     fn turn(&mut self, rank: usize, mapped: &mut Mapped, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut moved = false;
         for _ in 0..SLOTS_PER_TURN {

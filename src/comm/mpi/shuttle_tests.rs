@@ -1,4 +1,5 @@
-//! Explores interleavings of a sleeper, its own workers and the other processes of its node with Shuttle.
+//! Uses Shuttle to explore interleavings of a sleeping communication thread, the workers of its rank and the other
+//! processes of its node.
 //!
 //! These tests do not use MPI. Each process is simulated by a thread, and memory of the test's own process replaces the
 //! shared memory.
@@ -113,8 +114,8 @@ fn bytes_pass_between_ends_that_sleep() {
     });
 }
 
-/// The receiver copies a block in place, in two calls. The sender lends the block until the slot is emptied, and writes
-/// it again only then.
+/// Tests a block that the receiver copies in place, in two calls. The sender writes to the block again only after the
+/// receiver has emptied the slot.
 #[test]
 fn what_is_lent_stays_until_it_is_copied() {
     explore(20_000, || {

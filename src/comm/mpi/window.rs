@@ -1,10 +1,10 @@
-//! Allocates memory of one rank that other ranks access, by loads and stores on its node or by one-sided calls from any
-//! node.
+//! Allocates MPI windows. Other ranks access the memory in a window by loads and stores on the same node, or by
+//! one-sided calls from any node.
 //!
-//! Invariants: a window exists on all ranks or on none, in one epoch that every rank opens for all others. Its initial
-//! content is arbitrary. A window that is dropped stays allocated forever, because other ranks may still use it.
-//! Freeing it would wait for all ranks, and a rank that fails alone must not wait. There are no windows over tensors,
-//! which are allocated and freed too often.
+//! Invariants: A window exists on all ranks or on none. From allocation until `close`, every rank has one access epoch
+//! open to all ranks. The initial content of a window is arbitrary. A window that is dropped stays allocated forever,
+//! because other ranks may still use it. Freeing it would wait for all ranks, and a rank that fails alone must not
+//! wait. There are no windows over tensors, because tensors are allocated and freed too often.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -24,7 +24,7 @@ pub(super) struct Window {
 }
 
 /// The directory in which Open MPI and MPICH place memory that the ranks of a node share. Both libraries may allocate
-/// more than is available there, in which case a signal kills the program when it touches the excess.
+/// more than is available there, in which case SIGBUS kills the program when it touches the excess.
 #[cfg(target_os = "linux")]
 const SHM_DIRECTORY: &str = "/dev/shm";
 /// Number of bytes per rank that are left free in this directory for MPI itself.
@@ -32,9 +32,8 @@ const SHM_DIRECTORY: &str = "/dev/shm";
 const SPARE_BYTES: u64 = 1 << 20;
 
 /// Checks that this node has room for windows with `bytes` bytes for each of its ranks; otherwise returns the reason.
-/// If the free space cannot be determined, the check passes. The system reports memory that a different run has
-/// allocated but not touched yet as free, so two runs that start at the same time with little free space can still be
-/// killed by this signal.
+/// If the free space cannot be determined, the check passes. The system reports memory as free until it is touched. Two
+/// runs that start at the same time with little free space can therefore still be killed by SIGBUS.
 #[cfg(target_os = "linux")]
 pub(super) fn check_space(ranks: usize, bytes: usize) -> Result<(), String> {
     let Some(place) = rustix::fs::statvfs(SHM_DIRECTORY).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };
@@ -69,7 +68,7 @@ impl Window {
     /// Allocates segments that all ranks can read by one-sided calls. Collective.
     ///
     /// # Errors
-    /// As for [`Window::shared`].
+    /// The same as for [`Window::shared`].
     pub(super) fn remote(communicator: &Communicator, bytes: usize) -> Result<Window, CommError> {
         Self::allocate(communicator, bytes, "MPI_Win_allocate", |start, raw| {
             // SAFETY: the communicator is live; `start` and `raw` outlive the call.
@@ -146,7 +145,7 @@ impl Window {
         self.raw
     }
 
-    /// Frees the window. Collective; waits for all ranks, none of which uses the window any more.
+    /// Frees the window. Collective. Waits for all ranks, none of which may use the window any more.
     ///
     /// # Errors
     /// If MPI fails.

@@ -1,10 +1,10 @@
 //! Moves blocks between an `.npy` file and dense C-order memory.
 //!
 //! Only the bytes in the block are accessed, with one exception. A block consists of contiguous runs of bytes in the
-//! file. Gaps of at most a page between these runs are read too, because the system reads the page anyway, and a
-//! separate system call for each run would cost more. If this process is the only writer, it writes such gaps back
-//! unchanged; otherwise nothing outside the block is written. In addition to the caller's block, at most [`BUFFER`]
-//! bytes of memory are used.
+//! file. Gaps of at most a page between these runs are read too. The system reads the page anyway, and a separate
+//! system call for each run would cost more. If this process is the only writer, it writes such gaps back unchanged;
+//! otherwise nothing outside the block is written. In addition to the caller's block, at most [`BUFFER`] bytes of
+//! memory are used.
 
 use super::walk::{Axis, Walk, visit};
 use super::{NpyError, NpyHeader};
@@ -90,7 +90,8 @@ pub(super) fn write_to(
     })
 }
 
-/// Checks the caller's block and returns its walk, or `None` if the block is empty.
+/// Checks that the caller's block is inside the array and has `bytes` bytes. Returns the walk over the block's runs in
+/// the file, or `None` if the block is empty.
 fn plan(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], bytes: usize) -> Result<Option<Walk>, NpyError> {
     header.file_bytes().ok_or_else(|| header.too_large(path))?;
     let inside = ranges.len() == header.shape.len()

@@ -2,8 +2,8 @@
 //!
 //! Guarantee: For every spelling that is accepted here, NumPy 2's `dtype()` returns the same type. The type can be a
 //! supported type, a numeric type that NumPy can convert to a supported type, or a non-numeric type. Types with fields
-//! or subarrays, and spellings that are not used for plain numbers, such as `1f8`, `(1,)f8` and `f+8`, are parsed as
-//! `None`, like spellings that NumPy rejects.
+//! or subarrays are not parsed, and neither are unusual spellings such as `1f8`, `(1,)f8` and `f+8`. Their result is
+//! `None`, like that of spellings that NumPy rejects.
 
 use crate::dtype::Dtype;
 
@@ -12,7 +12,7 @@ use crate::dtype::Dtype;
 pub(super) enum Elements {
     /// A supported type.
     Supported(Dtype),
-    /// Numbers of an unsupported type, or in a byte order that is not this machine's.
+    /// Numbers of an unsupported type, or in the byte order that this machine does not use.
     Other {
         /// NumPy's name for the type.
         name: String,
@@ -21,11 +21,11 @@ pub(super) enum Elements {
         /// The loss of precision in this conversion, if there is any.
         loss: Option<&'static str>,
     },
-    /// Not numbers.
+    /// Elements that are not numbers. The text describes them, for example as strings.
     NotNumbers(&'static str),
 }
 
-/// The possible losses in the conversion to double precision.
+/// Descriptions of what the conversion to double precision may lose.
 const LARGE_INTEGERS_ROUNDED: &str = "whole numbers beyond 2^53 are rounded";
 const EXTENDED_DIGITS_LOST: &str = "digits beyond double precision are lost";
 

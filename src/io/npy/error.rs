@@ -28,7 +28,7 @@ pub enum NpyError {
     #[error("{}: is not an .npy file: it does not begin with \\x93NUMPY", display_path(path))]
     NotNpy { path: PathBuf },
 
-    /// The file is an archive of several arrays.
+    /// The file is an `.npz` archive, which may contain several arrays.
     #[error(
         "{}: is an .npz archive; save one of its arrays alone: np.save({}, np.load({})[\"NAME\"])",
         display_path(path),
@@ -79,7 +79,7 @@ pub enum NpyError {
 }
 
 impl NpyError {
-    /// For use in `map_err`. Adds the action that the operating system refused.
+    /// Returns a function for `map_err`, which adds the path and the refused action to the operating system's error.
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> NpyError {
         move |cause| NpyError::Io { path: path.to_path_buf(), action, cause }
     }

@@ -49,7 +49,7 @@ impl NpyHeader {
 /// shape requires.
 ///
 /// # Errors
-/// If there is no regular file, or if NumPy would not read the file as an array with one of these types.
+/// If `path` is not a regular file, or if NumPy would not read the file as an array of a type in [`Dtype`].
 pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     let found = fs::metadata(path).map_err(NpyError::io(path, "open"))?;
     // Directories and special files are rejected before they are opened. A directory can be opened but not read, and
@@ -164,7 +164,7 @@ fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u
     Ok((text, total as u64))
 }
 
-/// The entries of the dictionary, with an unchecked element type.
+/// The entries of the dictionary in a header. The element type has not been checked yet.
 struct Dictionary {
     descr: Literal,
     fortran: bool,
@@ -255,7 +255,8 @@ fn structured(path: &Path, fields: &[Literal]) -> NpyError {
     }
 }
 
-/// Returns an unused path in the directory of `path`. A message suggests this path for the file that NumPy writes.
+/// Returns an unused path in the directory of `path`. An error message suggests this path as the output of a NumPy
+/// command.
 fn unused(path: &Path, what: &str) -> PathBuf {
     let mut stem = path.file_stem().unwrap_or_default().to_owned();
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };

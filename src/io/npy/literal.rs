@@ -1,10 +1,10 @@
 //! Parses the kinds of Python literals that occur in headers of `.npy` files.
 //!
 //! NumPy parses a header with `ast.literal_eval`, after removing the suffix `L` from Python 2 integers. This module
-//! therefore parses strings (with an optional prefix `u`; adjacent strings are joined), integers, `True`, `False`,
-//! `None`, tuples, lists and dictionaries, with white space, line ends and comments between tokens. The cost is linear
-//! in the length of the text, and nesting deeper than [`MAX_DEPTH`] is an error, so no text can take excessive time or
-//! overflow the stack. The parser in npyz is not used, because it reads nested brackets twice per level, which takes
+//! therefore parses strings, integers, `True`, `False`, `None`, tuples, lists and dictionaries. Strings may have the
+//! prefix `u`, and adjacent strings are joined. White space, line ends and comments may separate tokens. Parsing costs
+//! O(length of the text), and nesting deeper than [`MAX_DEPTH`] is an error. Therefore no text takes excessive time or
+//! overflows the stack. The parser in npyz is not used, because it reads nested brackets twice per level, which takes
 //! exponential time. Floats, bytes, sets, raw strings, octal escapes and continued lines are not parsed, because no
 //! header contains them.
 
@@ -82,7 +82,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the items between brackets. Also returns whether there are commas.
+    /// Reads the items between brackets. Also returns whether there is at least one comma.
     fn items(&mut self, close: char, depth: usize) -> Result<(Vec<Literal>, bool), String> {
         self.rest.next();
         let (mut items, mut commas) = (Vec::new(), false);
@@ -114,8 +114,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips a comma if there is one, and returns whether there is one. Without a comma, the bracket `close` must
-    /// follow.
+    /// Skips a comma and returns true, or returns false if the closing bracket `close` follows. Any other character is
+    /// an error.
     fn comma_or(&mut self, close: char) -> Result<bool, String> {
         match self.next_token() {
             Some(',') => {
@@ -166,7 +166,7 @@ impl Reader<'_> {
             let digit = self.rest.next().and_then(|c| c.to_digit(16)).ok_or("an escape sequence is not complete")?;
             code = (code << 4) | digit;
         }
-        // A lone surrogate is a character in Python, but not in Rust.
+        // A lone surrogate is a character in Python but not in Rust, so it is replaced.
         Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 

@@ -3,8 +3,8 @@
 //! A file is read with [`read_header`] and [`read_block`], and written as a [`PendingFile`] that is renamed to its
 //! final name only when it is complete. A file whose header is accepted is long enough for its shape, and every offset
 //! is computed with 64 bits. Element types are not converted, but the error message gives the NumPy command for the
-//! conversion. `.npz` archives are not supported. Files are not memory-mapped, because a signal would kill the process
-//! if another process truncates a mapped file.
+//! conversion. `.npz` archives are not supported. Files are not memory-mapped, because SIGBUS would kill the process if
+//! another process truncated a mapped file.
 
 mod block;
 mod descr;

@@ -1,4 +1,4 @@
-//! Writes an `.npy` file that appears either complete or not at all, by laying out a [`Temporary`] as an `.npy` file.
+//! Writes an `.npy` file that appears either complete or not at all. Until the file is complete, it is a [`Temporary`].
 //!
 //! One process creates the [`PendingFile`], and the other processes open it. Each process writes its blocks and
 //! flushes. After all processes have agreed that they succeeded, the creator commits. The callers are responsible for
@@ -71,7 +71,7 @@ impl PendingFile {
     }
 }
 
-/// Checks, before any work is done, whether an output of this name can be created. Leaves nothing behind.
+/// Checks, before any work is done, whether an output of this name can be created. No file is left behind.
 pub fn check_writable(path: &Path) -> Result<(), NpyError> {
     output::examine(path)?;
     Ok(())

@@ -71,7 +71,7 @@ impl Walk {
 
     /// Returns the largest part of the walk that fits into a buffer of `most` bytes and contains no gap larger than
     /// `gap` bytes. The part is specified by the number of complete inner axes and the number of places of the next
-    /// axis. `(0, 1)` is a single run.
+    /// axis. The result `(0, 1)` is a single run.
     pub fn slab(&self, gap: u64, most: u64) -> (usize, usize) {
         for (inner, axis) in self.axes.iter().enumerate() {
             let span = self.span(inner);

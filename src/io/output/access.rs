@@ -1,16 +1,16 @@
 //! Copies the access rights of a file to the new file that replaces it.
 //!
 //! Guarantee: The new file never allows an access that the old file did not allow. The new file is given the old file's
-//! mode and access control list and, if the system allows it, the old file's owner. If a file has an access control
-//! list, the group bits of its mode are the mask of the list rather than the rights of the group. Other extended
-//! attributes and non-POSIX access control lists are not copied.
+//! mode and access control list and, if the system allows it, the old file's owner. The group bits in the mode of a
+//! file with an access control list are the mask of the list, not the rights of the group. Other extended attributes
+//! and non-POSIX access control lists are not copied.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::Result;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 
-/// The group bits in a mode.
+/// The group bits in a file mode.
 const GROUP: u32 = 0o070;
 
 /// The access rights of a file.
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use rustix::fs::{XattrFlags, setxattr};
 
-    /// Encodes a list as version 2, followed by the tag, permissions and id of each entry.
+    /// Encodes an access control list in version 2 of its format, with the tag, permissions and id of each entry.
     fn posix(entries: &[(u16, u16, u32)]) -> Vec<u8> {
         let mut bytes = 2u32.to_le_bytes().to_vec();
         for (tag, allows, who) in entries {

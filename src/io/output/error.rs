@@ -34,13 +34,13 @@ pub enum FileError {
     #[error("{}: the directory {} does not exist", display_path(path), display_path(directory))]
     NoDirectory { path: PathBuf, directory: PathBuf },
 
-    /// The symbolic links form a loop, or a very long chain.
+    /// The symbolic links of the path form a loop or a very long chain.
     #[error("{}: its symbolic links lead to no file: they form a loop, or a very long chain", display_path(path))]
     LinkLoop { path: PathBuf },
 }
 
 impl FileError {
-    /// For use in `map_err`. Adds the action that the operating system refused.
+    /// Returns a function for `map_err`, which adds the path and the refused action to the operating system's error.
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> FileError {
         move |cause| FileError::Io { path: path.to_path_buf(), action, cause }
     }

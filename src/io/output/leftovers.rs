@@ -1,8 +1,8 @@
 //! Finds temporary files that killed runs have left behind, and removes them. Temporary files are recognised by their
-//! names, and those of running processes by their locks.
+//! names. A running process locks its temporary files, so these files are kept.
 //!
-//! Guarantee: A file is removed only while this process holds its lock, so no process is writing it. On file systems
-//! without locks, the files are not removed but reported to the user.
+//! Guarantee: A file is removed only while this process holds its lock, so no other process is writing the file. On
+//! file systems without locks, the files are not removed but reported to the user.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions, TryLockError};
@@ -43,7 +43,7 @@ pub fn is_leftover(target: &Path, file: &Identity) -> bool {
     leftovers(target).iter().any(|path| Identity::of(path).as_ref() == Some(file))
 }
 
-/// All files whose name is a temporary name for an output.
+/// All files whose name is a temporary name for the output `target`.
 fn leftovers(target: &Path) -> Vec<PathBuf> {
     let Ok(target) = followed(target) else { return Vec::new() };
     let (Some(name), Ok(entries)) = (target.file_name(), fs::read_dir(directory(&target))) else { return Vec::new() };

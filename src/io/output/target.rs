@@ -1,7 +1,7 @@
 //! Finds the file that an output path refers to, and checks whether it can be written.
 //!
-//! Guarantee: Examining a path leaves no file behind, with one exception. On a file system without unnamed files, a
-//! `SIGKILL` during the examination can leave an empty temporary file.
+//! Guarantee: Examining a path leaves no file behind, with one exception. On a file system without unnamed files
+//! (`O_TMPFILE`), a `SIGKILL` during the examination can leave an empty temporary file.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::ErrorKind;
@@ -14,15 +14,15 @@ use super::links::{directory, followed};
 use super::names::{beside, fits};
 use super::{FileError, registry};
 
-/// An output that can be written.
+/// The result of a successful check of an output path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputCheck {
-    /// User and group of the replaced file if the new file will have a different owner, because only the administrator
-    /// may give a file to another user.
+    /// User and group of the replaced file if the new file will have a different owner. Only the administrator may give
+    /// a file to another user.
     pub loses_owner: Option<(u32, u32)>,
 }
 
-/// Checks, before any work is done, whether an output of this name can be created. Leaves nothing behind.
+/// Checks, before any work is done, whether an output of this name can be created. No file is left behind.
 ///
 /// # Errors
 /// If the path is a directory, a device, a pipe or a socket. If links form a loop. If the directory does not exist or

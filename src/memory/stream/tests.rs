@@ -37,7 +37,7 @@ fn steps_of_any_size_are_the_whole() {
             seen.extend(part);
         }
         assert!(seen == whole && target.left() == 0, "steps of {step} bytes");
-        // All leases have ended.
+        // All leases have ended, so all boxes of `into` can be read.
         let came: Vec<u8> = boxes.iter().flat_map(|bounds| packed(&into.read(0, bounds).unwrap())).collect();
         assert!(came == whole, "steps of {step} bytes");
     }

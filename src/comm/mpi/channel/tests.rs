@@ -17,7 +17,7 @@ fn bytes_pass_in_order() {
     let value = |at: usize| (at % 251) as u8;
     let (mut sent, mut received) = (0, 0);
     for step in 0.. {
-        // The two ends skip different steps, so each end is sometimes ahead of the other.
+        // The two ends skip different steps, so the number of filled slots varies.
         if step % 7 < 4 {
             let fill = |slot: &mut [u8]| {
                 slot.iter_mut().enumerate().for_each(|(at, byte)| *byte = value(sent + at));
@@ -35,7 +35,7 @@ fn bytes_pass_in_order() {
             let taken = consumer.empty(|Filled { bytes, total: of, is_description }| {
                 assert!(of == total && !is_description);
                 assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == value(received + at)));
-                // The consumer passes a slot again if it was not emptied.
+                // `empty` passes the same slot again if the slot was not emptied.
                 if step % 3 > 0 {
                     received += bytes.len();
                 }
