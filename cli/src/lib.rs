@@ -106,7 +106,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns the text of the help, version, completions or manual page, which are printed without creating a world.
+/// Returns the text to print if the arguments request help, the version, a completion script or the manual page. These
+/// texts are printed without creating a world. Returns `None` for all other arguments.
 fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<String> {
     match arguments {
         Err(error) if !error.use_stderr() => Some(error.to_string()),

@@ -29,7 +29,7 @@ const fn power(exponent: i64) -> f64 {
 pub struct Norm {
     /// Sums of the squares of large, ordinary and small numbers.
     sums: [Compensated; 3],
-    /// The same sums for the current block.
+    /// The same three sums over the current block only.
     block: [f64; 3],
     added: usize,
     nan: bool,

@@ -21,14 +21,15 @@ const OPERATIONS_PER_OPERAND: f64 = 2_000.0;
 const MAX_ELEMENT_BYTES: f64 = 16.0;
 
 /// Maximum number of vectors of result elements that are in memory in addition to the inputs of a step. These are a sum
-/// (counted twice because its elements are larger), a summand, and the array to which the result was added.
+/// (counted twice because its elements are larger), a summand, and the array of `--accumulate`, to which the run added
+/// the result.
 const RESULT_VECTORS: f64 = 4.0;
 
 /// How elements of the result are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evaluation {
-    /// Each element is a single sum over all labels. The sum uses nothing of the plan except labels and extents, so
-    /// that it is independent of mistakes in the plan.
+    /// Each element is a single sum over all labels. The sum uses only the labels and extents of the plan, so that it
+    /// is independent of mistakes in the plan.
     Directly,
     /// Elements are computed from intermediates, along the tree.
     AlongTree,

@@ -3,9 +3,9 @@
 //! A finite element is accepted only if its error is within the limits. NaN is accepted only where the reference is
 //! NaN, and infinity only where the reference is the same infinity or a number beyond the range of the type. The real
 //! and imaginary parts of complex numbers are judged separately, with one exception. If [`Limits::unordered`] is true
-//! and the reference has an infinite or NaN part, any element with an infinite or NaN part is accepted. The
-//! element is counted as unclear, so that it is compared again along the tree if possible. A possible overflow in an
-//! earlier step is counted separately until the operands have been examined.
+//! and the reference has an infinite or NaN part, any element with an infinite or NaN part is accepted. Such an element
+//! is counted as unclear, so that it is compared again along the tree if possible. A possible overflow in an earlier
+//! step is counted separately until the operands have been examined.
 
 use num_complex::Complex;
 
