@@ -21,9 +21,9 @@ use einsum_dist::{DistTensor, Dtype, Machine, Plan, PlanOptions, Problem, World}
 use super::counting::{ALONE, LIVE, PEAK};
 use AlgorithmName::{RingK, RingMn};
 
-/// Maximum number of bytes per rank for threads, queues, schedules, metrics, leases and local plans without tables. The
-/// only included structures that grow with the extents are the lists of panels into which boxes are cut. These lists
-/// need about 100 bytes per panel of at least a dozen rows.
+/// Maximum number of bytes per rank for threads, queues, schedules, metrics, leases and local plans without tables. Of
+/// these structures, only the lists of the panels into which boxes are cut grow with the extents. The lists need about
+/// 100 bytes per panel of at least a dozen rows.
 const MAX_SMALL_BYTES: usize = 64 << 10;
 
 /// Maximum packing memory of a contraction. Each worker needs at most 4 MiB for a part of the column operand, and two
@@ -36,7 +36,7 @@ fn packing_bytes(workers: usize) -> usize {
 /// offsets and two lengths, once per set of equal tasks. Local plans share equal tables, so the actual size is smaller.
 fn table_bytes(plan: &Plan, rank: usize) -> usize {
     let schedule = plan.schedule(rank);
-    // Returns the extents of the box, and those of the buffer that determines its strides.
+    // Returns the extents of a task's box, and the extents of its buffer, which determine the strides of the box.
     let extents = |view: &View| -> (Vec<usize>, Vec<usize>) {
         (view.bounds.iter().map(|range| range.len()).collect(), schedule.buffers[view.buffer].extents.clone())
     };
@@ -77,8 +77,8 @@ impl Run {
         shaped.plan(&Machine::new(self.ranks, 1), &options).unwrap()
     }
 
-    /// Runs a plan, checks its memory and prints a line. Returns the planned number of bytes, without inputs and `out`,
-    /// on the rank that needs the most.
+    /// Runs the plan, checks its memory and prints one line about it. Returns the planned number of bytes, without
+    /// inputs and `out`, on the rank that needs the most.
     fn check(&self, extra: impl Fn(&Plan, usize) -> u64) -> u64 {
         let plan = self.plan();
         let base = settled();

@@ -177,7 +177,7 @@ fn leaf(rng: &mut Rng, labels: usize, dots: bool) -> Vec<Index> {
     let mut term: Vec<Index> = Vec::new();
     for _ in 0..count {
         let label = Index::Label(rng.below(labels));
-        // Sometimes a label is repeated (a diagonal).
+        // A label that the term already has is sometimes repeated, so that the operand's diagonal is used.
         if !term.contains(&label) || rng.one_in(6) {
             term.push(label);
         }

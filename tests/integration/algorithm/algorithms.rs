@@ -104,8 +104,8 @@ fn cannon_names_the_nearest_square() {
     }
 }
 
-/// A cube on 8 ranks is cut 2 x 2 x 2. If memory is only slightly larger than the tensors, k is not cut, so `out` is
-/// not transferred.
+/// On 8 ranks, a product with m = n = k is cut 2 x 2 x 2. If the memory limit is only slightly larger than the tensors,
+/// k must not be cut, because a cut along k needs memory for a summand of `out`.
 #[test]
 fn memory_decides_between_two_and_three_dimensions() {
     let cuts = |memory_limit| {

@@ -1,5 +1,5 @@
 //! Tests that 2,000 random contractions on in-process ranks agree with the reference, and transfer the planned number
-//! of bytes. Tests also that contractions of infinities, NaN, huge and tiny numbers yield finite, infinite or NaN
+//! of bytes. Also tests that contractions of infinities, NaN, huge and tiny numbers yield finite, infinite or NaN
 //! elements as expected.
 
 use crate::common::{Balance, Case, Rng};

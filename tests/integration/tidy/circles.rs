@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::none;
 use super::paths::{Module, Modules, paths};
 
-/// Imports between the children of one parent. Maps pairs of names to the places of the imports.
+/// Imports between the child modules of one parent module. Maps the names of an importing and an imported child to the
+/// source lines of the imports.
 type Imports = BTreeMap<(String, String), BTreeSet<String>>;
 
 /// All imports, grouped by the closest common parent of the two modules.
