@@ -1,5 +1,5 @@
-//! Measures the GFLOP/s of the code that LIBXSMM generates, on cached data. This is an upper bound for batches of small
-//! products.
+//! Measures the GFLOP/s of the code that LIBXSMM generates, on cached data. This rate is an upper bound for the rate of
+//! batches of small products.
 //!
 //! Command: `cargo bench --features libxsmm --bench xsmm`.
 //!

@@ -19,7 +19,7 @@
 //! |---|---|
 //! | `case` | defines expressions and extents |
 //! | `variant` | compiles and runs one algorithm |
-//! | `part` | runs one rank with the number of workers that each of the two ranks has |
+//! | `part` | runs one rank that has the workers of only one of the two ranks |
 //! | `ranks` | runs MPI ranks |
 //! | `draw.py` | draws the plot |
 

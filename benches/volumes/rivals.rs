@@ -59,7 +59,7 @@ impl Case {
         fitting.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, grid)| grid)
     }
 
-    /// The best of all grids.
+    /// The allowed grid with the fewest words.
     pub fn best(&self) -> Option<Grid> {
         self.least(self.grids())
     }
