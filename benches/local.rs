@@ -381,7 +381,7 @@ impl<T: Stream> pulp::WithSimd for Share<'_, T> {
     type Output = ();
 
     /// pulp compiles this function, and the code that is inlined into it, for the vector instructions of this machine.
-    /// A closure would not be inlined.
+    /// Code in a closure would be compiled without these instructions.
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
         let Share { same, others, part } = self;

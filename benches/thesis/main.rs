@@ -12,8 +12,8 @@
 //! variants also run on ranks that are processes ([`ranks`]). In every round, each variant has one turn, in random
 //! order. The medians over all rounds are printed as CSV, with empty fields for algorithms that do not apply. Variants
 //! with equal schedules, such as `auto` and the algorithm that it chose, are assigned the mean of their times in each
-//! round. The column `auto over best` is the median over the rounds of the ratio of the time of `auto` to the time of
-//! the best forced algorithm. Before timing starts, the results of all variants are compared for each size.
+//! round. The column `auto over best` contains the median, over all rounds, of the time for `auto` divided by the time
+//! for the best forced algorithm. Before timing starts, the results of all variants are compared for each size.
 //!
 //! | file | content |
 //! |---|---|

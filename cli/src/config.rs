@@ -45,7 +45,8 @@ pub struct RunConfig {
 }
 
 impl RunConfig {
-    /// Returns the name of the contraction kernel in the schedules of the sampled ranks.
+    /// Returns the name of the contraction kernel that the schedules use. If there are more than 256 ranks, examines
+    /// the schedules of a few of them.
     pub fn kernel(&self) -> &'static str {
         let ranks = self.plan.sampled_ranks();
         kernel_name(self.resolved_kernel, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))

@@ -1,5 +1,5 @@
 //! Implements `--explain` and `--simulate`, which describe, verify and simulate the plan for any number of ranks that
-//! the planner supports. Reads no operand data.
+//! the planner supports. This module reads no operand data.
 
 use einsum_dist::machine::{Placement, RankPlacement, Topology, listed};
 use einsum_dist::plan::{Classes, MAX_FULL_PROOF_RANKS, Step};

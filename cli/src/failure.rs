@@ -54,7 +54,7 @@ pub fn memory<V>(had: std::result::Result<V, OutOfMemory>) -> Result<V> {
 }
 
 impl Failure {
-    /// Returns the exit code, which is 2 for bad input and 1 for a failed run or check.
+    /// Returns the exit code, which is 2 for invalid input and 1 for a failed run or check.
     pub fn code(&self) -> u8 {
         match self {
             Failure::Arguments(_) => 2,
@@ -100,7 +100,7 @@ impl Failure {
         if json {
             let (kind, message) = (self.kind(), self.message());
             let error = serde_json::json!({ "schema": 1, "error": { "kind": kind, "message": message } });
-            // Standard output may be closed too.
+            // If standard output is closed too, the error cannot be reported anywhere.
             let _ = write_out(&format!("{error}\n"));
         }
     }

@@ -31,7 +31,8 @@ const HYDRA: &str = "HYDI_CONTROL_FD";
 const MAX_ATTEMPTS: usize = 40;
 const RETRY_INTERVAL: Duration = Duration::from_millis(25);
 
-/// Returns whether this process is a guard. A guard first waits for rank 0 to end and removes the leftovers.
+/// Returns whether this process is a guard. In a guard, returns only after rank 0 has ended and its leftovers have been
+/// removed.
 pub fn run_if_guard() -> bool {
     if std::env::var_os(VARIABLE).is_none() {
         return false;

@@ -69,8 +69,8 @@ impl Norm {
         [large, others, small, f64::from(u8::from(self.nan)), f64::from(u8::from(self.infinite))]
     }
 
-    /// Returns the norm of the numbers that several processes have added. Combines the processes in their given order,
-    /// so that the norm is reproducible.
+    /// Returns the norm of the numbers that several processes have added. Adds the sums of the processes in the given
+    /// order, so that the norm is reproducible.
     pub fn of<'a>(processes: impl Iterator<Item = &'a [f64]>) -> f64 {
         let (mut sums, mut nan, mut infinite) = ([Compensated::default(); 3], false, false);
         for numbers in processes {

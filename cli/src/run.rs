@@ -94,7 +94,7 @@ fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Resul
     })
 }
 
-/// Waits for all ranks.
+/// Returns when all ranks have called this function.
 fn barrier(world: &World) -> Result<()> {
     world.all_gather(&[])?;
     Ok(())

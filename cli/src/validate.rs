@@ -27,7 +27,7 @@ use super::units::{self, counted};
 use super::{Result, inputs, paths};
 
 /// Maximum number of ranks for which a plan with given distributions is explained. The cost of proving the plan is
-/// quadratic in the number of ranks. For 512 ranks, it is at most a minute and 0.3 GB.
+/// quadratic in the number of ranks. For 512 ranks, the proof takes at most a minute and 0.3 GB.
 const MAX_DISTRIBUTED_RANKS: usize = 512;
 
 /// Maximum size of a machine description in MiB.
@@ -141,7 +141,8 @@ impl RunConfig {
     }
 }
 
-/// Adds to the problem the shapes of its files or random operands. Also returns whether any extent is a default.
+/// Adds the shapes of the operands to the problem. The shapes are those of the files or, for random operands, those of
+/// `--size`. Also returns whether any extent is a default.
 fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, bool)> {
     let sizes = Sizes::parse(&args.size, problem.expression())?;
     let (shapes, default_sizes) = if args.operands.is_empty() {

@@ -7,7 +7,7 @@
 //! | ring-k | 1 piece of a block of `out`, at most half of it (less for large blocks), even if block sizes differ |
 //! | ring-k that accumulates onto `out` | 1 block and 1 piece |
 //!
-//! In addition, each rank with a worker needs small structures and the packing workspace of a contraction. The
+//! In addition, each rank that has a worker needs small structures and the packing workspace of a contraction. The
 //! workspace is part of the measured peak, and the test checks a bound for it.
 
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ use AlgorithmName::{RingK, RingMn};
 
 /// Maximum number of bytes per rank for threads, queues, schedules, metrics, leases and local plans without tables. Of
 /// these structures, only the lists of the panels into which boxes are cut grow with the extents. The lists need about
-/// 100 bytes per panel of at least a dozen rows.
+/// 100 bytes per panel, and a panel has at least a dozen rows.
 const MAX_SMALL_BYTES: usize = 64 << 10;
 
 /// Maximum packing memory of a contraction. Each worker needs at most 4 MiB for a part of the column operand, and two
@@ -190,8 +190,8 @@ fn rings_take_the_memory_that_they_say() {
         let max_bytes = onto.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
         println!("ring-k, onto, on {ranks}: {max_bytes} bytes, {:.3} blocks", blocks_of(&onto, max_bytes));
     }
-    // In these cases, ring-k halves a different dimension of the block, and the number of ranks does not divide the
-    // extents.
+    // With a batch dimension, ring-k halves a different dimension of a block than above. The numbers of ranks do not
+    // divide the extents, so block sizes differ.
     let batched = [vec![6, 161, 200], vec![6, 200, 160]];
     for ranks in [2, 3, 5] {
         let run =

@@ -42,7 +42,7 @@ impl Folder {
         &self.0
     }
 
-    /// A directory next to the folder for a launcher's temporary files.
+    /// A directory for the temporary files of a launcher, next to the folder.
     fn session(&self) -> PathBuf {
         self.0.with_extension("mpi")
     }

@@ -1,8 +1,8 @@
 //! Estimates the operations and memory of a comparison in advance, and finds the sizes of pieces that fit into memory.
 //!
 //! The estimated memory covers the read buffers and all elements that are in memory at the same time. Each element is
-//! stored in double precision, together with its magnitude and its error. Lists whose length does not depend on extents
-//! are not counted.
+//! stored in double precision, together with the sum of its absolute products and an estimate of its error. Lists whose
+//! length does not depend on extents are not counted.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{NodeId, Step, Tree};

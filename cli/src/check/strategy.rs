@@ -10,8 +10,9 @@
 //! Larger batches share more work. The size of a batch is increased until all batches together need at most
 //! [`MIN_SHARED_PRODUCTS`] operations. If no size achieves this, the size with the fewest operations is used.
 //!
-//! A batch is a grid of elements. It consists of all combinations of some indices of each label of the result. It costs
-//! as much as a contraction whose result has the extents of the grid.
+//! A batch is a grid of elements. For each label of the result, the batch has a set of indices, and it contains the
+//! elements at all combinations of these indices. Computing a batch costs the same as a contraction whose result has
+//! the extents of the grid.
 //!
 //! The same plan, seed, memory and number of threads give the same strategy. No element is in two batches.
 
@@ -57,7 +58,7 @@ const PIECES_PER_THREAD: usize = 16;
 /// Maximum number of result elements in a wave that has more than one piece per thread.
 const MAX_WAVE_ELEMENTS: usize = 1 << 10;
 
-/// The elements that are compared.
+/// The elements of the result that are compared with a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ComparedElements {
     All,

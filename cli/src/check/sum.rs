@@ -145,7 +145,7 @@ impl Summand {
     }
 }
 
-/// A sum that also sums the rounding errors of its additions.
+/// A compensated sum of products, which also sums the rounding errors of its additions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Total {
     value: ComplexSum,

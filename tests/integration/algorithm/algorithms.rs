@@ -67,7 +67,7 @@ fn random_contractions(algorithm: AlgorithmName, seed: u64, ranks: impl Fn(&mut 
             let words = tiles.received(rank).map(|words| words * plan.dtype.size() as u64);
             assert_eq!(planned, words.unwrap_or(planned), "rank {rank}: {}", plan.explain());
         }
-        // Every element is stored on exactly one rank.
+        // Requires that every element of a tensor is stored on exactly one rank.
         for value in &plan.values {
             let blocks = (0..ranks).filter_map(|rank| value.distribution.block(&value.shape, rank));
             let held: usize = blocks.map(|block| block.volume()).sum();

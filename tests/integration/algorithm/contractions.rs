@@ -11,7 +11,7 @@ const CASES: usize = 2000;
 #[test]
 fn random_contractions_agree_with_the_reference() {
     let mut rng = Rng::new(1);
-    // One element per transport (plain and throttled).
+    // One counter for each transport (plain and throttled).
     let mut balance: [Balance; 2] = Default::default();
     let (mut empty, mut largest) = (0, 0);
     for number in 0..CASES {

@@ -94,7 +94,7 @@ fn faults_of_a_process() {
     }
 }
 
-/// Rank 1 is silent while the other ranks wait between two runs, where all ranks agree whether writing succeeded.
+/// Rank 1 is silent between two runs, while the other ranks wait for it to agree whether writing succeeded.
 #[test]
 fn a_process_that_is_silent_while_the_others_write_ends_all() {
     let folder = Folder::new("mpi-silent");

@@ -81,7 +81,7 @@ impl<'a> TransferCount<'a> {
         }
     }
 
-    /// Number of a tensor's elements that belong to both sets.
+    /// Number of elements of a tensor whose indices belong to both `a` and `b`.
     fn common(&self, tensor: usize, a: &Sets, b: &Sets) -> u64 {
         let both = |&label: &usize| a[label].iter().zip(&b[label]).filter(|(a, b)| **a && **b).count() as u64;
         self.labels(tensor).iter().map(both).product()

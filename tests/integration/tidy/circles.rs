@@ -15,7 +15,7 @@ use super::paths::{Module, Modules, paths};
 /// source lines of the imports.
 type Imports = BTreeMap<(String, String), BTreeSet<String>>;
 
-/// All imports, grouped by the closest common parent of the two modules.
+/// All imports, grouped by the closest common parent of the importing and the imported module.
 fn imports(modules: &Modules) -> BTreeMap<Module, Imports> {
     let mut found: BTreeMap<Module, Imports> = BTreeMap::new();
     for (module, source) in &modules.sources {
