@@ -258,8 +258,8 @@ fn plain(read: &[f32], written: &mut [f32]) {
         let range = |len: usize| bound(len, block)..bound(len, block + 1);
         let (from, to) = (range(read.len()), range(written.len()));
         let (from, to) = (&read[from], &mut written[to]);
-        // Copies elements from `from` to `to` until one of them ends. Sums the remaining elements of `from`, and fills
-        // the remainder of `to`.
+        // Copies elements from `from` to `to` until the shorter of the two ends. Sums the remaining elements of `from`,
+        // and fills the remainder of `to`.
         let (copied, summed) = from.split_at(from.len().min(to.len()));
         let (copies, filled) = to.split_at_mut(copied.len());
         // Without the addition, the compiler would replace this loop by a call to memcpy.

@@ -130,8 +130,8 @@ fn main() {
     }
 }
 
-/// Where the next run takes place: on one rank with all workers, on one rank with the workers of a part, on ranks in
-/// this process, or on MPI ranks. The number is the index of the variant.
+/// Where the next run takes place: on one rank with all workers, on one rank with half of the workers, on ranks in this
+/// process, or on MPI ranks. The number is the index of the variant.
 #[derive(Clone, Copy)]
 enum Turn {
     One,

@@ -1,5 +1,5 @@
-//! Runs a case on one rank that has only the workers of one of the two ranks, which is half of the cores. The speed-up
-//! of two ranks is relative to the time of this rank.
+//! Runs a case on one rank that has half of the cores, like each of the two ranks in the experiment. The speed-up of
+//! two ranks is computed relative to this rank's time.
 //!
 //! A rank in a single-process world uses the thread pool of its caller. The program's global pool has all cores, so
 //! this rank has its own pool, in which it waits for its turns.

@@ -97,8 +97,8 @@ pub fn main() -> ExitCode {
             if start::prints_errors() {
                 failure.print(json);
             } else {
-                // A launcher kills all ranks when one of them exits with an error, so wait until rank 0 has printed its
-                // message.
+                // A launcher kills all ranks when the first rank exits with an error, so wait until rank 0 has printed
+                // its message.
                 std::thread::sleep(SPEAKER_TIMEOUT);
             }
             ExitCode::from(failure.code())

@@ -1,5 +1,5 @@
-//! Compares the memory of the ring algorithms as planned by the schedule, as measured by the program, and as counted by
-//! the allocator.
+//! Compares three numbers for the memory of the ring algorithms, which the schedule plans, the program measures and the
+//! allocator counts.
 //!
 //! | algorithm | memory per rank, in addition to inputs and `out` |
 //! |---|---|

@@ -141,7 +141,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares the local blocks of one part of the result, whose first index is `corner`, with reference values.
-    /// Returns a tally of the differences.
+    /// Returns the findings about the compared elements.
     ///
     /// # Errors
     /// If a file cannot be read again, or memory runs out.

@@ -294,7 +294,7 @@ fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Ve
     (0..count).map(batch).collect()
 }
 
-/// Returns the number of disjoint grids along each dimension.
+/// Returns the maximum number of disjoint grids along each dimension.
 fn cells(extents: &[usize], grid: &[usize]) -> Vec<usize> {
     extents.iter().zip(grid).map(|(&extent, &size)| extent / size.max(1)).collect()
 }

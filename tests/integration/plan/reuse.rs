@@ -153,8 +153,8 @@ fn a_constant_that_changes_unsaid_is_not_noticed() {
     assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands));
 }
 
-/// Tests reuse across slices. `gd,de` has none of the sliced dimensions, which are labels of `abf`. It is therefore
-/// computed only in the first slice, and only in the first run if its operands are constant.
+/// Tests reuse across slices. The contraction `gd,de` has none of the sliced dimensions, which are labels of `abf`. It
+/// is therefore computed only in the first slice of a run and, if its operands are constant, only in the first run.
 #[test]
 fn slices_keep_what_they_have_in_common() {
     let expression = "[[[ab,bf->abf],b->af],fg->ag],[gd,de->ge]->ae";
