@@ -94,7 +94,7 @@ def busy_seconds():
 
 
 class Contender:
-    """A contender is a prepared case in one slot of a server."""
+    """A contender is a case that a server has prepared in one of its slots."""
 
     def __init__(self, server, slot, request):
         self.server, self.slot = server, slot
@@ -129,7 +129,7 @@ class Timer:
                 self.servers[library] = server
             except LookupError as error:
                 self.missing[library] = str(error)
-        # Largest fraction of a processor that the idle servers used while another contender ran.
+        # Largest fraction of a processor that idle servers used while a different server ran.
         self.disturbance = 0.0
 
     def wants(self, name):

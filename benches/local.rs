@@ -2,7 +2,8 @@
 //! runs of other libraries.
 //!
 //! `local THREADS` reads one JSON request per line from standard input and answers each with one JSON line. Between
-//! requests, the server uses no processor time. The field `do` selects the kind of request:
+//! requests, the server uses no processor time. A slot is a numbered place for one prepared case. The field `do`
+//! selects the kind of request:
 //!
 //! | `do` | answer |
 //! |---|---|
@@ -48,7 +49,7 @@ enum Request {
 #[derive(Deserialize)]
 struct Case {
     what: What,
-    /// The expression with brackets. Only for `Program`.
+    /// The expression with brackets. Used only by `What::Program`.
     #[serde(default)]
     expression: String,
     /// The labels of each operand (one character each), and the argument of `noise` for its first element. Operands are
@@ -73,7 +74,7 @@ enum What {
     Unary,
     /// Reads the operands and writes `out`, each once and in memory order.
     Stream,
-    /// The bare kernel of LIBXSMM on `bmk,bkn->bmn`.
+    /// LIBXSMM's kernel for `bmk,bkn->bmn`, called directly for each index b.
     Libxsmm,
 }
 
@@ -369,7 +370,7 @@ impl<T: Stream> Runs for Loop<T> {
     }
 }
 
-/// One thread's part of a [`Loop`].
+/// The elements of a [`Loop`] that one thread processes.
 struct Share<'a, T> {
     same: Vec<&'a [T]>,
     others: Vec<&'a [T]>,
@@ -379,7 +380,8 @@ struct Share<'a, T> {
 impl<T: Stream> pulp::WithSimd for Share<'_, T> {
     type Output = ();
 
-    /// Inlined code is compiled for the vector instructions of this machine. Code in a closure would not be.
+    /// pulp compiles this function, and the code that is inlined into it, for the vector instructions of this machine.
+    /// Code in a closure would be compiled without these instructions.
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
         let Share { same, others, part } = self;

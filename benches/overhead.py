@@ -32,7 +32,7 @@ def chain():
 
 
 def ours(program, expression):
-    """Median seconds of ten runs."""
+    """Returns the median time of ten runs, in seconds."""
     options = ["--size", str(EXTENT), "--path", "left-to-right", "--workers", "1", "--warmup", "3", "--repeat", "10"]
     command = [program, *options, "--json", f"@{expression}"]
     report = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)

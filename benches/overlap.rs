@@ -1,4 +1,4 @@
-//! Measures how much of the ring algorithms' transfers is hidden behind computing.
+//! Measures how much of the transfer time of the ring algorithms is hidden by computing.
 //!
 //! Command: `cargo bench --bench overlap -- [extent] [rounds]`.
 //!

@@ -84,8 +84,8 @@ class Torch:
         return f"torch {self.library.__version__} with {blas[0]}, opt_einsum {self.opt_einsum.__version__}"
 
     def einsum(self, case):
-        """For two or more operands, allocates the result. For one operand, einsum only creates a view, which is copied
-        into a preallocated array.
+        """With two or more operands, every run allocates its result. With one operand, torch's einsum only creates a
+        view, which is copied into a preallocated array.
 
         If the case has a path, opt_einsum contracts along it."""
         operands = [self.library.from_numpy(operand) for operand in case.operands]
@@ -111,7 +111,7 @@ class Tblis:
         return f"pytblis {importlib.metadata.version('pytblis')}"
 
     def einsum(self, case):
-        """Writes into a preallocated array, unless the case has a path."""
+        """Writes the result into a preallocated array, unless the case has a path."""
         if case.path:
             path = ["einsum_path", *case.path]
             return lambda: self.library.einsum(case.expression, *case.operands, optimize=path), None
@@ -137,7 +137,7 @@ class Numpy:
         return f"NumPy {np.__version__} with {blas}, opt_einsum {self.opt_einsum.__version__}"
 
     def einsum(self, case):
-        """Allocates its result."""
+        """Every run allocates its result."""
         optimize = case.path or True
         return lambda: self.opt_einsum.contract(case.expression, *case.operands, optimize=optimize), None
 
@@ -210,7 +210,7 @@ def pointer(array):
 
 
 def scalars(dtype):
-    """One and zero, in the form that BLAS expects."""
+    """Returns the numbers one and zero in the form that BLAS expects."""
     real = ctypes.c_float if dtype in ("f32", "c64") else ctypes.c_double
     if dtype[0] != "c":
         return real(1), real(0)

@@ -52,7 +52,7 @@ class Table:
         return [name for name in self.contenders() if not name.startswith("ours")]
 
     def ratio(self, case, peers, column="rate"):
-        """Our rate over the best rate among the given peers that ran the case, or None if no peer ran it."""
+        """Our rate divided by the best rate among the given peers that ran the case, or None if no peer ran it."""
         rates = [case[name][column] for name in peers if name in case]
         return case["ours"][column] / max(rates) if rates and "ours" in case else None
 

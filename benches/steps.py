@@ -1,11 +1,12 @@
 """Measures how the time of the complete command depends on the number of steps in long trees.
 
-Trees have 100 to 10,000 contractions, several shapes, and 1, 3 or 64 ranks. Trees on 64 ranks are planned and
-verified but not run. Some rows force one algorithm for all steps; others add output such as --explain or --trace. Each
-line prints the wall time, the CPU time on all processors, and the CPU time per step. The time for a tree of ten steps
-is subtracted before the time per step is computed. The last line of a row prints the ratio of the CPU time per step
-for the longest tree to that for 1,000 steps. The ratio is 1 if the cost is linear, and would be 10 if it were
-quadratic.
+Trees have 100 to 10,000 contractions and several shapes, and are contracted on 1, 3 or 64 ranks. Trees on 64 ranks are
+planned and verified but not run. Some rows force one algorithm for all steps; others add output such as --explain or
+--trace. Each row is one kind of tree with its ranks and flags, and is measured at several lengths. For each length, a
+line prints the wall time, the CPU time on all processors, and the CPU time per step. Before dividing by the number of
+steps, the time for a tree of ten steps is subtracted, to exclude the start of the program. The last line of a row
+prints the ratio of the CPU time per step for the longest tree to that for 1,000 steps. The ratio is 1 if the cost is
+linear, and would be 10 if it were quadratic.
 
     python3 benches/steps.py PROGRAM [--quick] [--mpirun mpirun.mpich]
 
@@ -90,7 +91,7 @@ def numbered(steps):
 
 EXPLAIN, JSON = ["--explain"], ["--json"]
 TRACE = "trace.json"
-# Shape, ranks, flags.
+# The function that generates the tree, the number of ranks, and the flags.
 ROWS = [
     (left, 1, ["-s", "4"]),
     (left, 1, ["-s", "4", *EXPLAIN]),

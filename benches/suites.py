@@ -52,8 +52,8 @@ def nested(case):
     """Returns the expression with one pair of brackets per step of the path, and the numbers of the operands in the
     order in which the operands appear in this expression.
 
-    An intermediate has the labels that the rest of the expression needs. The labels of both operands are first,
-    followed by the labels of only the left operand and then the labels of only the right operand.
+    An intermediate has only those labels that also occur in later steps or in the output. The labels of both operands
+    are first, followed by the labels of only the left operand and then the labels of only the right operand.
     """
     terms = [(labels, labels, [at]) for at, labels in enumerate(case.operands)]
     for step, pair in enumerate(case.path):

@@ -59,7 +59,7 @@ fn measure(world: &World, ranks: &str, steps: usize, rounds: usize) {
         let plan = chain(steps, algorithm, &machine);
         let mut product = Product::<f32>::new(world, &plan);
         let seconds = median((0..rounds).map(|_| product.run()).collect());
-        // Number of tasks on the rank with the most tasks.
+        // Number of tasks of the rank with the most tasks.
         let tasks = (0..plan.ranks()).map(|rank| plan.schedule(rank).tasks.len()).max().unwrap_or(1);
         if world.is_root() {
             let each = seconds * 1e6 / tasks as f64;

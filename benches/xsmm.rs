@@ -1,5 +1,5 @@
-//! Measures the GFLOP/s of the code that LIBXSMM generates, on cached data. This is an upper bound for batches of small
-//! products.
+//! Measures the GFLOP/s of the code that LIBXSMM generates, on cached data. This rate is an upper bound for the rate of
+//! batches of small products.
 //!
 //! Command: `cargo bench --features libxsmm --bench xsmm`.
 //!
@@ -40,7 +40,7 @@ fn measure<R: Real>(name: &str, side: usize, one: R) {
     println!("{name} {side:2}^3   {same:10.1} {batch:10.1}    ({same_t:.1}, {batch_t:.1})");
 }
 
-/// GFLOP/s of one round of products over a batch.
+/// Returns the rate in GFLOP/s of one round, in which all products of a batch are computed repeatedly.
 fn rate<R: Real>(side: usize, batch: usize, transpose_b: bool, one: R) -> f64 {
     let tile = Tile::<R>::get([side; 3], [side; 3], transpose_b).expect("code for a small shape");
     let length = side * side;

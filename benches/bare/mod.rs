@@ -1,5 +1,5 @@
-//! Calls the bare LIBXSMM kernel on `bmk,bkn->bmn` once per index b. The speed of these calls is an upper bound for a
-//! batched kernel on one thread.
+//! Calls the bare LIBXSMM kernel on `bmk,bkn->bmn` once per index b. The rate of these calls is an upper bound for the
+//! rate of a batched kernel on one thread.
 
 // The library's private wrapper around LIBXSMM. It is included by path, because it is not part of the public interface.
 #[allow(dead_code, reason = "its tests, which run elsewhere")]

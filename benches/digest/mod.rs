@@ -23,7 +23,7 @@ pub fn digest(world: &World, tensor: &DistTensor<f32>) -> Vec<f64> {
     digest
 }
 
-/// Whether two digests are equal up to rounding errors.
+/// Returns whether two digests are equal up to rounding errors.
 pub fn nearly_equal(one: &[f64], other: &[f64]) -> bool {
     // `<=` is false for NaN, so digests that contain NaN are never equal.
     let near = |(a, b): (&f64, &f64)| (a - b).abs() <= TOLERANCE * one[0];

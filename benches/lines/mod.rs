@@ -14,7 +14,9 @@ fn aligned(layout: Layout) -> Layout {
     layout.align_to(CACHE_LINE).unwrap_or(layout)
 }
 
-// SAFETY: every call is passed to the system's allocator, always with the same stricter layout.
+// SAFETY: every call is passed to the system's allocator, with the layout that `aligned` returns. This layout has the
+// caller's size and at least the caller's alignment. It depends only on the caller's layout, so a block is freed with
+// the layout with which it was allocated.
 unsafe impl GlobalAlloc for Lines {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller upholds the contract of `alloc`.

@@ -123,7 +123,7 @@ fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine
     let (quickest, rest) = trials.split_at(EXAMINED_TRIPLES.min(trials.len()));
     for chosen in quickest.iter().chain(rest.iter().step_by(rest.len().div_ceil(EXAMINED_TRIPLES).max(1))) {
         let mut each = Stationary::ALL.map(|stationary| chosen.with(stationary));
-        // The differences among three choices are smaller than those among hundreds of triples, so more rounds are
+        // The times for the three stationary matrices differ less than those of hundreds of triples, so more rounds are
         // needed.
         turns(&mut each, 2 * size.rounds - 1);
         for trial in &each {

@@ -11,7 +11,8 @@ use super::digest::digest;
 
 const EXPRESSION: &str = "mk,kn->mn";
 
-/// Each matrix in every distribution. Keeping all of them is cheap, because there are far fewer matrices than triples.
+/// The three matrices, in every distribution that a triple has used. Keeping them is cheap, because there are far fewer
+/// distributions of a matrix than triples.
 #[derive(Default)]
 pub struct Matrices(BTreeMap<(usize, String), DistTensor<f32>>);
 

@@ -7,7 +7,7 @@ use einsum_dist::{Dtype, Machine, Plan, PlanOptions};
 use super::product::{Product, planned, received};
 use super::rank::{Settings, Worlds};
 
-/// An algorithm and the extents that grow until computing takes as long as the transfers.
+/// An algorithm to measure, and which of its extents grow until computing takes as long as the transfers.
 pub struct Case {
     pub algorithm: AlgorithmName,
     /// The dimension that the algorithm must cut. If this is `None`, the planner cuts the dimension that requires the

@@ -1,4 +1,4 @@
-//! Runs on each rank. Measures the link, then one algorithm after another. Rank 0 prints the results.
+//! The program of each rank. It measures the link, and then one algorithm after another. Rank 0 prints the results.
 
 use einsum_dist::schedule::Lane;
 use einsum_dist::{Machine, Plan, World};
@@ -23,7 +23,7 @@ pub struct Settings {
     rounds: usize,
 }
 
-/// One world over the same ranks for each way to run a product.
+/// Four worlds over the same ranks, one for each way to run a product.
 pub struct Worlds {
     pub work: World,
     pub transfers: World,
@@ -91,9 +91,9 @@ fn row(worlds: &Worlds, case: &Case, settings: &Settings, streams: &mut Streams,
     }
 }
 
-/// Returns the seconds of transfers that remain exposed even if all other transfers are hidden. This is the time of the
-/// plan, simulated at the measured rates, minus the longer of computing and transfers. The simulated time of work is
-/// proportional to its number of operations.
+/// Returns the time in seconds of the transfers that no computing can hide. This is the time of the plan, simulated at
+/// the measured rates, minus the longer of computing and transfers. In the simulation, the time of computing is
+/// proportional to the number of operations.
 fn exposed(plan: &Plan, seconds: &Seconds) -> f64 {
     let link_bandwidth = received(plan) / seconds.transfer;
     let simulated = |flops: f64| {

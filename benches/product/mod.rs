@@ -21,9 +21,9 @@ pub fn run_options() -> [RunOptions; 4] {
 pub struct Seconds {
     pub compute: f64,
     pub transfer: f64,
-    /// Computing and transfers with overlap.
+    /// Time of computing and transfers with overlap.
     pub wall: f64,
-    /// Computing and transfers without overlap.
+    /// Time of computing and transfers without overlap.
     pub sequential: f64,
 }
 

@@ -12,14 +12,14 @@
 //! variants also run on ranks that are processes ([`ranks`]). In every round, each variant has one turn, in random
 //! order. The medians over all rounds are printed as CSV, with empty fields for algorithms that do not apply. Variants
 //! with equal schedules, such as `auto` and the algorithm that it chose, are assigned the mean of their times in each
-//! round. The column `auto over best` is the median over the rounds of the ratio of the time of `auto` to the time of
-//! the best forced algorithm. Before timing starts, the results of all variants are compared for each size.
+//! round. The column `auto over best` contains the median, over all rounds, of the time for `auto` divided by the time
+//! for the best forced algorithm. Before timing starts, the results of all variants are compared for each size.
 //!
 //! | file | content |
 //! |---|---|
 //! | `case` | defines expressions and extents |
 //! | `variant` | compiles and runs one algorithm |
-//! | `part` | runs one rank with the number of workers that each of the two ranks has |
+//! | `part` | runs one rank that has the workers of only one of the two ranks |
 //! | `ranks` | runs MPI ranks |
 //! | `draw.py` | draws the plot |
 
@@ -130,8 +130,8 @@ fn main() {
     }
 }
 
-/// Where the next run takes place: on one rank with all workers, on one rank with the workers of a part, on ranks in
-/// this process, or on MPI ranks. The number is the index of the variant.
+/// Where the next run takes place: on one rank with all workers, on one rank with half of the workers, on ranks in this
+/// process, or on MPI ranks. The number is the index of the variant.
 #[derive(Clone, Copy)]
 enum Turn {
     One,

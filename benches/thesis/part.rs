@@ -1,5 +1,5 @@
-//! Runs one rank with the number of workers that each of several ranks has. The time of this rank is the reference for
-//! the speed-up of the several ranks.
+//! Runs a case on one rank that has half of the cores, like each of the two ranks in the experiment. The speed-up of
+//! two ranks is computed relative to this rank's time.
 //!
 //! A rank in a single-process world uses the thread pool of its caller. The program's global pool has all cores, so
 //! this rank has its own pool, in which it waits for its turns.

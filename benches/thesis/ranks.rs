@@ -99,7 +99,7 @@ fn line(stream: &mut BufReader<TcpStream>) -> String {
     line.trim().to_owned()
 }
 
-/// Runs on each MPI rank.
+/// The program of each MPI rank.
 #[cfg(feature = "mpi")]
 pub fn rank(port: &str, settings: &super::Settings) {
     use super::case::Size;

@@ -2,11 +2,11 @@
 //!
 //! Command: `cargo bench --bench volumes`.
 //!
-//! Our words are summed over generated schedules, not estimated. They are compared with the words for the best grid of
-//! an exhaustive search (without rounding), the words for the grids of four decompositions, and the lower bound. All
-//! grids may leave the same number of ranks idle ([`rivals`]). A field is empty if no grid of a decomposition fits into
-//! memory. The lower bound assumes that all ranks work. If a few ranks are idle, the other ranks may receive fewer
-//! words than this bound.
+//! Our numbers of words are counted in generated schedules instead of estimated. They are compared with the words for
+//! the best grid of an exhaustive search (without rounding), the words for the grids of four decompositions, and the
+//! lower bound. Each of these grids may leave ranks idle, up to the same maximum number ([`rivals`]). A field is empty
+//! if no grid of a decomposition fits into memory. The lower bound assumes that all ranks work. If a few ranks are
+//! idle, the other ranks may receive fewer words than this bound.
 //!
 //! With p ranks, a rank has one of three amounts of memory. In "strong", it has its share of a machine's memory. In
 //! "limited", it has 1/p of the memory for two copies of the tensors. In "extra", it has cbrt(p) times as much as in
@@ -69,8 +69,8 @@ fn received(grid: &Grid, extents: &[usize; 3], ranks: usize, rank: usize) -> u64
     builder.finish().bytes_received()
 }
 
-/// Contracts with smaller extents on the given grid. Returns whether all ranks received the number of words in their
-/// schedules.
+/// Multiplies matrices with the given extents on the given grid. Returns whether every rank received the number of
+/// words in its schedule.
 fn executed(extents: [usize; 3], ranks: usize, grid: &Grid) -> bool {
     let [m, n, k] = extents;
     let options = PlanOptions::default().dtype(Dtype::Float32).algorithm(AlgorithmName::Grid);
@@ -90,7 +90,7 @@ fn executed(extents: [usize; 3], ranks: usize, grid: &Grid) -> bool {
     (0..ranks).all(|rank| measured[rank].received.iter().sum::<u64>() == plan.schedule(rank).bytes_received())
 }
 
-/// Replaces the algorithm in a plan for one contraction.
+/// Replaces the algorithm of a plan that consists of one contraction.
 fn put(plan: &mut Plan, with: Algorithm) {
     let last = plan.values.len() - 1;
     let Source::Contract { left, right, algorithm, .. } = &mut plan.values[last].source else {

@@ -59,17 +59,19 @@ impl Case {
         fitting.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, grid)| grid)
     }
 
-    /// The best of all grids.
+    /// The allowed grid with the fewest words.
     pub fn best(&self) -> Option<Grid> {
         self.least(self.grids())
     }
 
-    /// The better orientation of the grid over m and n that is closest to a square.
+    /// The better of the grids with one rank along k for which the ratio of the numbers of ranks along m and along n is
+    /// closest to 1.
     pub fn two_dimensional(&self) -> Option<Grid> {
         self.least(self.squarest(1).into_iter())
     }
 
-    /// The grids over m and n, with `layers` ranks along k, that are closest to a square.
+    /// The grids with `layers` ranks along k for which the ratio of the numbers of ranks along m and along n is closest
+    /// to 1.
     fn squarest(&self, layers: usize) -> Vec<Grid> {
         let stretch = |grid: &Grid| grid[0].max(grid[1]) as f64 / grid[0].min(grid[1]) as f64;
         let all: Vec<Grid> = self.grids().filter(|grid| grid[2] == layers).collect();
@@ -77,8 +79,8 @@ impl Case {
         all.into_iter().filter(|grid| stretch(grid) == least).collect()
     }
 
-    /// The best of the grids that are closest to a square over m and n, with up to p S / (mk + nk) layers along k. S is
-    /// the number of words of memory per rank.
+    /// The best of the grids of [`Case::squarest`] with up to p S / (mk + nk) ranks along k, where S is the number of
+    /// words of memory per rank.
     pub fn two_and_a_half(&self) -> Option<Grid> {
         let Shape { m, n, k } = self.extents;
         let p = self.ranks as f64;

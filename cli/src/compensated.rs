@@ -1,13 +1,13 @@
 //! Computes compensated sums, which are as accurate as sums in twice the precision. They are needed because the
 //! reference for a result in double precision must be more accurate than that result.
 //!
-//! T. Ogita, S. M. Rump and S. Oishi, Accurate Sum and Dot Product, SIAM J. Sci. Comput. 26 (2005), algorithm 4.1. The
-//! rounding errors of all additions are summed separately and added to the total. If terms are infinite or NaN, the
-//! total is that of a plain sum.
+//! The algorithm is number 4.1 in T. Ogita, S. M. Rump and S. Oishi, Accurate Sum and Dot Product, SIAM J. Sci. Comput.
+//! 26 (2005). The rounding errors of all additions are summed separately and added to the total. If a term is infinite
+//! or NaN, the total equals the plain sum.
 
 use num_complex::Complex;
 
-/// A real sum.
+/// A compensated sum of real numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Compensated {
     sum: f64,
@@ -28,7 +28,7 @@ impl Compensated {
     }
 }
 
-/// A complex sum.
+/// A compensated sum of complex numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ComplexSum {
     re: Compensated,
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn errors_of_additions_are_not_lost() {
         assert_eq!(sum([1e16, 1.0, -1e16]), 1.0);
-        // A plain sum is off by 1e-11.
+        // The error of a plain sum is 1.3e-6.
         assert_eq!(sum(std::iter::repeat_n(0.1, 1_000_000)), 100_000.0);
     }
 

@@ -1,6 +1,7 @@
-//! Defines the validated description of a run, which is made from its flags.
+//! Defines [`RunConfig`], the description of a run after all of its flags have been validated.
 //!
-//! Invariant: every rank of the world has the same [`RunConfig`], or no rank has one. The checks are in `validate`.
+//! Invariant: every rank of the world has the same [`RunConfig`], or no rank has one. The module `validate` checks the
+//! flags.
 
 use std::path::PathBuf;
 
@@ -9,16 +10,17 @@ use einsum_dist::exec::{ResolvedKernel, kernel_name};
 use einsum_dist::timeline::Timeline;
 use einsum_dist::tree::Tree;
 
-/// A validated run.
+/// The validated description of a run.
 #[derive(Debug)]
 pub struct RunConfig {
     pub tree: Tree,
     pub plan: Plan,
-    /// The plan for a single rank, for comparison. `None` unless the machine describes its topology.
+    /// The plan for a single rank, to which `--explain` compares `plan`. `None` unless the machine describes its
+    /// topology.
     pub one_rank_plan: Option<Plan>,
     /// Seconds spent on planning.
     pub plan_seconds: f64,
-    /// The kernel for this machine.
+    /// The kernel that `--kernel` selects on this machine.
     pub resolved_kernel: ResolvedKernel,
     pub operands: Vec<PathBuf>,
     pub output: Option<PathBuf>,
@@ -26,14 +28,14 @@ pub struct RunConfig {
     pub seed: u64,
     pub repeat: usize,
     pub warmup: usize,
-    /// Whether some extents are defaults.
+    /// Whether any extent is a default, because neither `--size` nor a file gives it.
     pub default_sizes: bool,
     pub check: bool,
-    /// Memory budget of the check, in bytes per process.
+    /// Memory budget for `--check`, in bytes per process.
     pub check_bytes: u64,
     pub explain: bool,
     pub simulate: bool,
-    /// Whether transfers overlap with computation. Predicted times always assume that they do.
+    /// Whether transfers overlap with computation in this run. Predicted times always assume overlap.
     pub overlap: bool,
     pub trace: Option<PathBuf>,
     pub timeline: Option<PathBuf>,
@@ -43,7 +45,8 @@ pub struct RunConfig {
 }
 
 impl RunConfig {
-    /// Returns the name of the contraction kernel in the schedules of the sampled ranks.
+    /// Returns the name of the contraction kernel that the schedules use. If there are more than 256 ranks, examines
+    /// the schedules of a few of them.
     pub fn kernel(&self) -> &'static str {
         let ranks = self.plan.sampled_ranks();
         kernel_name(self.resolved_kernel, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))

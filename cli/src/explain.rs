@@ -1,5 +1,5 @@
 //! Implements `--explain` and `--simulate`, which describe, verify and simulate the plan for any number of ranks that
-//! the planner supports. Reads no operand data.
+//! the planner supports. This module reads no operand data.
 
 use einsum_dist::machine::{Placement, RankPlacement, Topology, listed};
 use einsum_dist::plan::{Classes, MAX_FULL_PROOF_RANKS, Step};
@@ -12,11 +12,12 @@ use super::print::json;
 use super::units::{counted, seconds};
 use super::{Result, trace_files};
 
-/// Maximum number of placement warnings that are printed. With many ranks, the warnings are similar.
+/// Maximum number of placement warnings that are printed. With many ranks, further warnings would repeat the first ones
+/// for other ranks.
 const MAX_WARNINGS: usize = 8;
 
-/// Verifies the plan. Returns a description of the plan on rank 0's process, and the error of a trace or timeline file
-/// that could not be written.
+/// Verifies the plan. On rank 0's process, returns a description of the plan. On all processes, also returns the error
+/// if a trace or timeline file could not be written.
 ///
 /// # Errors
 /// If the plan does not verify, which is a bug in the engine.
@@ -61,7 +62,8 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     Ok((Some(text), trace_error))
 }
 
-/// Returns one line for the host and one for each of its ranks. If there are many ranks, lists only the first ranks.
+/// Returns text with one line for the host and one line for each of its ranks. If there are many ranks, the text has
+/// only the first ones.
 pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
     let heads = std::iter::once("placement ").chain(std::iter::repeat("          "));
     let ranks = heads.zip(listed(places)).map(|(head, line)| format!("{head}{line}\n"));

@@ -16,7 +16,8 @@ use einsum_parser::{Span, render_carets};
 use super::say::{self, say};
 use super::{Result, write_out};
 
-/// Maximum number of bytes of a text that is shown in full. A longer text is clipped around the positions of the error.
+/// Maximum length in bytes of an expression that a message shows in full. A longer expression is clipped around the
+/// positions of the error.
 const WHOLE_LINES: usize = 400;
 
 /// Maximum number of bytes of a message, without the carets and the text above them.
@@ -31,7 +32,7 @@ pub enum Failure {
     Library(Error),
     /// The result could not be printed.
     Print(std::io::Error),
-    /// The result is wrong. The report has already been printed.
+    /// The result is wrong. The report on the check has already been printed.
     Check,
     /// A trace or timeline file cannot be written. The result has already been printed.
     TraceFile(Error),
@@ -53,7 +54,7 @@ pub fn memory<V>(had: std::result::Result<V, OutOfMemory>) -> Result<V> {
 }
 
 impl Failure {
-    /// Returns the exit code, which is 2 for bad input and 1 for a failed run or check.
+    /// Returns the exit code, which is 2 for invalid input and 1 for a failed run or check.
     pub fn code(&self) -> u8 {
         match self {
             Failure::Arguments(_) => 2,
@@ -99,12 +100,12 @@ impl Failure {
         if json {
             let (kind, message) = (self.kind(), self.message());
             let error = serde_json::json!({ "schema": 1, "error": { "kind": kind, "message": message } });
-            // Standard output may be closed too.
+            // If standard output is closed too, the error cannot be reported anywhere.
             let _ = write_out(&format!("{error}\n"));
         }
     }
 
-    /// Returns the category of the failure, for scripts.
+    /// Returns the category of the failure, which `--json` prints for scripts.
     fn kind(&self) -> &'static str {
         match self {
             Failure::Arguments(_) => "usage",

@@ -1,15 +1,15 @@
 //! Starts a guard process, which outlives rank 0 and removes rank 0's temporary files. A guard is needed if the
 //! launcher may kill rank 0 with SIGKILL.
 //!
-//! MPICH's launcher kills its ranks with SIGKILL, without warning, when it loses a rank or is itself killed by SIGHUP at
-//! the end of a login session. So rank 0 starts this program again as a guard, in a separate process group, which the
-//! launcher does not kill. The guard reads its standard input, a pipe from rank 0, to the end. The pipe ends when rank
-//! 0 has exited for any reason. Then the guard removes the remaining temporary files, except those that a process has
-//! locked.
+//! MPICH's launcher kills its ranks with SIGKILL, without warning, when a rank dies or the launcher itself is killed by
+//! SIGHUP at the end of a login session. So rank 0 starts this program again as a guard, in a separate process group,
+//! which the launcher does not kill. The guard reads its standard input, a pipe from rank 0, to the end. The pipe ends
+//! when rank 0 has exited for any reason. Then the guard removes the remaining temporary files, except those that a
+//! process has locked.
 //!
-//! There is no guard for launchers that give ranks time after a first signal, because `signals` then removes the files.
-//! A guard would not help against schedulers that kill all processes of a job. After such a kill, the next run removes
-//! the leftovers.
+//! Other launchers first send a signal that a rank can catch, and leave it time to exit. No guard is started for them,
+//! because `signals` then removes the files. A guard would not help against schedulers that kill all processes of a
+//! job. After such a kill, the next run removes the leftovers.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -31,13 +31,14 @@ const HYDRA: &str = "HYDI_CONTROL_FD";
 const MAX_ATTEMPTS: usize = 40;
 const RETRY_INTERVAL: Duration = Duration::from_millis(25);
 
-/// Returns whether this process is a guard. A guard first waits for rank 0 to end and removes the leftovers.
+/// Returns whether this process is a guard. In a guard, returns only after rank 0 has ended and its leftovers have been
+/// removed.
 pub fn run_if_guard() -> bool {
     if std::env::var_os(VARIABLE).is_none() {
         return false;
     }
     let mut ignored = Vec::new();
-    // The input ends, with or without an error, only when rank 0 has ended.
+    // Reading returns, successfully or with an error, only when rank 0 has ended.
     let _ = std::io::stdin().lock().read_to_end(&mut ignored);
     let outputs: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     for _ in 0..MAX_ATTEMPTS {

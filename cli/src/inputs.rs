@@ -1,4 +1,4 @@
-//! Reads the inputs from which a run is planned, which are the text of the expression and the headers of files.
+//! Reads the text of the expression and the headers of input files, from which a run is planned.
 //!
 //! This module reads no array data. Every rank reads its own blocks once the plan has assigned them.
 
@@ -13,7 +13,7 @@ use einsum_dist::{Error, Result, World};
 
 use super::args::Args;
 
-/// Maximum size of an expression in MiB. It is enough for a million operands with dozens of labels each.
+/// Maximum size of an expression in MiB. This limit is enough for a million operands with dozens of labels each.
 const MAX_EXPRESSION_MIB: u64 = 64;
 
 /// Returns the text of the expression, which comes from the command line, from a file (`@FILE`) or from standard input

@@ -97,8 +97,8 @@ pub fn main() -> ExitCode {
             if start::prints_errors() {
                 failure.print(json);
             } else {
-                // A launcher kills all ranks when one of them exits with an error, so wait until rank 0 has printed its
-                // message.
+                // A launcher kills all ranks when the first rank exits with an error, so wait until rank 0 has printed
+                // its message.
                 std::thread::sleep(SPEAKER_TIMEOUT);
             }
             ExitCode::from(failure.code())
@@ -106,7 +106,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns the text of the help, version, completions or manual page, which are printed without creating a world.
+/// Returns the text to print if the arguments request help, the version, a completion script or the manual page. These
+/// texts are printed without creating a world. Returns `None` for all other arguments.
 fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<String> {
     match arguments {
         Err(error) if !error.use_stderr() => Some(error.to_string()),

@@ -29,7 +29,7 @@ const fn power(exponent: i64) -> f64 {
 pub struct Norm {
     /// Sums of the squares of large, ordinary and small numbers.
     sums: [Compensated; 3],
-    /// The same sums for the current block.
+    /// The same three sums over the current block only.
     block: [f64; 3],
     added: usize,
     nan: bool,
@@ -69,8 +69,8 @@ impl Norm {
         [large, others, small, f64::from(u8::from(self.nan)), f64::from(u8::from(self.infinite))]
     }
 
-    /// Returns the norm of the numbers that several processes have added. Combines the processes in their given order,
-    /// so that the norm is reproducible.
+    /// Returns the norm of the numbers that several processes have added. Adds the sums of the processes in the given
+    /// order, so that the norm is reproducible.
     pub fn of<'a>(processes: impl Iterator<Item = &'a [f64]>) -> f64 {
         let (mut sums, mut nan, mut infinite) = ([Compensated::default(); 3], false, false);
         for numbers in processes {

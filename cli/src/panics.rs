@@ -85,7 +85,7 @@ pub fn install() {
     }));
 }
 
-/// Calls `body`. If it panics, ends all ranks.
+/// Calls `body`. If `body` panics, ends all ranks.
 pub fn contained<T>(world: &World, body: impl FnOnce() -> T) -> T {
     // `AssertUnwindSafe` is correct because nothing that the body modified is used after a panic.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| world.abort(&panic_message(panic.as_ref())))

@@ -16,7 +16,7 @@ use super::say::say;
 use super::start::usage;
 use super::{Result, guard};
 
-/// A path and the flag that it belongs to.
+/// A path and the flag or operand that names it.
 struct Named<'a> {
     flag: String,
     path: &'a Path,
@@ -48,8 +48,9 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
     if world.is_root() { none_is_temporary(&named) } else { Ok(()) }
 }
 
-/// Starts the guard process for the outputs and removes temporary files that killed runs left behind. Warns if an
-/// output file would lose its owner, and if temporary files remain. Does nothing on ranks other than rank 0.
+/// Starts the guard process for the outputs and removes temporary files that killed runs left behind. Warns if the new
+/// output file cannot be given to the owner of the file that it replaces, and if temporary files remain. Does nothing
+/// on ranks other than rank 0.
 pub fn tidy(world: &World, args: &Args) {
     if !world.is_root() {
         return;
@@ -75,14 +76,14 @@ pub fn tidy(world: &World, args: &Args) {
     }
 }
 
-/// The paths that this command writes.
+/// Returns the paths that this command writes, each with its flag.
 fn written(args: &Args) -> Vec<(&'static str, &PathBuf)> {
     let output = args.output.as_ref().filter(|_| !args.explain);
     let paths = [("--output", output), ("--trace", args.trace.as_ref()), ("--timeline", args.timeline.as_ref())];
     paths.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect()
 }
 
-/// All paths of the command; paths that are written come first.
+/// Returns all paths of the command, each with its flag. Paths that the command writes come first.
 fn named(args: &Args) -> Vec<Named<'_>> {
     let expression = args.expression.as_deref().and_then(|text| text.strip_prefix('@')).map(Path::new);
     let flags = [
@@ -99,7 +100,7 @@ fn named(args: &Args) -> Vec<Named<'_>> {
     flags.chain(operands.map(|(n, path)| Named { flag: format!("operand {n}"), path, writes: false })).collect()
 }
 
-/// The files that the program's standard streams are redirected to.
+/// Returns the files to or from which the program's standard streams are redirected.
 fn streams() -> [(&'static str, Option<Identity>); 3] {
     [
         ("standard output", Identity::of_open(std::io::stdout())),
@@ -108,8 +109,8 @@ fn streams() -> [(&'static str, Option<Identity>); 3] {
     ]
 }
 
-/// Refuses a file of the command whose name is that of a temporary file for an output. Such a file would be removed as
-/// the leftover of a killed run, before it is read or after it is written.
+/// Refuses a path of the command that has the name of a temporary file for an output. The program would remove the file
+/// at this path as the leftover of a killed run, before reading it or after writing it.
 fn none_is_temporary(named: &[Named<'_>]) -> Result<()> {
     for output in named.iter().filter(|named| named.writes) {
         let path = named.iter().find(|named| would_be_removed(output.path, named.path));

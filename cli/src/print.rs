@@ -1,7 +1,7 @@
 //! Prints the results of a run as text or as one JSON object.
 //!
 //! Text and JSON are made from the same [`Report`]. The lines of the text have a fixed order, and lines that do not
-//! apply are left out. The number of lines does not grow with the expression.
+//! apply to the run are left out. The number of lines is limited, however long the expression is.
 
 use std::fmt::Write;
 
@@ -27,7 +27,8 @@ const MAX_TEXT_CHARACTERS: usize = 400;
 /// Maximum number of ranks for which the summary compares the run with a simulation.
 const MAX_COMPARED_RANKS: usize = 64;
 
-/// Maximum number of characters of a step that widens its column. Longer steps are not aligned.
+/// Maximum number of characters to which the column of step names is widened. A step with a longer name is not aligned
+/// with the other steps.
 const MAX_ALIGNED_CHARACTERS: usize = 60;
 
 /// Returns the text for standard output on rank 0's process, and `None` on all others. With `--quiet`, returns only
@@ -249,8 +250,8 @@ fn idle(plan: &Plan, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
     format!("{mean} per rank on average{predicted}, maximum {} on rank {longest}", seconds(all[longest]))
 }
 
-/// Returns the fraction of the receiving time, summed over all ranks, that was hidden by computation. The definition is
-/// that of [`Timeline::hidden_share`].
+/// Returns the fraction of the receiving time, summed over all ranks, during which the ranks also computed.
+/// [`Timeline::hidden_share`] defines this fraction in the same way.
 fn hidden_share(measured: &[Measured]) -> Option<f64> {
     let receiving: f64 = measured.iter().map(|rank| rank.receiving_seconds).sum();
     let hidden = measured.iter().filter_map(|rank| Some(rank.hidden_share? * rank.receiving_seconds)).sum::<f64>();

@@ -10,7 +10,7 @@ use super::config::RunConfig;
 use super::gather::gather;
 use super::norm::Norm;
 
-/// Consumes the parts of a result.
+/// Consumes the parts of a result, one at a time.
 pub struct ResultSink<'a> {
     world: &'a World,
     config: &'a RunConfig,
@@ -56,8 +56,9 @@ impl<'a> ResultSink<'a> {
         Ok(self.output.insert(output).write(part, corner)?)
     }
 
-    /// Returns the Frobenius norm (summed in double precision), the report of the check, and the overflow if there is
-    /// one. Renames the output file to its final name if the check found no errors. Collective.
+    /// Returns the Frobenius norm (summed in double precision), the report of the check, and a description of the
+    /// overflow if values overflowed. Renames the output file to its final name if the check found no errors.
+    /// Collective.
     ///
     /// # Errors
     /// If the output cannot be written.

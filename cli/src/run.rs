@@ -1,7 +1,7 @@
-//! Carries out the run. Distributes the operands, compiles the program once and runs it as often as requested.
+//! Distributes the operands, compiles the program once and runs it as often as requested.
 //!
-//! The plan defines the parts in which the result is produced; usually there is one. The time of a run is the total
-//! time of the contractions of all parts. The parts of the last run are checked and written.
+//! The plan may divide the result into parts that are computed one after another; usually there is one part. The time
+//! of a run is the total time of the contractions of all parts. The parts of the last run are checked and written.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ use super::{Result, trace_files, units};
 /// Runs the plan. Collective.
 ///
 /// # Errors
-/// If bad input is found while reading, or if the run fails.
+/// If an input file is found to be invalid while it is read, or if the run fails.
 pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
     world.check_memory(&config.plan, 0)?;
     if config.verbose && config.check && world.is_root() {
@@ -94,13 +94,13 @@ fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Resul
     })
 }
 
-/// Waits for all ranks.
+/// Returns when all ranks have called this function.
 fn barrier(world: &World) -> Result<()> {
     world.all_gather(&[])?;
     Ok(())
 }
 
-/// Returns statistics over the runs. The time of a run is that of its slowest rank.
+/// Returns statistics over the runs. The time of a run is the time of the slowest rank in that run.
 fn slowest(world: &World, mine: &[f64]) -> Result<Seconds> {
     let mut runs = vec![0.0; mine.len()];
     for theirs in gather(world, mine)? {

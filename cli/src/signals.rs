@@ -25,8 +25,8 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// How long ranks other than 0 wait before they end. Launchers kill all ranks when the first rank ends, and rank 0 has
-/// the most files to remove.
+/// How long ranks other than 0 wait before they end. Launchers kill the remaining ranks when the first rank ends, and
+/// rank 0 has the most files to remove.
 const AFTER_RANK_0: Duration = Duration::from_millis(100);
 
 /// Signals that end a program by default. Batch systems send SIGXCPU, SIGUSR1 or SIGUSR2 some time before SIGKILL.

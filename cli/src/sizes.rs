@@ -20,7 +20,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Reads the texts of all `--size` flags.
+    /// Parses the values of all `--size` flags.
     ///
     /// # Errors
     /// If a text is not a list of extents, or does not fit the expression.

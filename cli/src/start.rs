@@ -25,7 +25,7 @@ const MAX_RANKS: usize = 4096;
 /// Maximum number of threads per rank. A larger number is assumed to be a mistake.
 pub const MAX_WORKERS: usize = 4096;
 
-/// Whether this process prints errors that occur before the world exists.
+/// Returns whether this process prints errors that occur before the world exists.
 pub fn prints_errors() -> bool {
     launcher().is_none_or(|launcher| launcher.rank == 0)
 }
@@ -106,7 +106,7 @@ fn in_process(args: &Args) -> Result<World> {
 /// that contradict mpirun.
 ///
 /// # Errors
-/// If there is such a flag. The error names the first such flag.
+/// If a flag is refused. The error names the first refused flag.
 pub fn check_flags(args: &Args) -> Result<()> {
     if let Some(workers) = args.workers {
         let (most, what) = if args.explain || args.simulate {

@@ -1,6 +1,6 @@
 //! Writes the files of `--trace` and `--timeline`, which show a run or a simulated plan.
 //!
-//! Rank 0 writes the files and sends the outcome to all ranks. A file appears complete or not at all.
+//! Rank 0 writes the files and sends the success or the error to all ranks. A file appears complete or not at all.
 
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Error, World};

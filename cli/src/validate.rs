@@ -27,7 +27,7 @@ use super::units::{self, counted};
 use super::{Result, inputs, paths};
 
 /// Maximum number of ranks for which a plan with given distributions is explained. The cost of proving the plan is
-/// quadratic in the number of ranks. For 512 ranks, it is at most a minute and 0.3 GB.
+/// quadratic in the number of ranks. For 512 ranks, the proof takes at most a minute and 0.3 GB.
 const MAX_DISTRIBUTED_RANKS: usize = 512;
 
 /// Maximum size of a machine description in MiB.
@@ -141,7 +141,8 @@ impl RunConfig {
     }
 }
 
-/// Adds to the problem the shapes of its files or random operands. Also returns whether any extent is a default.
+/// Adds the shapes of the operands to the problem. The shapes are those of the files or, for random operands, those of
+/// `--size`. Also returns whether any extent is a default.
 fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, bool)> {
     let sizes = Sizes::parse(&args.size, problem.expression())?;
     let (shapes, default_sizes) = if args.operands.is_empty() {
@@ -198,8 +199,8 @@ fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
     Machine::from_toml_with(&text, ranks).map_err(invalid)
 }
 
-/// Makes a plan for a single rank, for comparison. This rank has the cores of one planned rank, including the core that
-/// the planned rank leaves free for communication.
+/// Makes a plan for a single rank, to which `--explain` compares the plan for all ranks. This rank has the cores of one
+/// planned rank, including the core that the planned rank leaves free for communication.
 fn one_rank_plan(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Option<Plan> {
     let (_, placement) = machine.placement()?;
     let spare = usize::from(placement.places.first()?.spare);
@@ -275,9 +276,9 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
     Ok(largest)
 }
 
-/// Warns on rank 0 about idle ranks if there are more ranks than work, or refuses idle ranks with `--strict-ranks`.
-/// Only `--explain` reports ranks that are idle because the plan is faster without them. `largest` is the number of
-/// elements of the largest operand or result.
+/// Warns on rank 0 if ranks are idle because there are more ranks than elements or than units of work (see
+/// [`most_work`]). With `--strict-ranks`, refuses idle ranks. Only `--explain` reports ranks that are idle because the
+/// plan is faster without them. `largest` is the number of elements of the largest operand or result.
 fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usize) -> Result<()> {
     let ranks = plan.ranks();
     // If the number of ranks is a default, idle ranks cause neither a warning nor an error.
@@ -323,7 +324,7 @@ fn most_work(tree: &Tree) -> f64 {
     (0..tree.nodes.len()).map(work).fold(0.0, f64::max)
 }
 
-/// Refuses explanations, timelines and traces if there are more ranks than they support.
+/// Refuses explanations, timelines and traces for more ranks than each of them supports.
 fn check_explained(args: &Args, ranks: usize) -> Result<()> {
     if args.distribution.is_some() && (args.explain || args.simulate) && ranks > MAX_DISTRIBUTED_RANKS {
         return Err(usage(format!(

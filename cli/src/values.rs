@@ -15,14 +15,14 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
 
-/// Maximum number of timed runs, and of untimed runs. The time of each run is stored, and a larger number is assumed to
-/// be a mistake.
+/// Maximum number of timed runs, and of untimed runs. Memory grows with the number of timed runs, because the time of
+/// each is stored. A larger number is assumed to be a mistake.
 const MAX_RUNS: u32 = 1_000_000_000;
 
 /// Number of characters that messages show at each end of a long value.
 const END_CHARACTERS: usize = 40;
 
-/// A parser for one kind of value.
+/// A parser for one kind of flag value.
 #[derive(Clone)]
 pub struct Reader<T> {
     read: fn(&OsStr) -> Result<T, String>,
@@ -69,7 +69,7 @@ pub fn file() -> Reader<PathBuf> {
     reader(|value| match value.as_encoded_bytes() {
         // `paths` refuses `-` later, with a message that depends on the purpose of the file.
         [b'-'] => Ok(PathBuf::from(value)),
-        // `args` puts a space before an argument that begins with an arrow, as an expression may.
+        // `args` puts a space before an argument that begins with an arrow, because the argument may be an expression.
         [b'-', ..] | [b' ', b'-', b'>', ..] => {
             Err("a file whose name begins with a hyphen is written ./-name".to_owned())
         }

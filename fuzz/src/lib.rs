@@ -1,5 +1,5 @@
-//! Contains the code that all fuzz targets share. Limits the memory by the length of the input, and converts inputs to
-//! text.
+//! Contains the code that all fuzz targets share. Limits the memory that a target may use for an input of a given
+//! length, and converts inputs to text.
 //!
 //! A target is a file in `targets/` that calls [`check`] on every input. A panic or a violated property ends the
 //! process, so that libFuzzer stores the input. Fuzzing uses no sanitizers, because they need a nightly compiler. `make
@@ -9,10 +9,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// Number of bytes that may be in use for an input of any length.
+/// Number of bytes that a target may have in use for an empty input.
 pub const FREE_BYTES: usize = 64 << 10;
 
-/// Number of additional bytes that may be in use for each byte of the input.
+/// Number of bytes that a target may additionally have in use for each byte of the input.
 pub const PER_BYTE: usize = 1000;
 
 /// The system's allocator, with a count of the bytes that this thread has in use. Ends the process if the count exceeds
@@ -77,7 +77,7 @@ pub fn check(input: &[u8], body: impl FnOnce()) {
 }
 
 /// Calls `body` as [`check`] does, and allows it `more` additional bytes. The additional bytes are for values whose
-/// size is given by a number in the input, up to a limit.
+/// size is a number in the input and does not depend on the input's length. The target limits this number.
 pub fn check_beyond(input: &[u8], more: usize, body: impl FnOnce()) {
     let allowed = signed(FREE_BYTES.saturating_add(PER_BYTE.saturating_mul(input.len())).saturating_add(more));
     LIMIT.set(BYTES_IN_USE.get().saturating_add(allowed));
@@ -90,7 +90,7 @@ pub fn text(input: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(input)
 }
 
-/// Asserts that an error message is a single line that is not empty.
+/// Asserts that an error message is exactly one line of text.
 #[track_caller]
 pub fn one_line(message: &str) {
     assert!(!message.trim().is_empty() && !message.contains('\n'), "no single line: {message:?}");

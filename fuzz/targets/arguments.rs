@@ -1,9 +1,9 @@
 //! Fuzzes complete command lines, with one argument per line of the input. Plans the run and proves the plan, but reads
 //! no operand data.
 //!
-//! The input files are in a folder that is created at the start. Extents and numbers of ranks are small, because the
-//! times of planning and of the proof grow with them. The memory limit is larger than in other targets, because plans
-//! are far larger than the command lines.
+//! The files that command lines may name are in a folder that this target creates at the start. Extents and numbers of
+//! ranks are small, because the times of planning and of the proof grow with them. The memory limit is larger than in
+//! other targets, because plans are far larger than the command lines.
 #![no_main]
 
 use std::ffi::OsString;
@@ -23,8 +23,8 @@ const MAX_PLAN_BYTES: usize = 64 << 20;
 /// Maximum number of ranks of a plan.
 const MAX_RANKS: usize = 6;
 
-/// Maximum number of operands, and maximum number of bytes of an expression. Both limits are small because the time
-/// budget of a path search is long compared with one execution of the target.
+/// Maximum number of operands, and maximum number of bytes of an expression. Both limits are small because a search for
+/// a contraction order may take far longer than the rest of an execution.
 const MAX_OPERANDS: usize = 4;
 const EXPRESSION: usize = 100;
 
@@ -50,7 +50,7 @@ fuzz_target!(init: folder(), |input: &[u8]| check_beyond(input, MAX_PLAN_BYTES, 
     }
 }));
 
-/// Whether the run can be planned quickly and uses only files in the target's folder.
+/// Returns whether the run can be planned quickly and uses only files in the target's folder.
 fn small(args: &Args) -> bool {
     let paths = args
         .operands

@@ -6,10 +6,11 @@ use einsum_dist::Machine;
 use einsum_dist_fuzz::{check_beyond, text};
 use libfuzzer_sys::fuzz_target;
 
-/// Number of bytes of the largest host that a file may describe. A host has a list for each of its cores.
+/// Number of bytes in memory of the largest host that a file may describe, which has 2^16 cores. A host stores a list
+/// for each of its cores.
 const MAX_HOST_BYTES: usize = (1 << 16) * 160;
 
-/// Maximum number of ranks, and of workers per rank, for which the target places the ranks.
+/// Maximum number of ranks, and of workers per rank, for which the target computes the placement of ranks.
 const MAX_COMPUTED_SIZE: usize = 64;
 
 fuzz_target!(|input: &[u8]| check_beyond(input, MAX_HOST_BYTES, || {

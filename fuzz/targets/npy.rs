@@ -1,5 +1,5 @@
-//! Fuzzes the headers of `.npy` files. Reads each input as the beginning of three files. The first file ends with the
-//! input, and the other two files are longer.
+//! Fuzzes the parser for the headers of `.npy` files. Each input is parsed as the beginning of a file, once for each of
+//! three file lengths: the length of the input, 2^40 bytes and 2^64 - 1 bytes.
 #![no_main]
 
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Fuzzes the parser with all three notations.
 //!
 //! Asserts that the result is either an expression or an error. An expression has all spans inside the text, and its
-//! canonical text has the same structure. An error has all places inside the text, and can be rendered.
+//! canonical text has the same structure. An error has all positions inside the text, and can be rendered.
 #![no_main]
 
 use einsum_dist_fuzz::{check, one_line, text};

@@ -1,5 +1,5 @@
 //! Fuzzes numbers of bytes with units, as in `--memory-limit`. Asserts that an accepted number keeps its value, to four
-//! digits, when it is written and read again.
+//! significant digits, when it is written and read again.
 #![no_main]
 
 use einsum_dist_cli::units;

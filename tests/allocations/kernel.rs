@@ -1,8 +1,8 @@
 //! Tests that a planned contraction or permutation allocates nothing after its warm-up runs.
 //!
-//! The test counts the allocations of all threads of one pool. Views are created before the count, because ndarray
-//! allocates shapes and strides of more than four dimensions; no tensor here has more than four. All runs are inside
-//! one `install`, because each call of `install` from outside the pool allocates a message.
+//! The test counts the allocations of all threads of one pool. Views are created before counting starts. ndarray
+//! allocates the shape and the strides of a view only if it has more than four dimensions, and no tensor here has more
+//! than four. All runs are inside one call of rayon's `install`, because each call from outside the pool allocates.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -46,7 +46,7 @@ fn allocations(pool: &rayon::ThreadPool, mut run: impl FnMut() + Send) -> usize 
     })
 }
 
-/// Name of the plan's kind. The test requires that all kinds are covered.
+/// Name of the kind of plan. The test requires that every kind occurs at least once.
 fn kind(planned: &LocalContract) -> &'static str {
     match planned.body() {
         Body::Nothing => "nothing",
@@ -118,7 +118,7 @@ impl Findings {
             let number = POOL.fetch_add(1, SeqCst) + 1;
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             let pool = pool.start_handler(move |_| POOL_OF_THREAD.set(number)).build().unwrap();
-            // Wait until every thread has tried at least once to steal work.
+            // Make every thread of the pool execute once, so that its first-use allocations precede the count.
             pool.broadcast(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
             // Verify that the allocations of every thread are counted.
             assert!(pool.broadcast(|_| POOL_OF_THREAD.get()).iter().all(|&of| of == number));

@@ -1,5 +1,5 @@
-//! Compares the memory of the ring algorithms as planned by the schedule, as measured by the program, and as counted by
-//! the allocator.
+//! Compares three numbers for the memory of the ring algorithms, which the schedule plans, the program measures and the
+//! allocator counts.
 //!
 //! | algorithm | memory per rank, in addition to inputs and `out` |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | ring-k | 1 piece of a block of `out`, at most half of it (less for large blocks), even if block sizes differ |
 //! | ring-k that accumulates onto `out` | 1 block and 1 piece |
 //!
-//! In addition, each rank with a worker needs small structures and the packing workspace of a contraction. The
+//! In addition, each rank that has a worker needs small structures and the packing workspace of a contraction. The
 //! workspace is part of the measured peak, and the test checks a bound for it.
 
 use std::collections::BTreeSet;
@@ -21,9 +21,9 @@ use einsum_dist::{DistTensor, Dtype, Machine, Plan, PlanOptions, Problem, World}
 use super::counting::{ALONE, LIVE, PEAK};
 use AlgorithmName::{RingK, RingMn};
 
-/// Maximum number of bytes per rank for threads, queues, schedules, metrics, leases and local plans without tables. The
-/// only included structures that grow with the extents are the lists of panels into which boxes are cut. These lists
-/// need about 100 bytes per panel of at least a dozen rows.
+/// Maximum number of bytes per rank for threads, queues, schedules, metrics, leases and local plans without tables. Of
+/// these structures, only the lists of the panels into which boxes are cut grow with the extents. The lists need about
+/// 100 bytes per panel, and a panel has at least a dozen rows.
 const MAX_SMALL_BYTES: usize = 64 << 10;
 
 /// Maximum packing memory of a contraction. Each worker needs at most 4 MiB for a part of the column operand, and two
@@ -36,7 +36,7 @@ fn packing_bytes(workers: usize) -> usize {
 /// offsets and two lengths, once per set of equal tasks. Local plans share equal tables, so the actual size is smaller.
 fn table_bytes(plan: &Plan, rank: usize) -> usize {
     let schedule = plan.schedule(rank);
-    // Returns the extents of the box, and those of the buffer that determines its strides.
+    // Returns the extents of a task's box, and the extents of its buffer, which determine the strides of the box.
     let extents = |view: &View| -> (Vec<usize>, Vec<usize>) {
         (view.bounds.iter().map(|range| range.len()).collect(), schedule.buffers[view.buffer].extents.clone())
     };
@@ -77,8 +77,8 @@ impl Run {
         shaped.plan(&Machine::new(self.ranks, 1), &options).unwrap()
     }
 
-    /// Runs a plan, checks its memory and prints a line. Returns the planned number of bytes, without inputs and `out`,
-    /// on the rank that needs the most.
+    /// Runs the plan, checks its memory and prints one line about it. Returns the planned number of bytes, without
+    /// inputs and `out`, on the rank that needs the most.
     fn check(&self, extra: impl Fn(&Plan, usize) -> u64) -> u64 {
         let plan = self.plan();
         let base = settled();
@@ -190,8 +190,8 @@ fn rings_take_the_memory_that_they_say() {
         let max_bytes = onto.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
         println!("ring-k, onto, on {ranks}: {max_bytes} bytes, {:.3} blocks", blocks_of(&onto, max_bytes));
     }
-    // In these cases, ring-k halves a different dimension of the block, and the number of ranks does not divide the
-    // extents.
+    // With a batch dimension, ring-k halves a different dimension of a block than above. The numbers of ranks do not
+    // divide the extents, so block sizes differ.
     let batched = [vec![6, 161, 200], vec![6, 200, 160]];
     for ranks in [2, 3, 5] {
         let run =

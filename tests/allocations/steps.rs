@@ -2,8 +2,8 @@
 //!
 //! The test compares the bytes that all threads allocate for a tree and for a tree of twice the length, while no other
 //! test runs. This detects lists and maps whose length is proportional to that of the tree and that are built in every
-//! step. It does not detect scans that allocate nothing; unit tests of the code that could contain such scans count
-//! their steps.
+//! step. It does not detect a scan of the tree in every step, because such a scan need not allocate. Unit tests count
+//! the steps of such scans.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -13,31 +13,32 @@ use ndarray::{ArrayD, IxDyn};
 
 use super::counting::{ALONE, BYTES};
 
-/// Maximum ratio of the bytes allocated for twice the number of steps to the bytes for [`STEPS`].
+/// Maximum ratio of the bytes allocated for a tree of 2 [`STEPS`] steps to the bytes allocated for a tree of [`STEPS`]
+/// steps.
 const MAX_GROWTH: f64 = 2.3;
 
-/// Number of steps. It exceeds the limits up to which planning searches exhaustively.
+/// Number of steps of the shorter tree. It exceeds the limits up to which the planner searches exhaustively.
 const STEPS: usize = 150;
 
 fn label(at: usize) -> char {
     char::from_u32(0x4e00 + at as u32).unwrap()
 }
 
-/// `[[ab,bc->ac],cd->ad],..`
+/// `[[ab,bc->ac],cd->ad],..`, nested to the left.
 fn left(steps: usize) -> String {
     let step = |at: usize| format!(",{}{}->{}{}", label(at), label(at + 1), label(0), label(at + 1));
     let tail: Vec<String> = (1..=steps).map(step).collect();
     format!("{}{}{}{}", "[".repeat(steps - 1), label(0), label(1), tail.join("]"))
 }
 
-/// `ab,[bc,[cd,de->ce]->be]->ae`
+/// `ab,[bc,[cd,de->ce]->be]->ae`, nested to the right.
 fn right(steps: usize) -> String {
     let head: Vec<String> = (0..steps).map(|at| format!("{}{},", label(at), label(at + 1))).collect();
     let tail: Vec<String> = (0..steps).rev().map(|at| format!("->{}{}", label(at), label(steps + 1))).collect();
     format!("{}{}{}{}", head.join("["), label(steps), label(steps + 1), tail.join("]"))
 }
 
-/// `[ab,bc->ac],[cd,de->ce]->ae`
+/// `[ab,bc->ac],[cd,de->ce]->ae`, a balanced binary tree.
 fn balanced(steps: usize) -> String {
     fn part(first: usize, end: usize) -> String {
         if end - first == 1 {
@@ -53,7 +54,7 @@ fn balanced(steps: usize) -> String {
     part(0, steps + 1)
 }
 
-/// `[[ab,a->ab],b->ab],..`
+/// `[[ab,a->ab],b->ab],..`, in which one matrix is multiplied by many vectors.
 fn star(steps: usize) -> String {
     let tail: Vec<String> = (0..steps).map(|at| format!(",{}->ab", if at % 2 == 0 { 'a' } else { 'b' })).collect();
     format!("{}ab{}", "[".repeat(steps - 1), tail.join("]"))
@@ -66,7 +67,7 @@ fn same_letters(steps: usize) -> String {
     format!("{}ab{}", "[".repeat(steps - 1), tail.join("]"))
 }
 
-/// `[[ab,bc->ac]->ca],cd->ad`
+/// `[[ab,bc->ac]->ca],cd->ad`, with a transposition between two contractions.
 fn turned(steps: usize) -> String {
     let step = |at: usize| {
         let [before, now] = [at, at + 1].map(label);

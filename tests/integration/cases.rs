@@ -1,4 +1,4 @@
-//! Expressions with less than one operation per rank.
+//! Lists expressions that are so small that some ranks have no operation.
 
 use crate::command::RunOutput;
 
@@ -18,7 +18,7 @@ pub const TINY_CASES: [&[&str]; 12] = [
     &["[a,b->ab],ab->", "-s", "a=1,b=2"],
 ];
 
-/// Returns the number of ranks without any block in a successful run with `--check --json`. Checks also the warning
+/// Returns the number of ranks without any block in a successful run with `--check --json`. Also checks the warning
 /// about these ranks.
 #[track_caller]
 pub fn idle(ended: &RunOutput, ranks: usize) -> usize {

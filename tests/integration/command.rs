@@ -21,7 +21,8 @@ pub fn executable() -> &'static str {
     EXECUTABLE.as_str()
 }
 
-/// Environment variables set by launchers and for fault injection. They must not reach the program.
+/// Environment variables that launchers set, and the one that injects faults. [`program`] removes them from the
+/// environment of the program under test.
 const LAUNCHERS: [&str; 6] =
     ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "EINSUM_DIST_INJECT"];
 
@@ -41,7 +42,7 @@ impl Folder {
         &self.0
     }
 
-    /// A directory next to the folder for a launcher's temporary files.
+    /// A directory for the temporary files of a launcher, next to the folder.
     fn session(&self) -> PathBuf {
         self.0.with_extension("mpi")
     }

@@ -39,7 +39,8 @@ fn numbered<T: Element + From<u16>>(at: usize) -> T {
     T::from((at % 65_521) as u16)
 }
 
-/// The source is small, because it is a broadcast of one row to all rows. The target is stored completely.
+/// The source occupies little memory, because it is a view that broadcasts one row to all rows. The target stores all
+/// rows.
 #[test]
 #[ignore = "takes 9 GB of memory"]
 fn a_block_of_more_than_2_to_the_31_elements() {

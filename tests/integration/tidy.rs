@@ -176,7 +176,7 @@ fn only_code(text: &str) -> String {
     code
 }
 
-/// Number of hashes in the opening of a raw string that starts here.
+/// Number of hashes (`#`) in the opening of a raw string, if one starts at `rest`.
 fn raw_string(rest: &str, before: &str) -> Option<usize> {
     let inner = rest.strip_prefix("br").or_else(|| rest.strip_prefix('r'))?;
     let hashes = inner.len() - inner.trim_start_matches('#').len();
@@ -306,7 +306,7 @@ fn planning_is_pure() {
 
 #[test]
 fn mpi_is_called_in_comm_only() {
-    // Allowed are paths of our own module, and the types of communicators that users pass.
+    // These paths are allowed. They are our own module `comm::mpi`, and the types of communicators that users pass.
     let ours = ["comm::mpi::", "mpi::raw::AsRaw", "mpi::ffi::MPI_Comm>"];
     let mut faults = Vec::new();
     for source in sources(&["src", "cli/src"]).iter().filter(|source| !source.path.starts_with("src/comm/")) {

@@ -21,13 +21,13 @@ pub struct Command {
     /// Index of the launcher, and number of ranks.
     pub launched: Option<(usize, usize)>,
     pub outcome: Outcome,
-    /// The expected result, if it is known.
+    /// The expected result. `None` if the result is unknown or the command only plans.
     pub result: Option<Output>,
     pub numbers: Numbers,
     pub checks: bool,
     pub json: bool,
     pub verbose: bool,
-    /// Whether the command runs nothing, or its result is unknown.
+    /// Whether the command only plans, or its result is unknown.
     pub no_result: bool,
     /// Files and folders that the command may create.
     pub allowed_files: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Output {
     pub expected: Expected,
     /// The file to which the command writes the result, or `None` if it writes no file.
     pub file: Option<String>,
-    /// Whether some extent is 0, so that a factor of a product may be a sum of no terms.
+    /// Whether any extent is 0, so that an intermediate may be a sum of no terms.
     pub sums_nothing: bool,
 }
 
@@ -78,7 +78,7 @@ impl Command {
         if spoil {
             text = spoiled(rng, &text);
             made.outcome = made.outcome.max(Outcome::Open);
-            // Arguments after `--` are not flags.
+            // A spoiled expression may be `--`, after which `--json` is not a flag.
             made.json &= text != "--";
         }
         made.ranks(rng, &expression, &mut groups);
@@ -148,7 +148,8 @@ impl Command {
         groups
     }
 
-    /// Writes the operands to files, some of which are invalid. Returns the operands and their common type.
+    /// Writes the operands to files, and sometimes makes one of the files invalid. Returns the operands and their
+    /// common type.
     fn files(&mut self, rng: &mut Rng, expression: &Expression, folder: &Path) -> (Vec<Array>, Dtype) {
         self.numbers = match rng.below(24) {
             0 => Numbers::Infinite,
@@ -169,7 +170,7 @@ impl Command {
                 self.outcome = self.outcome.max(Outcome::Open);
             } else if wrong == Some(operand) {
                 operands::damaged(&path, DAMAGES[rng.below(DAMAGES.len())], shape);
-                // An ellipsis may match an additional dimension.
+                // If the file has an additional dimension, an ellipsis may match it, and the command may then succeed.
                 let dots = expression.leaves()[operand].contains(&super::expression::Index::Dots);
                 self.outcome = self.outcome.max(if dots { Outcome::Open } else { Outcome::Refused });
             } else {

@@ -1,8 +1,8 @@
 //! Computes expected results. Products are added in sequence in double precision, step by step in the order of the
 //! brackets.
 //!
-//! This code shares nothing with the library. For every element it also computes the sum of the absolute products, to
-//! which errors are relative.
+//! This code shares nothing with the library. For every element, this code also computes the sum of the absolute
+//! products. Errors are measured relative to this sum.
 
 use num_complex::Complex;
 

@@ -149,7 +149,7 @@ impl Expression {
     }
 }
 
-/// An einsum with one to four inputs.
+/// Generates an einsum with one to four inputs.
 fn node(rng: &mut Rng, depth: usize, labels: usize, dots: bool) -> Node {
     let count = [1, 2, 2, 2, 2, 3, 3, 4][rng.below(8)];
     let inputs: Vec<Node> = (0..count)
@@ -177,7 +177,7 @@ fn leaf(rng: &mut Rng, labels: usize, dots: bool) -> Vec<Index> {
     let mut term: Vec<Index> = Vec::new();
     for _ in 0..count {
         let label = Index::Label(rng.below(labels));
-        // Sometimes a label is repeated (a diagonal).
+        // A label that the term already has is sometimes repeated, so that the operand's diagonal is used.
         if !term.contains(&label) || rng.one_in(6) {
             term.push(label);
         }
@@ -198,7 +198,7 @@ fn implied(inputs: &[Node], names: &[String]) -> Vec<Index> {
     dots.into_iter().chain(labels.into_iter().map(Index::Label)).collect()
 }
 
-/// A text that probably has an error.
+/// Returns `text` after one to three random edits, which probably make it invalid.
 pub fn spoiled(rng: &mut Rng, text: &str) -> String {
     let mut characters: Vec<char> = text.chars().collect();
     for _ in 0..1 + rng.below(3) {

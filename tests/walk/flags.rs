@@ -20,7 +20,7 @@ pub enum Outcome {
 }
 use Outcome::{Open, Refused, Works};
 
-/// Data on which the values of flags depend.
+/// Properties of the command on which the values of its flags depend.
 pub struct Context<'a> {
     pub expression: &'a Expression,
     /// Whether a launcher starts the ranks.
@@ -109,7 +109,7 @@ pub fn listed(help: &str) -> Vec<String> {
     names
 }
 
-/// Listed flags without a row.
+/// The flags in `listed` for which the walk generates no values.
 pub fn unknown(listed: &[String]) -> Vec<&String> {
     let known = |name: &str| COMPARED.contains(&name) || FLAGS.iter().any(|flag| flag.name == name);
     listed.iter().filter(|name| !known(name)).collect()
@@ -164,7 +164,7 @@ fn distribution(rng: &mut Rng, context: &Context<'_>) -> Value {
     (Some(entries.join(if rng.one_in(3) { ";" } else { "; " })), Open)
 }
 
-/// A random grid of one tensor.
+/// A random value of `--distribution` for one tensor.
 fn entry(rng: &mut Rng, context: &Context<'_>, term: &[Index]) -> String {
     if rng.one_in(3) {
         return ["*", "one", ""][rng.below(3)].to_owned();

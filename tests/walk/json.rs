@@ -49,6 +49,8 @@ const NODE: &[(&str, Kind)] = &[
 const RANK: &[(&str, Kind)] =
     &[("bytes_received", Object), ("peak_bytes", Object), ("idle_seconds", Number), ("hidden_share", Number)];
 
+/// Parses the report of a run and checks its keys.
+///
 /// # Errors
 /// If a key is missing or its value has the wrong type.
 pub fn report(text: &str) -> Result<Value, String> {
@@ -66,6 +68,8 @@ pub fn report(text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
+/// Checks the keys of the object that describes an error.
+///
 /// # Errors
 /// If a key is missing or its value has the wrong type.
 pub fn error(text: &str) -> Result<(), String> {

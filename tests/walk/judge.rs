@@ -2,7 +2,7 @@
 //!
 //! | subject | rule |
 //! |---|---|
-//! | exit | in time and without a signal; code 0, 1 or 2, but 1 only if `--check` finds overflow or non-finite numbers |
+//! | exit | within the time limit and not by a signal; code 0, 1 or 2, but 1 only if `--check` finds overflow or non-finite numbers |
 //! | promise | a command that must succeed exits with 0; a command that must be rejected exits with 2 |
 //! | standard error | one message that starts with `error` after a failure; otherwise at most warnings; never a panic |
 //! | standard output | the result; nothing after a failure, except for the object that `--json` prints |
@@ -42,6 +42,8 @@ pub fn files(folder: &Path) -> Files {
     .collect()
 }
 
+/// Checks that a command which has ended obeyed all rules. `before` contains the files that existed before it ran.
+///
 /// # Errors
 /// If the command violates a rule. The message describes the first violation.
 pub fn judge(command: &Command, ended: &Ended, folder: &Path, before: &Files) -> Result<(), String> {
@@ -58,7 +60,8 @@ pub fn judge(command: &Command, ended: &Ended, folder: &Path, before: &Files) ->
     match (code, command.outcome) {
         (0, Outcome::Works | Outcome::Open) | (2, Outcome::Open | Outcome::Refused) => {}
         (1, Outcome::Works | Outcome::Open) if one => {}
-        // Exit code 1 requires `--check` and numbers other than plain ones, because plain numbers cannot overflow.
+        // Exit code 1 is allowed only with `--check` and operands that are not `Plain`, because sums of plain numbers
+        // cannot overflow.
         (code, outcome) => return Err(format!("exit code {code}, where the promise is {outcome:?}")),
     }
     let report = streams(command, ended, code)?;

@@ -193,7 +193,7 @@ pub fn foreign(descr: &str, shape: &[usize]) -> Vec<u8> {
 /// The type, the shape and the numbers (in C order) in a file.
 pub type Contents = (Dtype, Vec<usize>, Vec<Complex<f64>>);
 
-/// Reads a file that the program wrote, with one of the four types.
+/// Reads a file that the program wrote. Its element type must be one of [`DTYPES`].
 ///
 /// # Errors
 /// If the file does not have the form that NumPy writes.

@@ -58,8 +58,8 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Returns the elements of a selection of the result, in row-major order. If `single_threaded`, uses only the
-    /// calling thread, because each of the other threads computes a different piece of the result. `sources` has one
-    /// entry per operand.
+    /// calling thread, so that the other threads can compute other pieces of the result. `sources` has one entry per
+    /// operand.
     ///
     /// # Errors
     /// If there is too little memory, or a file cannot be read.

@@ -27,20 +27,20 @@ use super::verdict::{Tally, judge};
 /// Number of operations above which a check takes minutes.
 const MAX_OPERATIONS: f64 = 1e11;
 
-/// A check that takes minutes is refused if more memory would make it more than this many times faster. The error then
+/// A check that takes minutes is refused if more memory would make it faster by more than this factor. The error then
 /// suggests a higher `--memory-limit`.
 const MIN_SPEEDUP: f64 = 10.0;
 
-/// Compares elements of the result with their reference.
+/// Compares elements of the result with reference values.
 pub struct Comparison<'a> {
     tree: &'a Tree,
     limits: Limits,
     out: &'a [Label],
-    /// Labels that are summed.
+    /// Labels over which the products of an element are summed.
     summed: Vec<Label>,
     /// The sources of the operands, one per operand.
     sources: Vec<Source<'a>>,
-    /// The array to which the result was added.
+    /// The array of `--accumulate`, to which the run added the result.
     prior: Option<Source<'a>>,
     choice: Choice<'a>,
 }
@@ -141,7 +141,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares the local blocks of one part of the result, whose first index is `corner`, with reference values.
-    /// Returns a tally of the differences.
+    /// Returns the findings about the compared elements.
     ///
     /// # Errors
     /// If a file cannot be read again, or memory runs out.

@@ -1,8 +1,8 @@
 //! Estimates the operations and memory of a comparison in advance, and finds the sizes of pieces that fit into memory.
 //!
 //! The estimated memory covers the read buffers and all elements that are in memory at the same time. Each element is
-//! stored in double precision, together with its magnitude and its error. Lists whose length does not depend on extents
-//! are not counted.
+//! stored in double precision, together with the sum of its absolute products and an estimate of its error. Lists whose
+//! length does not depend on extents are not counted.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{NodeId, Step, Tree};
@@ -21,14 +21,15 @@ const OPERATIONS_PER_OPERAND: f64 = 2_000.0;
 const MAX_ELEMENT_BYTES: f64 = 16.0;
 
 /// Maximum number of vectors of result elements that are in memory in addition to the inputs of a step. These are a sum
-/// (counted twice because its elements are larger), a summand, and the array to which the result was added.
+/// (counted twice because its elements are larger), a summand, and the array of `--accumulate`, to which the run added
+/// the result.
 const RESULT_VECTORS: f64 = 4.0;
 
 /// How elements of the result are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evaluation {
-    /// Each element is a single sum over all labels. The sum uses nothing of the plan except labels and extents, so
-    /// that it is independent of mistakes in the plan.
+    /// Each element is a single sum over all labels. The sum uses only the labels and extents of the plan, so that it
+    /// is independent of mistakes in the plan.
     Directly,
     /// Elements are computed from intermediates, along the tree.
     AlongTree,

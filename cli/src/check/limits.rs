@@ -58,7 +58,7 @@ use super::sum::{Reference, Rounding, scaled};
 /// The largest allowed error of an element, as a multiple of its estimated random error.
 const CONFIDENCE_FACTOR: f64 = 4.0;
 
-/// The largest loss due to underflow. It is small enough for its square to be finite.
+/// Upper limit for the estimated loss due to underflow in one step. The square of this limit is finite.
 const MAX_LOSS: f64 = 1e140;
 
 /// The allowed errors, and the range of the element type.
@@ -70,7 +70,7 @@ pub struct Limits {
     /// the last step.
     pub absolute: f64,
     pub largest: f64,
-    /// The allowed loss of a product due to underflow.
+    /// The allowed error of a single product due to underflow.
     pub smallest: f64,
     pub complex: bool,
     /// Whether infinite or NaN parts of complex numbers depend on the order of the factors, which may differ between

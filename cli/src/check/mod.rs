@@ -1,12 +1,12 @@
 //! Implements `--check`, which recomputes elements of the output from the operands, slowly and in double precision.
 //!
 //! Checks all elements of the output if that needs few operations, otherwise a sample spread over the output. The
-//! reference for an element is one sum over all dimensions of the expression. It uses nothing of the plan except labels
-//! and extents, so that it is independent of mistakes in the plan. If such sums would cost much more than evaluating
-//! the contraction tree, the reference is computed from intermediates along the tree. If computing each sampled element
-//! separately would take too long, samples are computed in batches that share intermediates. Every rank checks its own
-//! blocks, one part of the result at a time. For each block, the rank reads or generates only the slices of the
-//! operands on which the checked elements depend.
+//! reference for an element is one sum over all dimensions of the expression. This sum uses only the labels and extents
+//! of the plan, so that it is independent of mistakes in the plan. If computing such sums would cost much more than
+//! evaluating the contraction tree, the reference is computed from intermediates along the tree. If computing each
+//! sampled element separately would take too long, samples are computed in batches that share intermediates. Every rank
+//! checks its own blocks, one part of the result at a time. For each block, the rank reads or generates only the slices
+//! of the operands on which the checked elements depend.
 //!
 //! | file | content |
 //! |---|---|
@@ -127,7 +127,7 @@ impl<'a> Check<'a> {
         CheckReport { checked, max_error, bound, ok: self.tally.is_right() }
     }
 
-    /// Returns the overflow, if there is one.
+    /// Returns a description of the overflow, if values overflowed.
     pub fn overflow(&self) -> Option<Overflow> {
         Overflow::new(self.config, &self.tally, &self.limits)
     }

@@ -5,8 +5,8 @@
 //! for each element of out:  for the outer summed labels:  fixed factors * sum over the inner label of the varying ones
 //! ```
 //!
-//! Guarantee: no product passes through more than a dozen additions whose rounding errors are lost. A sum consists of
-//! blocks of [`BLOCK_LEN`] products, and the block sums are added in a [`Total`].
+//! Guarantee: no product passes through more than a dozen additions whose rounding errors are not compensated. A sum
+//! consists of blocks of [`BLOCK_LEN`] products, and the block sums are added in a [`Total`].
 
 use einsum_dist::dims::Label;
 use einsum_dist::memory::{OutOfMemory, room_for};
@@ -87,8 +87,8 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Returns all elements in row-major order. If `single_threaded`, uses only the calling thread, because each of the
-    /// other threads computes a different piece of the result.
+    /// Returns all elements in row-major order. If `single_threaded`, uses only the calling thread, so that the other
+    /// threads can compute other pieces of the result.
     ///
     /// # Errors
     /// If there is too little memory for the elements.

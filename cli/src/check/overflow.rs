@@ -18,7 +18,7 @@ pub struct Overflow {
 }
 
 impl Overflow {
-    /// Returns the overflow, if there is one. `tally` covers all elements.
+    /// Describes the overflow, if values overflowed. `tally` contains the findings in all compared elements.
     pub fn new(config: &RunConfig, tally: &Tally, limits: &Limits) -> Option<Overflow> {
         let is_right = tally.overflowed_sums == 0;
         if tally.overflowed_sums + tally.overflowed == 0 || tally.unexplained > 0 {

@@ -75,14 +75,15 @@ impl Selection {
         self.of(label).len()
     }
 
-    /// Cuts the selection along `labels`, so that a part has at most `sizes[l]` indices of label number `l`.
+    /// Cuts the selection along `labels`, so that each part has at most `sizes[l]` indices of label number `l`.
     pub fn cuts(&self, labels: &[Label], sizes: &[usize]) -> Cuts {
         let cut = |&label: &Label| Cut { label, size: sizes[label.0 as usize].clamp(1, self.len(label).max(1)) };
         let cuts = labels.iter().map(cut).filter(|cut| cut.size < self.len(cut.label));
         Cuts(cuts.map(|cut| (cut, self.len(cut.label).div_ceil(cut.size))).collect())
     }
 
-    /// Returns the part with this number. The last label varies fastest.
+    /// Returns part `number` of the selection that `cuts` divides. Parts are numbered so that the last label varies
+    /// fastest.
     pub fn part(&self, cuts: &Cuts, mut number: usize) -> Selection {
         let mut part = self.clone();
         for (Cut { label, size }, count) in cuts.0.iter().rev() {

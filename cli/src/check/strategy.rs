@@ -7,11 +7,12 @@
 //! | [`SAMPLE_ELEMENTS`], computed separately | at most [`MIN_SHARED_PRODUCTS`] operations |
 //! | [`SAMPLE_ELEMENTS`], in batches that share work | otherwise |
 //!
-//! Batches grow until they need at most [`MIN_SHARED_PRODUCTS`] operations in total. If no size achieves this, the
-//! cheapest size is used.
+//! Larger batches share more work. The size of a batch is increased until all batches together need at most
+//! [`MIN_SHARED_PRODUCTS`] operations. If no size achieves this, the size with the fewest operations is used.
 //!
-//! A batch is a grid of elements. It consists of all combinations of some indices of each label of the result. It costs
-//! as much as a contraction whose result has the extents of the grid.
+//! A batch is a grid of elements. For each label of the result, the batch has a set of indices, and it contains the
+//! elements at all combinations of these indices. Computing a batch costs the same as a contraction whose result has
+//! the extents of the grid.
 //!
 //! The same plan, seed, memory and number of threads give the same strategy. No element is in two batches.
 
@@ -33,7 +34,7 @@ pub const SAMPLE_ELEMENTS: usize = 1024;
 /// Number of operations above which the elements of a sample are computed in batches that share work.
 const MIN_SHARED_PRODUCTS: f64 = 1e9;
 
-/// Maximum cost of a second pass, as a multiple of [`MIN_SHARED_PRODUCTS`].
+/// Maximum number of operations in a second pass, as a multiple of [`MIN_SHARED_PRODUCTS`].
 const MAX_SECOND_LOOK_FACTOR: f64 = 10.0;
 
 /// Maximum cost of a direct sum, as a multiple of the cost along the tree. Up to this cost, a direct sum is preferred
@@ -57,7 +58,7 @@ const PIECES_PER_THREAD: usize = 16;
 /// Maximum number of result elements in a wave that has more than one piece per thread.
 const MAX_WAVE_ELEMENTS: usize = 1 << 10;
 
-/// The elements that are compared.
+/// The elements of the result that are compared with a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ComparedElements {
     All,
@@ -96,7 +97,7 @@ pub struct Choice<'a> {
     pub directly: bool,
 }
 
-/// A possible strategy, with its total cost.
+/// A strategy that fits into memory, with its total cost.
 struct Candidate {
     evaluation: Evaluation,
     sizes: Vec<usize>,
@@ -147,7 +148,7 @@ impl<'a> Choice<'a> {
         loop {
             let elements: usize = grid.iter().product();
             let batches = count.div_ceil(elements);
-            // The result may be too small for this number of disjoint grids.
+            // The result may have too few elements for `batches` disjoint grids.
             let capacity = cells(extents, &grid).iter().fold(1usize, |capacity, &cells| capacity.saturating_mul(cells));
             if let Some(here) = self.cheapest(&grid, batches).filter(|_| capacity >= batches) {
                 if here.cost.operations() <= MIN_SHARED_PRODUCTS {
@@ -293,7 +294,7 @@ fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Ve
     (0..count).map(batch).collect()
 }
 
-/// Returns the number of disjoint grids along each dimension.
+/// Returns the maximum number of disjoint grids along each dimension.
 fn cells(extents: &[usize], grid: &[usize]) -> Vec<usize> {
     extents.iter().zip(grid).map(|(&extent, &size)| extent / size.max(1)).collect()
 }

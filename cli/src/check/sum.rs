@@ -3,12 +3,12 @@
 //!
 //! # Errors of a run
 //!
-//! Each step adds an error of random sign to its numbers. The error is at least the worst effect on the step of all
-//! roundings in this and earlier steps. That effect is gamma of the whole tree (see `limits`) times the sum of the
-//! absolute products of the step's two operands. Later steps propagate this error like an actual error, so errors
-//! cancel where the numbers cancel. This is Monte Carlo arithmetic (D. S. Parker, Monte Carlo Arithmetic, UCLA
-//! CSD-970002, 1997), to first order. Each number has two error samples, which are stored as the real and the imaginary
-//! part of one complex number.
+//! Each step adds an error of random sign to its numbers. This error is at least as large as the worst combined effect
+//! of all roundings up to and including this step. That effect is gamma for all steps of the tree (see `limits`) times
+//! the sum of the absolute products of the step's two operands. Later steps propagate this error like an actual error,
+//! so errors cancel where the numbers cancel. This is Monte Carlo arithmetic (D. S. Parker, Monte Carlo Arithmetic,
+//! UCLA CSD-970002, 1997), to first order. Each number has two error samples, which are stored as the real and the
+//! imaginary part of one complex number.
 //!
 //! Whatever the signs, the error of a result element is at least the error of the last step alone.
 
@@ -145,7 +145,7 @@ impl Summand {
     }
 }
 
-/// A sum that also sums the rounding errors of its additions.
+/// A compensated sum of products, which also sums the rounding errors of its additions.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Total {
     value: ComplexSum,
@@ -196,8 +196,8 @@ impl From<Tracked> for Total {
     }
 }
 
-/// Returns two random numbers with random signs and absolute values of about 1. The absolute values vary, so that few
-/// sums of such numbers are 0.
+/// Returns two random numbers with random signs and absolute values of about 1, as the parts of a complex number. The
+/// absolute values vary, so that few sums of such numbers are 0.
 fn signs(step: u64, place: usize) -> Complex<f64> {
     let bits = xxh3_64_with_seed(&place.to_le_bytes(), step);
     let sample = |bits: u64| {

@@ -61,7 +61,7 @@ fn long_chains_are_followed_along_the_tree() {
     let arguments = ["ab,bc,cd,de,ef,fg,gh->ah", "-s40,a=1,h=1"];
     assert!(checked(&arguments, 0.0).ok);
     assert!(!checked(&arguments, 1e6).ok);
-    // There are too many elements to check all of them.
+    // This result has too many elements to check all of them.
     let sample = checked(&["ab,bc,cd,de,ef,fg,gh->ah", "-s40,a=3600,h=3600"], 0.0);
     assert!(sample.ok && sample.checked as usize == SAMPLE_ELEMENTS, "{sample:?}");
 }
@@ -105,7 +105,8 @@ fn wrong_results_of_trees_are_found() {
     }
 }
 
-/// Each slice adds only a few terms to the result, but there are many slices.
+/// The run adds many slices that have only a few terms each. If the error bound grew with the number of slices, the
+/// check would accept zeros.
 #[test]
 fn bounds_of_slices_do_not_let_zeros_pass() {
     for (text, sizes, limit) in [
@@ -119,7 +120,7 @@ fn bounds_of_slices_do_not_let_zeros_pass() {
     }
 }
 
-/// With a low memory limit, the same elements are computed in small pieces.
+/// With a low memory limit, the check computes the same reference elements in small pieces.
 #[test]
 fn little_memory_is_enough() {
     for limit in ["--memory-limit=60kB", "--memory-limit=2MB"] {

@@ -3,9 +3,9 @@
 //! A finite element is accepted only if its error is within the limits. NaN is accepted only where the reference is
 //! NaN, and infinity only where the reference is the same infinity or a number beyond the range of the type. The real
 //! and imaginary parts of complex numbers are judged separately, with one exception. If [`Limits::unordered`] is true
-//! and the reference has an infinite or NaN part, any element with an infinite or NaN part is accepted. The
-//! element is counted as unclear, so that it is compared again along the tree if possible. A possible overflow in an
-//! earlier step is counted separately until the operands have been examined.
+//! and the reference has an infinite or NaN part, any element with an infinite or NaN part is accepted. Such an element
+//! is counted as unclear, so that it is compared again along the tree if possible. A possible overflow in an earlier
+//! step is counted separately until the operands have been examined.
 
 use num_complex::Complex;
 
@@ -25,10 +25,10 @@ pub struct Tally {
     pub bound: f64,
     /// The sum of absolute products to which `error` and `bound` are relative.
     pub magnitude: f64,
-    /// The largest amount by which an element exceeds its limit.
+    /// The largest amount by which the error of an element exceeds its limit.
     pub excess: f64,
-    /// Number of elements that are infinite or NaN although the reference is finite, and whose own sums of products may
-    /// exceed the range of the type.
+    /// Number of elements that are infinite or NaN although the reference is finite, because sums of their own products
+    /// may exceed the range of the type.
     pub overflowed_sums: u64,
     /// Number of elements that are infinite or NaN but differ from their reference. Only an overflow in an earlier step
     /// can explain them.
@@ -130,7 +130,8 @@ impl Tally {
         self.unexplained + self.overflowed_sums + self.infinite + self.unclear > 0 || explained
     }
 
-    /// Decides the open cases once the operands have been examined.
+    /// Decides, after the operands have been examined, which non-finite elements are overflows, and whether underflow
+    /// explains the excess.
     pub fn settle(&mut self, limits: &Limits, operand_limits: &OperandLimits) {
         // Infinities and NaN are overflows only if all operands are finite.
         let too_large = operand_limits.finite && operand_limits.largest >= limits.largest;
@@ -158,7 +159,7 @@ impl Tally {
     }
 }
 
-/// Compares the element of the result at index `place` with the reference.
+/// Compares `got`, the element of the result at index `place`, with its reference `want`.
 pub fn judge(limits: &Limits, got: Complex<f64>, want: Reference, place: &[usize]) -> Tally {
     let mut tally = Tally { checked: 1, bound: limits.relative, ..Tally::default() };
     let (magnitude, bounded) = (want.magnitude.min(f64::MAX), want.magnitude.is_finite());

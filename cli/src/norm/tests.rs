@@ -31,7 +31,8 @@ fn no_scale_is_too_large_or_small() {
 fn scales_are_mixed() {
     assert!((norm(&[3e200, 1.0, 4e200, 1e-200], 2) / 5e200 - 1.0).abs() < 1e-15);
     assert!((norm(&[3.0, 1e-200, 4.0], 3) - 5.0).abs() < 1e-15);
-    // Numbers on both sides of a limit must have the same weight.
+    // Numbers above and below `MIN_UNSCALED` are scaled differently, but must contribute to the norm with the same
+    // weight.
     let around: Vec<f64> = (0..1000).map(|i| MIN_UNSCALED * (0.5 + f64::from(i) / 1000.0)).collect();
     let plain = around.iter().map(|x| (x / MIN_UNSCALED).powi(2)).sum::<f64>().sqrt();
     assert!((norm(&around, 2) / MIN_UNSCALED - plain).abs() < 1e-12 * plain);

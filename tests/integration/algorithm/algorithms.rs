@@ -67,7 +67,7 @@ fn random_contractions(algorithm: AlgorithmName, seed: u64, ranks: impl Fn(&mut 
             let words = tiles.received(rank).map(|words| words * plan.dtype.size() as u64);
             assert_eq!(planned, words.unwrap_or(planned), "rank {rank}: {}", plan.explain());
         }
-        // Every element is stored on exactly one rank.
+        // Requires that every element of a tensor is stored on exactly one rank.
         for value in &plan.values {
             let blocks = (0..ranks).filter_map(|rank| value.distribution.block(&value.shape, rank));
             let held: usize = blocks.map(|block| block.volume()).sum();
@@ -104,8 +104,8 @@ fn cannon_names_the_nearest_square() {
     }
 }
 
-/// A cube on 8 ranks is cut 2 x 2 x 2. If memory is only slightly larger than the tensors, k is not cut, so `out` is
-/// not transferred.
+/// On 8 ranks, a product with m = n = k is cut 2 x 2 x 2. If the memory limit is only slightly larger than the tensors,
+/// k must not be cut, because a cut along k needs memory for a summand of `out`.
 #[test]
 fn memory_decides_between_two_and_three_dimensions() {
     let cuts = |memory_limit| {

@@ -1,5 +1,5 @@
 //! Tests that 2,000 random contractions on in-process ranks agree with the reference, and transfer the planned number
-//! of bytes. Tests also that contractions of infinities, NaN, huge and tiny numbers yield finite, infinite or NaN
+//! of bytes. Also tests that contractions of infinities, NaN, huge and tiny numbers yield finite, infinite or NaN
 //! elements as expected.
 
 use crate::common::{Balance, Case, Rng};
@@ -11,7 +11,7 @@ const CASES: usize = 2000;
 #[test]
 fn random_contractions_agree_with_the_reference() {
     let mut rng = Rng::new(1);
-    // One element per transport (plain and throttled).
+    // One counter for each transport (plain and throttled).
     let mut balance: [Balance; 2] = Default::default();
     let (mut empty, mut largest) = (0, 0);
     for number in 0..CASES {

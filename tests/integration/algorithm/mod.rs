@@ -1,4 +1,4 @@
-//! Tests the results of the algorithms, their transferred bytes, the verifier, and orders of events.
+//! Tests the results of the algorithms, their transferred bytes, the verifier, and different orders of events.
 
 mod algorithms;
 mod contractions;

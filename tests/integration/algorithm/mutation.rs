@@ -67,9 +67,9 @@ fn every_mutation_is_rejected_or_harmless() {
     assert!(rejected * 10 > tried * 7, "only {rejected} of {tried} were rejected");
 }
 
-/// A random plan. It is either one contraction with a forced algorithm, or a tree with redistributions, groups of ranks
-/// or a pipeline. Contractions sometimes use a grid that the planner would not choose. The plan overwrites the output
-/// or accumulates onto it.
+/// Returns a random plan, which is either one contraction with a forced algorithm, or a tree with redistributions,
+/// groups of ranks or a pipeline. A contraction sometimes uses a grid that the planner would not choose. The plan
+/// overwrites the output or accumulates onto it.
 fn random_plan(rng: &mut Rng) -> Plan {
     loop {
         let ranks = 1 + rng.below(6);
@@ -247,7 +247,8 @@ fn pick<'a>(rng: &mut Rng, task: &'a mut Task) -> Option<&'a mut View> {
     Some(views.swap_remove(at))
 }
 
-/// Pools of one worker each. They are reused, because starting threads would take most of the time.
+/// Pools of one worker each. All runs reuse these pools, because starting new threads for each run would take most of
+/// the test's time.
 #[derive(Default)]
 struct Pools(Vec<rayon::ThreadPool>);
 

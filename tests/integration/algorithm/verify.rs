@@ -4,7 +4,8 @@ use einsum_dist::schedule::verify::follow;
 use einsum_dist::schedule::{Accumulate, Action, Schedule, Work};
 use einsum_dist::{Machine, Plan, PlanOptions, Problem};
 
-/// The algorithms that run on this number of ranks. Each applies to every contraction with dimensions of all kinds.
+/// The algorithms that run on this number of ranks. Each of them applies to every contraction that has dimensions of
+/// all four kinds.
 fn algorithms(ranks: usize) -> impl Iterator<Item = AlgorithmName> {
     AlgorithmName::ALL.into_iter().filter(move |algorithm| algorithm.ranks().allows(ranks))
 }
@@ -75,8 +76,8 @@ fn planned(expression: &str, shapes: &[Vec<usize>], ranks: usize, algorithm: Opt
 fn thousands_of_ranks_verify_by_classes() {
     let product = [vec![1000, 700], vec![700, 900]];
     for ranks in [7, 64, 400, 1024] {
-        // `c` does not apply, because the product has no c dimension. `slicing` is tested on fewer ranks, because with
-        // this algorithm every rank is a class of its own.
+        // The algorithm `c` cannot run, because the product has no c dimension. `slicing` is tested on fewer ranks,
+        // because with this algorithm every rank is a class of its own.
         let applies =
             |a: &AlgorithmName| *a != AlgorithmName::BatchParallel && (ranks < 100 || *a != AlgorithmName::Slicing);
         for algorithm in algorithms(ranks).filter(applies) {
@@ -131,7 +132,7 @@ fn faults_of_ranks_that_others_have_blocks_from_are_found() {
         },
     ];
     let mut found = 0;
-    // `c` does not apply, because the product has no c dimension.
+    // The algorithm `c` cannot run, because the product has no c dimension.
     for algorithm in algorithms(16).filter(|algorithm| *algorithm != AlgorithmName::BatchParallel) {
         let plan = planned("mk,kn->mn", &product, 16, Some(algorithm));
         let spec = plan.spec();

@@ -1,4 +1,4 @@
-//! Tests for regressions of bugs that random command lines and random inputs found.
+//! Regression tests for bugs that random command lines and fuzzing found.
 
 use super::run;
 use crate::command::Folder;

@@ -1,5 +1,5 @@
 //! Tests that runs with too little memory end with one message that gives the number of missing bytes, never with a
-//! signal, a panic or a hang. Tests also that `--check` needs little time and memory.
+//! signal, a panic or a hang. Also tests that `--check` needs little time and memory.
 
 use std::process::Command;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn check_ended_cleanly(ended: &RunOutput, what: &str) {
             assert!(ended.err.contains(" bytes") || ended.err.contains(" threads"), "{what}: {}", ended.err);
             assert!(!ended.err.contains("panicked") && ended.err.lines().count() == 1, "{what}: {}", ended.err);
         }
-        // With this exit code, the dynamic loader could not map the libraries.
+        // The dynamic loader exits with this code if it cannot map the shared libraries.
         Some(127) => assert!(ended.err.contains("shared object"), "{what}: {}", ended.err),
         code => panic!("{what}: ended by a signal or not at all ({code:?}): {}", ended.err),
     }

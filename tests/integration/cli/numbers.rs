@@ -230,7 +230,7 @@ fn machines_are_within_reason() {
         ("link_bandwidth = 1e-300", "link_bandwidth is 1e-300, and must be"),
         ("link_latency = -1e-5", "link_latency is -1e-5, and must be from 0.0 to 1000000000.0"),
         ("solo_speedup = 0.5", "solo_speedup is 0.5, and must be from 1.0"),
-        // The former name of `solo_speedup`.
+        // `alone` is the former name of `solo_speedup`, and is still accepted.
         ("alone = 0.5", "solo_speedup is 0.5, and must be from 1.0"),
         ("block_rates = [[16.0, nan]]", "block_rates are"),
         ("speeds = [1.0, inf]\nranks = 2", "speeds are"),

@@ -12,7 +12,8 @@ fn on(topology: &str, folder: &Folder, arguments: &[&str]) -> RunOutput {
     output_of(program(folder, arguments).env("EINSUM_DIST_TOPOLOGY", topology))
 }
 
-/// Whether this process may use the processing units 0 and 1, which are in the domains of the topologies below.
+/// Whether this process may use the processing units 0 and 1. The topologies in the tests assign these units to
+/// domains.
 fn two_cores() -> bool {
     host::cpus().starts_with(&[0, 1])
 }
@@ -22,7 +23,8 @@ fn two_units() -> Option<[usize; 2]> {
     host::cpus().first_chunk().copied()
 }
 
-/// Runs the program on only the first two units. Each unit is a domain with the number of the unit.
+/// Runs the program on only the two processing units of [`two_units`], with a topology in which each unit is a NUMA
+/// domain of the same number.
 fn on_two(folder: &Folder, arguments: &[&str]) -> RunOutput {
     let [first, second] = two_units().unwrap();
     let here = program(folder, arguments);

@@ -62,7 +62,7 @@ fn faults_of_a_rank_in_this_process() {
         ("worker@1:1", "error: rank 1 on ", ", task 0 (mk,kn->mn): ", "panicked: injected for a test"),
         ("communication@2:2", "error: rank 2 on ", ", communication, task ", "panicked: injected for a test"),
         ("allocation@1", "error: rank 1 on ", ": cannot allocate ", "bytes"),
-        // The fault is reported when the silent thread resumes.
+        // The error is reported only when the silent thread resumes.
         ("silence4@1:1", "error: rank ", ", communication, task ", "no answer from rank 1 for 1 s"),
     ] {
         let arguments = [&RING[..], &["-n3", "--timeout", "1"]].concat();
@@ -94,7 +94,7 @@ fn faults_of_a_process() {
     }
 }
 
-/// Rank 1 is silent while the other ranks wait between two runs, where all ranks agree whether writing succeeded.
+/// Rank 1 is silent between two runs, while the other ranks wait for it to agree whether writing succeeded.
 #[test]
 fn a_process_that_is_silent_while_the_others_write_ends_all() {
     let folder = Folder::new("mpi-silent");
@@ -176,7 +176,7 @@ fn a_trace_that_cannot_be_written_leaves_the_result() {
     let folder = Folder::new("no-trace");
     for (flag, file) in [("--trace", "t.json"), ("--timeline", "t.svg")] {
         for (how, json) in [("--json", true), ("-v", false), ("--simulate", false)] {
-            // The limit allows only empty files.
+            // The shell limits the size of files to 0 bytes.
             let mut limited = Command::new("sh");
             limited.args([
                 "-c",

@@ -87,7 +87,8 @@ fn measured_rates_are_those_of_one_rank() {
     command.env_remove("EINSUM_DIST_RATES").env("EINSUM_DIST_CACHE", folder.path());
     command.args(["-n", "3", executable(), "mk,kn->mn", "-s200", "-t1", "--json"]);
     let first = output_of(&mut command).succeeded().json();
-    // The cache consists of two files, for the fastest transport and for its measured rates.
+    // The cache consists of two files, one for the name of the fastest transport and one for the measured rates of that
+    // transport.
     let remembered = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(remembered, 2);
     let again = output_of(&mut command).succeeded().json();

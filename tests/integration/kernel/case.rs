@@ -4,8 +4,8 @@ use crate::common::Rng;
 use einsum_dist::dims::Label;
 use einsum_dist::local_plan::Caches;
 
-/// Vector lengths, numbers of rows and columns of register tiles, cache line lengths, depths of boxes, and the numbers
-/// next to these.
+/// Extents at which kernels change their behaviour, and the extents one below and one above. They are vector lengths,
+/// numbers of rows and columns of register tiles, cache line lengths, and depths of boxes.
 const EDGES: [usize; 38] = [
     2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 95, 96, 97,
     127, 128, 129, 255, 257, 511, 512, 513,

@@ -1,5 +1,5 @@
-//! Implements a reference that is faster than the library's. It copies each operand into one dense list, and finds
-//! elements by tables of offsets for the indices of `out` and of the sum.
+//! Implements a reference that is faster than the library's. It copies each operand into one dense list. Two tables of
+//! offsets, for the indices of `out` and for the summed indices, give the position of each element.
 //!
 //! The code sums in double precision and shares nothing with the kernels. A sample of its results is compared with the
 //! library's own reference, which is too slow for large index spaces.
@@ -14,8 +14,8 @@ use num_complex::Complex;
 /// Number of index points that the library's reference computes again.
 const SAMPLED: usize = 300;
 
-/// An operand as a dense list of values. Stores also absolute values, and offsets for the indices of `out` and of the
-/// sum.
+/// An operand as a dense list of values. Also stores the absolute values, and tables of offsets for the indices of
+/// `out` and for the summed indices.
 struct Operand {
     values: Vec<Complex<f64>>,
     norms: Vec<f64>,

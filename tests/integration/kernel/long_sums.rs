@@ -255,8 +255,8 @@ fn sums_of_short_lines() {
     }
 }
 
-/// Tests generated code in deep sums, whose boxes are added to `out` after they are computed. Generated code does not
-/// start its sums with the contents of `out`.
+/// Tests LIBXSMM's generated code for a long k, which is cut into boxes. The sum over each box starts at 0 and is added
+/// to `out` afterwards.
 #[test]
 fn generated_products_of_deep_sums() {
     if !has_xsmm() {

@@ -24,8 +24,8 @@ fn extent(label: char) -> usize {
 }
 
 /// `left` has a negative stride along the batch, and `out` has gaps. Each target is paired with the expected number of
-/// threads among which a plan divides the small products of generated code, or with `None` if another kind of plan is
-/// expected.
+/// threads among which a plan divides the small products of generated code, or with `None` if the plan is expected to
+/// be of a different kind.
 fn check<T: Element>([left, right, out]: [&str; 3], targets: &[(Target, Option<usize>)]) {
     let mut rng = Rng::new(5);
     let mut random = |text: &str| {

@@ -1,4 +1,4 @@
-//! Tests products with a large `out` and a small k, which write `out` with streaming stores. Tests also variants that
+//! Tests products with a large `out` and a small k, which write `out` with streaming stores. Also tests variants that
 //! forbid such stores.
 
 use einsum_dist::Element;
@@ -75,7 +75,7 @@ fn everywhere<T: Element>() {
             }
         }
     }
-    // With AVX-512 a vector is a cache line, so every tile consists of complete cache lines.
+    // With AVX-512, a vector fills a cache line, so every tile consists of complete cache lines.
     assert!(streamed || !available(Isa::Avx512), "no plan for {} writes past the caches", T::DTYPE.name());
 }
 

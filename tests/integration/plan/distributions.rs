@@ -1,6 +1,6 @@
 //! Tests random contractions on 1 to 12 ranks whose three tensors have arbitrary distributions, including misaligned
-//! and replicated ones. The tests check results, verify schedules and compare transferred bytes. For `slicing`, they
-//! count the bytes independently.
+//! and replicated ones. The tests check results, verify schedules and compare transferred bytes. For `slicing`, the
+//! tests count the bytes independently of the schedule.
 //!
 //! By default, each contraction runs with one algorithm. With `EINSUM_DIST_ALL_ALGORITHMS=1`, it runs with every
 //! algorithm that applies.
@@ -15,7 +15,7 @@ use einsum_dist::{Plan, World};
 const CASES: [usize; 2] = [1000, 4000];
 
 /// Counts the elements that ranks must receive. The count is based on one set of indices per dimension and on the
-/// distributions of the tensors. From the plan, the count uses only the choice of the stationary tensor.
+/// distributions of the tensors. The only fact that the count takes from the plan is which tensor is stationary.
 struct TransferCount<'a> {
     case: &'a Case,
     ranks: usize,
@@ -81,7 +81,7 @@ impl<'a> TransferCount<'a> {
         }
     }
 
-    /// Number of a tensor's elements that belong to both sets.
+    /// Number of elements of a tensor whose indices belong to both `a` and `b`.
     fn common(&self, tensor: usize, a: &Sets, b: &Sets) -> u64 {
         let both = |&label: &usize| a[label].iter().zip(&b[label]).filter(|(a, b)| **a && **b).count() as u64;
         self.labels(tensor).iter().map(both).product()

@@ -183,7 +183,8 @@ fn check_as(dtype: Dtype, network: &Network, plan: &Plan) {
 #[test]
 fn random_results_leave_in_parts() {
     let mut rng = Rng::new(5);
-    // Number of plans in parts for each number of ranks, and number of these plans that also slice summed dimensions.
+    // For each number of ranks, the number of plans that compute the result in parts, and the number of these plans
+    // that also slice summed dimensions.
     let (mut in_parts, mut added, mut onto) = ([0; 4], [0; 4], 0);
     for case in 0..320 {
         let network = Network::random(&mut rng);

@@ -1,5 +1,5 @@
-//! Tests that contraction orders are reproducible and follow a given path. Orders that a search finds must not cost
-//! more than left-to-right or than the paths in the data file.
+//! Tests that contraction orders are reproducible and follow a given path. The orders that a search finds must cost at
+//! most as much as the order from left to right and the paths in the data file.
 
 use crate::common::{Rng, trees};
 use einsum_dist::plan::PathChoice;

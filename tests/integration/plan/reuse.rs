@@ -77,7 +77,7 @@ fn subtrees_of_constant_operands_are_computed_once() {
                 assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands), "{what}");
                 let measured = program.measured().unwrap().iter().map(|rank| rank.peak_bytes).max();
                 assert_eq!(measured, Some(plan.report(None).peak_bytes.planned), "{what}");
-                // Changes all operands that are not constant in place.
+                // Overwrites all operands except the constant ones.
                 for run in 1..3 {
                     for at in (0..shapes.len()).filter(|at| !constant.contains(at)) {
                         operands[at].assign(&operand(at + 10 * run, shapes[at]));
@@ -153,8 +153,8 @@ fn a_constant_that_changes_unsaid_is_not_noticed() {
     assert_eq!(program.run(&borrowed(&operands)).unwrap(), fresh(expression, &operands));
 }
 
-/// Tests reuse across slices. `gd,de` has none of the sliced dimensions, which are labels of `abf`. It is therefore
-/// computed only in the first slice, and only in the first run if its operands are constant.
+/// Tests reuse across slices. The contraction `gd,de` has none of the sliced dimensions, which are labels of `abf`. It
+/// is therefore computed only in the first slice of a run and, if its operands are constant, only in the first run.
 #[test]
 fn slices_keep_what_they_have_in_common() {
     let expression = "[[[ab,bf->abf],b->af],fg->ag],[gd,de->ge]->ae";
@@ -170,7 +170,7 @@ fn slices_keep_what_they_have_in_common() {
                 plan(expression, &operands, ranks, limited).unwrap()
             };
             let mut plan = within(&whole);
-            // If a different plan fits into the limit without slices, the limit is reduced further.
+            // If a different plan fits into the memory limit without slices, the limit is reduced further.
             while ranks > 1 && plan.slice_count() == 1 {
                 plan = within(&plan);
             }

@@ -60,7 +60,7 @@ fn rings_hide_what_they_can() {
     // With practically infinite bandwidth, four ranks need little more than a quarter of the time of one rank.
     let fast = Machine { link_bandwidth: 1e15, link_latency: 0.0, ..Machine::new(4, 1) };
     let spread = |algorithm: &AlgorithmName| algorithm.residency() == Residency::Distributed;
-    // `c` does not apply, because the product has no c dimension.
+    // The algorithm `c` does not apply, because the product has no c dimension.
     let applies = |algorithm: &AlgorithmName| spread(algorithm) && *algorithm != AlgorithmName::BatchParallel;
     for algorithm in AlgorithmName::ALL.into_iter().filter(applies) {
         let seconds = product(1200, &fast, algorithm).seconds;

@@ -63,7 +63,8 @@ fn whole_trees_move_no_more_than_step_by_step() {
     assert!(saved >= 0.2, "{saved}");
 }
 
-/// The same network with smaller extents.
+/// Returns the network with extents that are a third as large, so that it runs quickly. The network of [`network`],
+/// which is called `26`, is small already and stays as it is.
 fn smaller(mut network: Network) -> Network {
     if network.name != "26" {
         network.extents.iter_mut().for_each(|(_, extent)| *extent = extent.div_ceil(3));

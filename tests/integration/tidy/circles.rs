@@ -11,10 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::none;
 use super::paths::{Module, Modules, paths};
 
-/// Imports between the children of one parent. Maps pairs of names to the places of the imports.
+/// Imports between the child modules of one parent module. Maps the names of an importing and an imported child to the
+/// source lines of the imports.
 type Imports = BTreeMap<(String, String), BTreeSet<String>>;
 
-/// All imports, grouped by the closest common parent of the two modules.
+/// All imports, grouped by the closest common parent of the importing and the imported module.
 fn imports(modules: &Modules) -> BTreeMap<Module, Imports> {
     let mut found: BTreeMap<Module, Imports> = BTreeMap::new();
     for (module, source) in &modules.sources {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// Tolerance for sums of rounded numbers, in microseconds.
+/// Tolerance for comparisons of times that are sums of rounded numbers, in microseconds.
 const ROUNDED: f64 = 1e-4;
 
 /// A slice on a track of a trace.

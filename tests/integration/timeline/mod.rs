@@ -29,8 +29,8 @@ fn tasks(plan: &Plan) -> (usize, usize) {
     (all.len(), all.iter().filter(|task| matches!(task.action, Action::Recv { .. })).count())
 }
 
-/// Requires that spans are within the run, that the spans of each lane are in order, and that a span has bytes if and
-/// only if it is a transfer.
+/// Requires that spans are within the run, that the spans of each lane are in order of time, and that a span has bytes
+/// if and only if it is a transfer.
 #[track_caller]
 fn sound(timeline: &Timeline) {
     for rank in 0..timeline.ranks {

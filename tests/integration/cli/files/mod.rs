@@ -17,7 +17,7 @@ fn run(folder: &Folder, arguments: &[&str]) -> RunOutput {
     output_of(&mut program(folder, arguments))
 }
 
-/// A product of the files that [`files`] writes.
+/// A command that multiplies the matrices in the files that [`files`] writes.
 const PRODUCT: [&str; 4] = ["mk,kn->mn", "a.npy", "b.npy", "-t1"];
 
 fn product(folder: &Folder, arguments: &[&str]) -> RunOutput {
@@ -46,7 +46,7 @@ fn mode_and_owner_of_what_is_replaced_stay() {
             assert!(!given || (found.uid(), found.gid()) == (1234, 2345), "{path:?}");
         }
     }
-    // A new file has the default mode of new files.
+    // An output that replaces no existing file has the default permissions of new files.
     product(&folder, &["-o", "d.npy"]).succeeded();
     assert_eq!(fs::metadata(folder.path().join("d.npy")).unwrap().mode() & 0o777, new);
 }
@@ -62,7 +62,7 @@ fn links_are_followed_to_where_they_point() {
     symlink("../chain.npy", at("far/chain.npy")).unwrap();
     symlink("far/absolute.npy", at("chain.npy")).unwrap();
     for (link, real) in [("relative.npy", "far/real.npy"), ("far/chain.npy", "far/deep/real.npy")] {
-        // The target of the link does not exist in the first run, and exists in the second run.
+        // In the first run, the target of the link does not exist; in the second run, it exists.
         for _ in 0..2 {
             product(&folder, &["-o", link]).succeeded();
             assert!(at(link).is_symlink() && !at(real).is_symlink());
@@ -318,7 +318,7 @@ fn files_of_others_in_a_shared_directory_are_refused_before_any_work() {
     }
 }
 
-/// A temporary file without a lock was left by a killed run. One with a lock is still being written.
+/// A temporary file without a lock was left by a killed run. A temporary file with a lock is still being written.
 #[test]
 fn temporary_files_of_killed_runs_are_removed() {
     let folder = Folder::new("leftovers");
