@@ -3,6 +3,8 @@
 //! The loop is neither blocked nor parallel and merges no dimensions. This file is therefore unlikely to have the same
 //! mistake as the kernels that are compared with it.
 
+use std::borrow::Cow;
+
 use ndarray::{ArrayViewD, ArrayViewMutD, Dimension};
 use num_complex::Complex;
 
@@ -22,13 +24,50 @@ pub struct ReferenceValue {
 /// An einsum of any number of operands, evaluated one element at a time. Repeated labels denote diagonals. Labels
 /// missing from `out` are summed over.
 #[derive(Debug)]
-pub struct Reference<'a, T> {
-    operands: Vec<ArrayViewD<'a, T>>,
-    /// For each dimension of each operand, the position of its label in [`Reference::extents`].
-    places: Vec<Vec<usize>>,
+pub struct Reference<'a, T: Clone> {
+    operands: Vec<Elements<'a, T>>,
     /// The extents of the labels of `out`, followed by those of the summed labels.
     extents: Vec<usize>,
     out_labels: usize,
+}
+
+/// The elements of an operand.
+#[derive(Debug)]
+struct Elements<'a, T: Clone> {
+    elements: Cow<'a, [T]>,
+    /// For each label of the einsum, the distance in `elements` between two elements whose indices for this label differ
+    /// by 1.
+    strides: Vec<usize>,
+}
+
+impl<'a, T: Element> Elements<'a, T> {
+    /// Borrows the elements of an array. If the array is not contiguous, its elements are copied.
+    fn new(labels: &[Label], operand: &ArrayViewD<'a, T>, all_labels: &[Label]) -> Self {
+        let (elements, strides) = match (operand.to_slice_memory_order(), strides(operand)) {
+            (Some(elements), Some(strides)) => (Cow::Borrowed(elements), strides),
+            _ => {
+                let copy = operand.as_standard_layout();
+                let strides = strides(&copy.view()).expect("the strides of the standard layout are not negative");
+                (Cow::Owned(copy.iter().copied().collect()), strides)
+            }
+        };
+        // The strides of a repeated label add up, because a diagonal advances in all of the label's dimensions.
+        let stride = |label: &Label| {
+            let dimensions = labels.iter().zip(&strides).filter(|(l, _)| *l == label);
+            dimensions.map(|(_, stride)| stride).sum()
+        };
+        Elements { elements, strides: all_labels.iter().map(stride).collect() }
+    }
+
+    /// Returns the element at the indices that `point` assigns to the labels.
+    fn at(&self, point: &[usize]) -> Complex<f64> {
+        self.elements[point.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum::<usize>()].to_c64()
+    }
+}
+
+/// Returns the strides of an array, or `None` if a stride is negative.
+fn strides<T>(array: &ArrayViewD<T>) -> Option<Vec<usize>> {
+    array.strides().iter().map(|&stride| stride.try_into().ok()).collect()
 }
 
 impl<'a, T: Element> Reference<'a, T> {
@@ -46,12 +85,9 @@ impl<'a, T: Element> Reference<'a, T> {
             }
         }
         let extent = |&label: &Label| extent_of(operands, label).expect("a label of out is in no operand");
-        let place =
-            |label: &Label| labels.iter().position(|l| l == label).expect("every label of an operand is listed");
         Reference {
             extents: labels.iter().map(extent).collect(),
-            places: operands.iter().map(|(labels, _)| labels.iter().map(place).collect()).collect(),
-            operands: operands.iter().map(|(_, operand)| operand.clone()).collect(),
+            operands: operands.iter().map(|(own, operand)| Elements::new(own, operand, &labels)).collect(),
             out_labels: out.len(),
         }
     }
@@ -69,9 +105,8 @@ impl<'a, T: Element> Reference<'a, T> {
         }
         let mut point = vec![0; self.extents.len()];
         point[..index.len()].copy_from_slice(index);
-        let mut at: Vec<Vec<usize>> = self.places.iter().map(|places| vec![0; places.len()]).collect();
         loop {
-            let product = self.product(&point, &mut at);
+            let product = self.product(&point);
             total.value += product;
             total.magnitude += product.norm();
             total.terms += 1;
@@ -81,13 +116,9 @@ impl<'a, T: Element> Reference<'a, T> {
         }
     }
 
-    /// Returns the product of one element of each operand, at the indices that `point` assigns to the labels. `at` is
-    /// scratch memory for the index of each operand's element.
-    fn product(&self, point: &[usize], at: &mut [Vec<usize>]) -> Complex<f64> {
-        let factors = self.operands.iter().zip(&self.places).zip(at).map(|((operand, places), at)| {
-            at.iter_mut().zip(places).for_each(|(at, &place)| *at = point[place]);
-            operand[&at[..]].to_c64()
-        });
+    /// Returns the product of one element of each operand, at the indices that `point` assigns to the labels.
+    fn product(&self, point: &[usize]) -> Complex<f64> {
+        let factors = self.operands.iter().map(|operand| operand.at(point));
         factors.reduce(times::<T>).unwrap_or(Complex::new(1.0, 0.0))
     }
 }
