@@ -152,23 +152,48 @@ impl Case {
     /// Runs a plan on arrays and on distributed tensors, and compares results and transferred bytes with the expected
     /// ones. Collective.
     pub fn check(&self, world: &World, plan: &Plan, seed: u64, accumulate: bool) {
+        self.check_on(std::slice::from_ref(world), plan, seed, accumulate);
+    }
+
+    /// Does the same as [`Case::check`] on each of these worlds, which have equal ranks and different transports. The
+    /// plan is verified once, and the expected values are computed once.
+    pub fn check_on(&self, worlds: &[World], plan: &Plan, seed: u64, accumulate: bool) {
         if self.f64 {
-            self.check_as::<f64>(world, plan, seed, accumulate);
+            self.check_as::<f64>(worlds, plan, seed, accumulate);
         } else {
-            self.check_as::<f32>(world, plan, seed, accumulate);
+            self.check_as::<f32>(worlds, plan, seed, accumulate);
         }
     }
 
-    fn check_as<T: Element>(&self, world: &World, plan: &Plan, seed: u64, accumulate: bool) {
-        let what = || format!("{} {:?} on {}\n{}", self.expression(), self.extents, plan.ranks(), plan.explain());
+    fn check_as<T: Element>(&self, worlds: &[World], plan: &Plan, seed: u64, accumulate: bool) {
         // All ranks have the same plan, so it is enough that one rank verifies the schedules of all ranks.
-        if world.is_root() {
-            plan.verify().unwrap_or_else(|error| panic!("{error}: {}", what()));
+        if worlds[0].is_root() {
+            plan.verify().unwrap_or_else(|error| panic!("{error}: {}", self.describe(plan)));
         }
         let whole = |labels: &[usize], operand| random::<T>(&self.shape(labels), seed, operand);
-        let (left, right, prior) = (whole(&self.left, 0), whole(&self.right, 1), whole(&self.out, 2));
+        let values =
+            TestValues { left: whole(&self.left, 0), right: whole(&self.right, 1), prior: whole(&self.out, 2) };
+        let want = self.wanted(&worlds[0], &values.left, &values.right);
+        for world in worlds {
+            self.run_and_compare(world, plan, accumulate, &values, &want);
+        }
+    }
+
+    fn describe(&self, plan: &Plan) -> String {
+        format!("{} {:?} on {}\n{}", self.expression(), self.extents, plan.ranks(), plan.explain())
+    }
+
+    fn run_and_compare<T: Element>(
+        &self,
+        world: &World,
+        plan: &Plan,
+        accumulate: bool,
+        values: &TestValues<T>,
+        want: &ExpectedElements,
+    ) {
+        let what = || self.describe(plan);
+        let TestValues { left, right, prior } = values;
         let (alpha, beta) = (T::from_f64(1.5, 0.0), T::from_f64(if accumulate { -0.5 } else { 0.0 }, 0.0));
-        let want = self.wanted(world, &left, &right);
 
         let mut program = world.compile::<T>(plan).unwrap();
         let bytes = |program: &einsum_dist::Program<T>| {
@@ -178,8 +203,8 @@ impl Case {
             }
         };
         let mut out = prior.clone();
-        program.run_into(alpha, &[&left, &right], beta, &mut out).unwrap_or_else(|e| panic!("{e}: {}", what()));
-        compare(world, &want, &prior, &out, alpha, beta, &what);
+        program.run_into(alpha, &[left, right], beta, &mut out).unwrap_or_else(|e| panic!("{e}: {}", what()));
+        compare(world, want, prior, &out, alpha, beta, &what);
         bytes(&program);
 
         let place = |tensor: (&[usize], &Distribution), values: &ArrayD<T>| {
@@ -187,17 +212,17 @@ impl Case {
             tensor.assign(values.view());
             tensor
         };
-        let [dl, dr] = [(0, &left), (1, &right)].map(|(index, values)| {
+        let [dl, dr] = [(0, left), (1, right)].map(|(index, values)| {
             let value = plan.operand(index);
             place((&value.shape, &value.distribution), values)
         });
-        let mut dist = place((&plan.output().shape, &plan.output().distribution), &prior);
+        let mut dist = place((&plan.output().shape, &plan.output().distribution), prior);
         for _ in 0..2 {
             program.run_dist(alpha, &[&dl, &dr], T::ZERO, &mut dist).unwrap_or_else(|e| panic!("{e}: {}", what()));
             bytes(&program);
         }
         let again = dist.gather(world).unwrap();
-        compare(world, &want, &prior, &again, alpha, T::ZERO, &what);
+        compare(world, want, prior, &again, alpha, T::ZERO, &what);
     }
 
     /// Expected values for this process's share of the result's elements.
@@ -229,6 +254,14 @@ fn index(shape: &[usize], mut at: usize) -> Vec<usize> {
     let mut index: Vec<usize> = shape.iter().rev().map(|&extent| (at % extent, at /= extent).0).collect();
     index.reverse();
     index
+}
+
+/// The tensors of one check. Every rank stores them completely.
+struct TestValues<T> {
+    left: ArrayD<T>,
+    right: ArrayD<T>,
+    /// The result's values before the run.
+    prior: ArrayD<T>,
 }
 
 /// Expected values of a contiguous range of elements in row-major order.
