@@ -20,9 +20,9 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 programs=$out/$host/release
 mkdir -p $out/corpus $out/artifacts $out/logs
 
-# These are the coverage flags of cargo-fuzz. Unlike sanitizers, they work with a stable compiler. Because of --target,
+# These are the coverage flags of cargo-fuzz. No target runs a kernel, so vector kernels are left out. Unlike sanitizers, they work with a stable compiler. Because of --target,
 # they do not apply to build scripts.
-coverage="--cfg fuzzing -Cpasses=sancov-module"
+coverage="--cfg fuzzing --cfg portable_kernels -Cpasses=sancov-module"
 for option in level=4 inline-8bit-counters pc-table trace-compares; do
     coverage+=" -Cllvm-args=-sanitizer-coverage-$option"
 done

@@ -14,8 +14,6 @@ triple=aarch64-unknown-linux-gnu
 # Sysroot with libc for the emulator. The default is the path on Debian.
 sysroot=${AARCH64_SYSROOT:-/usr/aarch64-linux-gnu}
 export CARGO_TARGET_DIR=target/aarch64 RUST_BACKTRACE=1
-# Emulation is slow, so the tests are compiled with optimisation. Overflow checks and other assertions stay enabled.
-export CARGO_PROFILE_TEST_OPT_LEVEL=3 CARGO_PROFILE_TEST_DEBUG=line-tables-only
 mkdir -p $CARGO_TARGET_DIR
 
 # --- tools ------------------------------------------------------------------------------------------------------------
@@ -98,7 +96,7 @@ END
     has_std "$RUSTC"
 }
 
-target=() skip=()
+target=() skip=() emulate=()
 if [ "$(uname -m)" != aarch64 ]; then
     find_tools || install_tools
     if [ "${RUST_FROM:-}" = debian ]; then
@@ -108,7 +106,8 @@ if [ "$(uname -m)" != aarch64 ]; then
     fi
     target=(--target $triple)
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$compiler
-    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$emulator -L $sysroot"
+    emulate=("$emulator" -L "$sysroot")
+    export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="${emulate[*]}"
     export QEMU_CPU=${QEMU_CPU:-cortex-a72}
     # The default number of random contractions would take too long under emulation.
     export KERNEL_CASES=${KERNEL_CASES:-500}
@@ -117,12 +116,10 @@ if [ "$(uname -m)" != aarch64 ]; then
     echo "$("${RUSTC:-rustc}" --version) for $triple, $emulator as $QEMU_CPU"
 fi
 
-# Dependencies need little optimisation, because their speed-critical code is generic and therefore compiled with this
-# package.
 build() {
     local command=$1
     shift
-    timeout --kill-after=10 1800 cargo "$command" "${target[@]}" --config 'profile.test.package."*".opt-level=1' "$@"
+    timeout --kill-after=10 1800 cargo "$command" "${target[@]}" "$@"
 }
 
 # --- the tests ------------------------------------------------------------------------------------------------------------
@@ -149,10 +146,13 @@ step() {
     passed=$((passed + count)) failed=$((failed + bad))
 }
 
-step "build with default features" build build --profile test
-step 'einsum-dist "mk,kn->mn"' build run -q --profile test -- "mk,kn->mn" --check
-step "unit tests of kernel and local_plan" build test -p einsum-dist --lib -- kernel:: local_plan:: "${skip[@]}"
-step "contractions and unary kernels" build test -p einsum-dist-cli --test integration -- kernel::contract kernel::unary
+# All builds name the same packages and have tests: otherwise cargo would enable other features of dependencies and build
+# the library again.
+members=(-p einsum-dist -p einsum-dist-cli)
+step "build with default features" build test "${members[@]}" --lib --test integration --no-run
+step 'einsum-dist "mk,kn->mn"' "${emulate[@]}" "$CARGO_TARGET_DIR/${target[1]:-}/debug/einsum-dist" "mk,kn->mn" --check
+step "unit tests of kernel and local_plan" build test "${members[@]}" --lib -- kernel:: local_plan:: "${skip[@]}"
+step "contractions and unary kernels" build test "${members[@]}" --test integration -- kernel::contract kernel::unary
 
 echo
 echo "$passed passed, $failed failed"

@@ -23,6 +23,10 @@
 //! bitwise identical results. Complex numbers are never conjugated. Kernels do not communicate with other ranks. This
 //! module does not choose kernels; [`crate::local_plan`] does.
 
+// This configuration, which leaves out the kernels with vector instructions, halves the time to build tests of code that
+// is not a kernel.
+#![cfg_attr(portable_kernels, allow(dead_code, unused_imports, unused_macros))]
+
 mod compiled;
 mod contract;
 mod element;

@@ -324,7 +324,7 @@ macro_rules! kernels {
     };
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(portable_kernels)))]
 kernels!(
     find_avx512, real_avx512, complex_avx512, Avx512,
     #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
@@ -332,7 +332,7 @@ kernels!(
     complex { 1: 1 2 3 4 5 6 7 8 9 10 11 12 and 12; 2: 1 2 3 4 5 6 and 6; 3: 1 2 3 4 and 4; }
 );
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(portable_kernels)))]
 kernels!(
     find_avx2, real_avx2, complex_avx2, Avx2,
     #[target_feature(enable = "avx2,fma")]
@@ -340,7 +340,7 @@ kernels!(
     complex { 1: 1 2 3 4 5 6 and 6; 2: 1 2 3 and 3; }
 );
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(all(target_arch = "aarch64", not(portable_kernels)))]
 kernels!(
     find_neon, real_neon, complex_neon, Neon,
     real { 1: 1 2 3 4 5 6 7 8 9 10 11 12 and 12; 2: 1 2 3 4 5 6 7 8 9 10 11 12 and 12; 3: 1 2 3 4 5 6 7 8 and 8; }
@@ -367,11 +367,11 @@ macro_rules! vectorized {
 
             fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<$real> {
                 let found = match isa {
-                    #[cfg(target_arch = "x86_64")]
+                    #[cfg(all(target_arch = "x86_64", not(portable_kernels)))]
                     Isa::Avx512 => find_avx512($parts, vectors, columns, packed),
-                    #[cfg(target_arch = "x86_64")]
+                    #[cfg(all(target_arch = "x86_64", not(portable_kernels)))]
                     Isa::Avx2 => find_avx2($parts, vectors, columns, packed),
-                    #[cfg(target_arch = "aarch64")]
+                    #[cfg(all(target_arch = "aarch64", not(portable_kernels)))]
                     Isa::Neon => find_neon($parts, vectors, columns, packed),
                     _ => find_generic($parts, vectors, columns, packed),
                 };

@@ -229,11 +229,11 @@ pub(super) unsafe fn dispatch<B: Body>(isa: Isa, body: B) -> B::Output {
     // SAFETY: guaranteed by the caller.
     unsafe {
         match isa {
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", not(portable_kernels)))]
             Isa::Avx2 => on_avx2(body),
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(all(target_arch = "x86_64", not(portable_kernels)))]
             Isa::Avx512 => on_avx512(body),
-            #[cfg(target_arch = "aarch64")]
+            #[cfg(all(target_arch = "aarch64", not(portable_kernels)))]
             Isa::Neon => body.run::<Neon>(),
             _ => body.run::<Generic>(),
         }
@@ -242,7 +242,7 @@ pub(super) unsafe fn dispatch<B: Body>(isa: Isa, body: B) -> B::Output {
 
 /// # Safety
 /// Same as for [`dispatch`].
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(portable_kernels)))]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn on_avx2<B: Body>(body: B) -> B::Output {
     // SAFETY: guaranteed by the caller.
@@ -251,7 +251,7 @@ unsafe fn on_avx2<B: Body>(body: B) -> B::Output {
 
 /// # Safety
 /// Same as for [`dispatch`].
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(portable_kernels)))]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
 unsafe fn on_avx512<B: Body>(body: B) -> B::Output {
     // SAFETY: guaranteed by the caller.
@@ -284,9 +284,9 @@ pub(super) fn fence() {
 pub fn available(isa: Isa) -> bool {
     match isa {
         Isa::Generic => true,
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(portable_kernels)))]
         Isa::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(all(target_arch = "x86_64", not(portable_kernels)))]
         Isa::Avx512 => {
             available(Isa::Avx2)
                 && is_x86_feature_detected!("avx512f")
@@ -295,7 +295,7 @@ pub fn available(isa: Isa) -> bool {
                 && is_x86_feature_detected!("avx512bw")
         }
         // NEON is part of every AArch64 target.
-        #[cfg(target_arch = "aarch64")]
+        #[cfg(all(target_arch = "aarch64", not(portable_kernels)))]
         Isa::Neon => true,
         _ => false,
     }
