@@ -4,9 +4,9 @@
 //! tile has one of the sizes that [`crate::local_plan::register_tiles`] returns, or fewer columns. There is one
 //! function per size, so that all sums stay in registers and inner loops have constant lengths.
 
-#[cfg(target_arch = "x86_64")]
-mod avx_fma;
 mod complex;
+#[cfg(target_arch = "x86_64")]
+mod multiply_add_loop_x86;
 mod real;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,8 @@
 //! Defines the interface to code that computes the sums of a tile and is specialised for an instruction set.
 //!
 //! Callers guarantee that inputs may be read, and that the destination may be read and written, in full vectors.
-//! `avx_fma` contains the specialised code. `real` and `complex` contain the Rust code for all other sums.
+//! `multiply_add_loop_x86` contains the specialised code. `real` and `complex` contain the Rust code for all other
+//! sums.
 
 #[cfg(target_arch = "aarch64")]
 use super::super::simd::Neon;
