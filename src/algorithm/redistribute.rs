@@ -23,7 +23,8 @@ use crate::distribution::{Bounds, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Builder, View, Work};
 
-/// Returns the boxes that rank `target` reads from the block of rank `source`, in coordinates of the tensor.
+/// Returns the boxes that rank `target` reads from the block of rank `source`. Their bounds are indices of the whole
+/// tensor, not positions in the block.
 fn wanted(from: &Tensor, to: &Tensor, source: usize, target: usize) -> Vec<Bounds> {
     if to.distribution.summand(target) != Some(0) || from.distribution.replica_for(source, target) != Some(source) {
         return Vec::new();

@@ -261,8 +261,8 @@ impl Algorithm {
     /// `right` and `out` are the labels of the tensors. `None` if the algorithm accepts any distributions.
     ///
     /// # Panics
-    /// If the cut dimensions do not have the kinds that the algorithm requires. The planner only uses dimensions of the
-    /// required kinds.
+    /// If the cut dimensions do not have the kinds that the algorithm requires. The planner never causes this panic,
+    /// because it cuts only dimensions of the required kinds.
     pub fn distributions(&self, left: &[Label], right: &[Label], out: &[Label], ranks: usize) -> Option<Distributions> {
         self.generator().distributions([left, right, out], ranks)
     }

@@ -5,8 +5,9 @@
 //! of blocks (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). `out` is written
 //! once and never read.
 //!
-//! A line is a stretch of the input along the plan's innermost loop. A step adds one line, or a piece of a long line.
-//! The order in which steps are added depends only on the plan. No chain of additions is longer than the result of
+//! A line is a stretch of the input along the plan's innermost loop. A unit is a stretch of `out`, or a single element
+//! of `out`, that is summed in one buffer. A summation step adds one line, or a piece of a long line, to a unit. The
+//! order in which steps are added depends only on the plan. No chain of additions is longer than the result of
 //! [`crate::local_plan::longest_chain`].
 
 use rayon::prelude::*;
@@ -17,8 +18,7 @@ use super::simd::{Real, RealBody, Simd};
 use crate::dtype::Dtype;
 use crate::local_plan::{Isa, Sum, UNIT};
 
-/// Maximum number of reals in a unit, which is a stretch of `out` that is summed in one buffer. Only units of complex
-/// numbers can have this size.
+/// Maximum number of reals in a unit. Only units of complex numbers can have this size.
 const REALS: usize = 2 * UNIT;
 /// Minimum number of steps in a unit for which splitting the steps among threads pays off.
 const MIN_SPLIT_STEPS: usize = 2;
@@ -178,7 +178,7 @@ impl<R: Real> SumShare<'_, R> {
     }
 }
 
-/// A range of the steps that are added to one unit of `out`.
+/// A range of the summation steps whose values are added to one unit of `out`.
 struct Steps<'a, R> {
     share: &'a SumShare<'a, R>,
     from: *const R,

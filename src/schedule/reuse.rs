@@ -63,8 +63,8 @@ impl Schedule {
         self.written().into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// Returns, for each buffer, whether it is kept: tasks that run again read it, while the tasks that wrote it are
-    /// skipped.
+    /// Returns, for each buffer, whether its contents must be kept between runs or slices. This is the case if a task
+    /// that runs again reads the buffer, but the tasks that wrote it are skipped.
     pub fn kept(&self) -> Vec<bool> {
         let mut kept = vec![false; self.buffers.len()];
         // Most plans skip no tasks, and therefore keep no buffer.

@@ -108,7 +108,8 @@ impl Source {
     }
 }
 
-/// The first names in a path. `distribution::Region` has one, and `{dims::Label, distribution}` has two.
+/// Returns the first segment of each path in a `use` tree: one for `distribution::Region`, two for
+/// `{dims::Label, distribution}`.
 fn first_names(path: &str) -> Vec<String> {
     let name = |text: &str| -> String {
         let text = text.trim_start();

@@ -1,7 +1,8 @@
 //! Packs a box of an operand into panels. A panel has a fixed number of rows. At each step of the sum (each index of
 //! the summed dimensions), the elements of these rows are contiguous.
 //!
-//! Example: a 3 x 2 box with a row stride of 10 and contiguous steps of the sum is packed into panels of 2 rows.
+//! Example: a box of 3 rows and 2 steps is packed into panels of 2 rows. In the operand, the row stride is 10, and
+//! consecutive steps are adjacent in memory.
 //! ```text
 //! 0 1 | 10 11 | 20 21   ->   0 10 | 1 11    20 _ | 21 _
 //! ```

@@ -1,5 +1,5 @@
 //! Implements vectors with AVX-512. A vector has 16 lanes of `f32` or 8 lanes of `f64`, and every load and store can be
-//! masked.
+//! masked. The loop that accumulates sums of products with these vectors is in `kernel/micro/multiply_add_loop_x86.rs`.
 
 use std::arch::x86_64::*;
 
@@ -133,7 +133,8 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
-                // SAFETY: the instructions are available; the caller guarantees four pieces.
+                // SAFETY: the instructions are available, and the caller guarantees that 16 bytes can be read at each of
+                // the four addresses.
                 unsafe {
                     let all = _mm512_castps128_ps512(_mm_loadu_ps(from[0].cast()));
                     let all = _mm512_insertf32x4::<1>(all, _mm_loadu_ps(from[1].cast()));

@@ -1,5 +1,6 @@
-//! Represents the contents of a rank's buffers. A buffer contains pieces of tensors, and each element of a piece is a
-//! sum of products.
+//! Represents the provenance of the contents of a rank's buffers. A buffer contains pieces of tensors, and each element
+//! of a piece is a sum of products. The provenance of an element states to which tensor the element belongs, and which
+//! products have been added to it.
 
 use std::ops::Range;
 
@@ -101,7 +102,7 @@ impl Contents {
 
 /// Appends the products `more` to a sum. `follows` returns whether the first products of `more` may be added after the
 /// last products of the sum. The order within `more` is not checked here, because it was checked when `more` was
-/// summed, possibly on a different rank. With `joins`, adjacent regions are merged.
+/// summed, possibly on a different rank. If `joins` is true, adjacent regions of products are merged into one.
 ///
 /// # Errors
 /// If the sum already contains some of the products in `more`, or if `follows` returns false.
