@@ -60,7 +60,7 @@ pub use elementwise::{add, copy, fill, scale};
 pub use error_bound::error_bound;
 pub use host::{default_family, has_xsmm, host, target};
 pub use huge_pages::request_huge_pages;
-pub use reference::{Reference, ReferenceValue, reference, reference_contract, reference_element};
+pub use reference::{Reference, ReferenceValue, reference, reference_contract};
 pub use reporting_allocator::{ReportingAllocator, end_at_once, fallible, report_with, share_few_addresses};
 pub(crate) use simd::prefetch;
 pub use simd::{available, widest};

@@ -148,20 +148,6 @@ pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Lab
     }
 }
 
-/// Returns one element of a [`Reference`], for checking samples of a result that is too large to be computed completely
-/// by this slow method.
-///
-/// # Panics
-/// If a label has two different extents, or a label of `out` is repeated or is in no operand. If the index is out of
-/// bounds.
-pub fn reference_element<T: Element>(
-    operands: &[(&[Label], ArrayViewD<T>)],
-    out: &[Label],
-    index: &[usize],
-) -> ReferenceValue {
-    Reference::new(operands, out).element(index)
-}
-
 /// Computes `out = alpha left right + beta out` with a [`Reference`]. With `beta` = 0, `out` is not read.
 ///
 /// # Panics

@@ -2,7 +2,7 @@
 //! extents.
 
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Workspace, contract, error_bound, reference_element};
+use einsum_dist::kernel::{Reference, Workspace, contract, error_bound};
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use crate::common::Rng;
@@ -22,6 +22,7 @@ fn large(left: &str, right: &str, out: &str, extents: &[(char, usize)]) {
     let terms: usize = extents.iter().filter(|(l, _)| !out.contains(*l)).map(|(_, e)| e).product();
     let (a_labels, b_labels, out_labels) = (labels(left), labels(right), labels(out));
     let operands: [(&[Label], ArrayViewD<f32>); 2] = [(&a_labels, a.view()), (&b_labels, b.view())];
+    let reference = Reference::new(&operands, &out_labels);
     for threads in [1, 2, 3] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let run = || {
@@ -38,7 +39,7 @@ fn large(left: &str, right: &str, out: &str, extents: &[(char, usize)]) {
         let tolerance = error_bound(einsum_dist::dtype::Dtype::Float32, terms as u64, 2);
         for _ in 0..got.len().min(40) {
             let index: Vec<usize> = shape(out).into_iter().map(|extent| rng.below(extent)).collect();
-            let want = reference_element(&operands, &out_labels, &index);
+            let want = reference.element(&index);
             let error = (f64::from(got[IxDyn(&index)]) - want.value.re).abs();
             assert!(error <= tolerance * want.magnitude, "{left},{right}->{out} at {index:?} on {threads}");
         }

@@ -3,7 +3,7 @@
 
 use einsum_dist::Element;
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Workspace, available, contract_planned, error_bound, plan, reference_element};
+use einsum_dist::kernel::{Reference, Workspace, available, contract_planned, error_bound, plan};
 use einsum_dist::local_plan::{Body, Isa, KernelFamily, Target};
 use ndarray::{ArrayD, ArrayView, ArrayViewD, ArrayViewMut, IxDyn};
 use num_complex::Complex;
@@ -51,9 +51,10 @@ fn check<T: Element>(target: &Target, offset: usize, scale: f64, beta: f64) -> b
     assert!(got.iter().all(|value| value.to_c64().is_finite()), "{what}");
     assert!(memory[..start].iter().chain(&memory[start + count..]).all(|value| *value == mark), "{what}");
     let tolerance = error_bound(T::DTYPE, 4, 2);
+    let reference = Reference::new(&operands, &out_labels);
     for _ in 0..200 {
         let index: Vec<usize> = shape(OUT).into_iter().map(|extent| rng.below(extent)).collect();
-        let sum = reference_element(&operands, &out_labels, &index);
+        let sum = reference.element(&index);
         let want = sum.value * scale + beta * if beta == 0.0 { 0.0 } else { before };
         let error = (got[IxDyn(&index)].to_c64() - want).norm();
         assert!(error <= tolerance * (sum.magnitude + 2.0), "{what} at {index:?}: {error}");
