@@ -45,11 +45,7 @@ impl<'a, T: Element> Elements<'a, T> {
     fn new(labels: &[Label], operand: &ArrayViewD<'a, T>, all_labels: &[Label]) -> Self {
         let (elements, strides) = match (operand.to_slice_memory_order(), strides(operand)) {
             (Some(elements), Some(strides)) => (Cow::Borrowed(elements), strides),
-            _ => {
-                let copy = operand.as_standard_layout();
-                let strides = strides(&copy.view()).expect("the strides of the standard layout are not negative");
-                (Cow::Owned(copy.iter().copied().collect()), strides)
-            }
+            _ => (Cow::Owned(operand.iter().copied().collect()), row_major_strides(operand.shape())),
         };
         // The strides of a repeated label add up, because a diagonal advances in all of the label's dimensions.
         let stride = |label: &Label| {
@@ -65,9 +61,17 @@ impl<'a, T: Element> Elements<'a, T> {
     }
 }
 
-/// Returns the strides of an array, or `None` if a stride is negative.
+/// Returns the strides of an array, or `None` if a stride is negative. Strides that no index multiplies are ignored.
 fn strides<T>(array: &ArrayViewD<T>) -> Option<Vec<usize>> {
-    array.strides().iter().map(|&stride| stride.try_into().ok()).collect()
+    let strides = array.strides().iter().zip(array.shape());
+    strides.map(|(&stride, &extent)| if extent <= 1 { Some(0) } else { stride.try_into().ok() }).collect()
+}
+
+fn row_major_strides(shape: &[usize]) -> Vec<usize> {
+    let mut volume = 1;
+    let mut strides: Vec<usize> = shape.iter().rev().map(|extent| (volume, volume *= extent).0).collect();
+    strides.reverse();
+    strides
 }
 
 impl<'a, T: Element> Reference<'a, T> {

@@ -3,7 +3,7 @@
 use ndarray::{ArrayD, IxDyn};
 
 use super::*;
-use crate::einsum;
+use crate::api::einsum;
 
 fn key<T: Element>(expression: &str, shapes: &[&[usize]]) -> Key {
     Key {
