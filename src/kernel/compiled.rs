@@ -10,7 +10,7 @@ use crate::local_plan::{Isa, LocalContract, UnaryPlan};
 
 /// The kernels for one element type.
 pub trait Compiled: Copy {
-    /// The kernel of [`super::contract_strided`].
+    /// Implements [`super::contract_strided`].
     fn contract(
         plan: &LocalContract,
         alpha: Self,
@@ -21,15 +21,15 @@ pub trait Compiled: Copy {
         workspace: &mut Workspace,
     ) -> Result<(), OutOfMemory>;
 
-    /// The kernel of [`super::unary_strided`].
+    /// Implements [`super::unary_strided`].
     fn unary(plan: &UnaryPlan, isa: Isa, input: Tensor<Self>, out: TensorMut<Self>);
 
-    /// Computes `out = input + beta out`. With `beta` = 0, `out` is not read.
+    /// Computes `out = input + beta out`. If `beta` is 0, `out` is not read.
     ///
     /// # Panics
     /// If the extents of `input` and `out` differ.
     fn combine(input: Tensor<Self>, beta: Self, out: TensorMut<Self>);
 
-    /// Replaces every element of `out` by `value` plus `beta` times the element. With `beta` = 0, `out` is not read.
+    /// Replaces every element of `out` by `value` plus `beta` times the element. If `beta` is 0, `out` is not read.
     fn broadcast(value: Self, beta: Self, out: TensorMut<Self>);
 }

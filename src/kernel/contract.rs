@@ -1,8 +1,9 @@
 //! Executes a [`LocalContract`] plan, which contracts two strided tensors.
 //!
-//! The plan divides the work into shares and fixes the order of all additions, so results do not depend on the
-//! scheduling of threads. Each share packs into its own part of the workspace, and reuses a packed block while
-//! successive iterations need the same block. Later calls pack again, because the operands' elements may have changed.
+//! The plan divides the work into shares, one per thread, and fixes the order of all additions, so results do not
+//! depend on the scheduling of threads. Each share packs (copies) blocks of the operands into its own part of the
+//! workspace, and reuses a packed block while successive iterations need the same block. Later calls pack again,
+//! because the operands' elements may have changed.
 
 use super::elementwise::scale_strided;
 use super::pointer::{Const, Mut};
@@ -13,7 +14,7 @@ use crate::dims::Label;
 use crate::local_plan::{Body, KernelFamily, Layout, LocalContract, Target, plan_contract};
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
-/// Computes `out = alpha left right + beta out`. With `beta` = 0, `out` is not read. An empty sum is zero.
+/// Computes `out = alpha left right + beta out`. If `beta` is 0, `out` is not read. An empty sum is zero.
 ///
 /// # Errors
 /// If memory for packing cannot be allocated; `out` is then unchanged.
@@ -90,7 +91,7 @@ pub fn contract_strided<T: Element>(
     T::contract(plan, alpha, left, right, beta, out, workspace)
 }
 
-/// The kernel of [`contract_strided`].
+/// Implements [`contract_strided`].
 pub(super) fn run<T: Element>(
     plan: &LocalContract,
     alpha: T,

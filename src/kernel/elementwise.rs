@@ -28,7 +28,7 @@ pub fn fill<T: Element>(value: T, mut out: ArrayViewMutD<T>) {
     T::broadcast(value, T::ZERO, (&mut out).into());
 }
 
-/// Computes `out = factor out`. With `factor` = 0, `out` is not read.
+/// Computes `out = factor out`. If `factor` is 0, `out` is not read.
 pub fn scale<T: Element>(factor: T, mut out: ArrayViewMutD<T>) {
     scale_strided(factor, (&mut out).into());
 }
@@ -43,7 +43,7 @@ pub(super) fn scale_strided<T: Element>(factor: T, out: TensorMut<T>) {
     }
 }
 
-/// The kernel of [`copy`] and [`add`], which computes `out = input + beta out`.
+/// Implements [`copy`] and [`add`]. Computes `out = input + beta out`.
 pub(super) fn combine<T: Element>(input: Tensor<T>, beta: T, mut out: TensorMut<T>) {
     assert_eq!(input.extents, out.extents, "tensors of different shapes");
     let strides = input.strides.iter().zip(out.strides);
@@ -56,8 +56,7 @@ pub(super) fn combine<T: Element>(input: Tensor<T>, beta: T, mut out: TensorMut<
     unsafe { permute(&plan, widest(), input.as_ptr(), out.as_mut_ptr(), factors) }
 }
 
-/// The kernel of [`fill`] and [`scale`], which replaces every element of `out` by `value` plus `beta` times the
-/// element.
+/// Implements [`fill`] and [`scale`]. Replaces every element of `out` by `value` plus `beta` times the element.
 pub(super) fn broadcast<T: Element>(value: T, beta: T, mut out: TensorMut<T>) {
     let dims = out.extents.iter().zip(out.strides);
     let dims: Loops<2> = dims.map(|(&extent, &to)| Dim { extent, strides: [0, to] }).collect();

@@ -18,13 +18,13 @@
 //! | `reporting_allocator` | an allocator that ends a program with a message when memory runs out |
 //! | `reference`, `error_bound` | a slow and obviously correct einsum, and the error bound of the fast kernels |
 //!
-//! Labels, extents and strides are checked before any pointer arithmetic. With `beta` = 0, the old values of `out` are
+//! Labels, extents and strides are checked before any pointer arithmetic. If `beta` is 0, the old values of `out` are
 //! never read, so a NaN in newly allocated memory cannot propagate. The same call on the same number of threads returns
 //! bitwise identical results. Complex numbers are never conjugated. Kernels do not communicate with other ranks. This
 //! module does not choose kernels; [`crate::local_plan`] does.
 
-// This configuration, which leaves out the kernels with vector instructions, halves the time to build tests of code that
-// is not a kernel.
+// The configuration `portable_kernels` leaves out the kernels with vector instructions. It halves the time to build
+// tests of code outside the kernels.
 #![cfg_attr(portable_kernels, allow(dead_code, unused_imports, unused_macros))]
 
 mod compiled;

@@ -5,7 +5,7 @@
 //! buffer. If LIBXSMM has no code for the size, plain loops compute the products, so every plan can run.
 //!
 //! The batch is split into shares, one per thread. Shares write disjoint products of `out`, and each share has its own
-//! buffer. With `beta` = 0, `out` is not read.
+//! buffer. If `beta` is 0, `out` is not read.
 
 use rayon::prelude::*;
 
@@ -90,7 +90,7 @@ unsafe fn add<T: Element>(plan: &SmallBatchPlan, product: &[T], out: *mut T, lea
     }
 }
 
-/// Computes `out = alpha product + beta out`. With `beta` = 0, `out` is not read.
+/// Computes `out = alpha product + beta out`. If `beta` is 0, `out` is not read.
 ///
 /// # Safety
 /// The columns of `out` are `lead` elements apart. The elements of these columns may be written, and are initialised

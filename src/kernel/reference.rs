@@ -61,7 +61,8 @@ impl<'a, T: Element> Elements<'a, T> {
     }
 }
 
-/// Returns the strides of an array, or `None` if a stride is negative. Strides that no index multiplies are ignored.
+/// Returns the strides of an array, or `None` if a stride is negative. Strides of dimensions with extent 0 or 1 are
+/// ignored, because they are only multiplied by 0.
 fn strides<T>(array: &ArrayViewD<T>) -> Option<Vec<usize>> {
     let strides = array.strides().iter().zip(array.shape());
     strides.map(|(&stride, &extent)| if extent <= 1 { Some(0) } else { stride.try_into().ok() }).collect()
@@ -152,7 +153,7 @@ pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Lab
     }
 }
 
-/// Computes `out = alpha left right + beta out` with a [`Reference`]. With `beta` = 0, `out` is not read.
+/// Computes `out = alpha left right + beta out` with a [`Reference`]. If `beta` is 0, `out` is not read.
 ///
 /// # Panics
 /// If a label has two different extents, or a label of `out` is repeated or is in no operand. If `out` has the wrong

@@ -140,7 +140,7 @@ impl<R: Real> SumShare<'_, R> {
     }
 
     /// Adds a range of steps to `total`. Splits the range recursively, first among threads and then into halves at
-    /// multiples of a block.
+    /// multiples of the block length.
     ///
     /// # Safety
     /// Same as for [`sum`], with one unit of `out`.

@@ -50,7 +50,7 @@ pub fn unary_strided<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, o
     T::unary(plan, isa, input, out);
 }
 
-/// The kernel of [`unary_strided`].
+/// Implements [`unary_strided`].
 pub(super) fn run<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, mut out: TensorMut<T>) {
     let layouts = [(input.extents, input.strides), (out.extents, out.strides)];
     for (tensor, (extents, strides)) in layouts.into_iter().enumerate() {

@@ -35,7 +35,7 @@ pub(super) struct Tile<R> {
 
 impl<R: Real> Tile<R> {
     /// Requests code for `c = a b`, where `c` is m x n, `a` is m x k and `b` is k x n. Their columns are `ldc`, `lda`
-    /// and `ldb` elements apart. With `transpose_b`, `b` is row-major, and its rows are `ldb` elements apart.
+    /// and `ldb` elements apart. If `transpose_b` is true, `b` is row-major, and its rows are `ldb` elements apart.
     ///
     /// LIBXSMM caches generated code, so a repeated request is only a look-up. Keeping the tile saves even the look-up.
     /// Returns `None` if LIBXSMM has no code for the shape, or if an x86-64 machine lacks AVX. Also returns `None` if

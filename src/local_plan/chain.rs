@@ -4,7 +4,8 @@
 //! binary tree. Each term then passes through a chain of at most b + log2(n / b) additions, and is rounded at most once
 //! in each addition (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, sections 4.2 and
 //! 4.3). Every kernel of this crate sums in this way. Kernels differ in the length of a block. If a kernel keeps sums
-//! in vectors, the length of a block is counted in vectors instead of terms. The kernels have the following blocks:
+//! in vectors, the length of a block is counted in vectors instead of terms. The following table lists the blocks. A
+//! box is a cache block of a matrix product, and a step is one index of the summed dimensions.
 //!
 //! | sum | block | maximum number of additions in a chain |
 //! |---|---|---|
@@ -27,9 +28,9 @@ const LOOPS: u64 = 384;
 const PRODUCTS: u64 = 640;
 const CROSSED: u64 = 1024;
 
-/// Minimum number of terms in every chunk of a dot product except the last, and the maximum number of chunks. A chunk
-/// has 8 KB or 16 KB of each operand. Sums over more than 128 KB are accumulated in a buffer, and not chunk by chunk in
-/// `out`.
+/// Minimum number of terms in every chunk (range of terms) of a dot product except the last, and the maximum number of
+/// chunks. A chunk has 8 KB or 16 KB of each operand. Sums over more than 128 KB are accumulated in a buffer, and not
+/// chunk by chunk in `out`.
 const MIN_CHUNK_TERMS: u64 = 512;
 const MAX_CHUNKS: u64 = 16;
 /// Minimum number of steps along k in every box except the last, and the maximum number of boxes that are added to

@@ -5,8 +5,8 @@
 //! tensors are packed, how the work is divided among threads, and how much workspace is needed. [`crate::kernel`]
 //! executes the plan. A plan is a plain value, so a planner can account for the workspace before any tensor exists.
 //!
-//! Prices do not use measured rates, because a price only ranks alternatives for one contraction and does not predict
-//! run time.
+//! Prices (estimated costs) do not use measured rates, because a price only ranks alternatives for one contraction and
+//! does not predict run time.
 
 mod chain;
 mod contract;

@@ -2,8 +2,8 @@
 //!
 //! `out` is divided into units. If the source's dimension of smallest stride is summed, a unit is a single element of
 //! `out`; otherwise a unit is a stretch of elements. Each unit is summed in a buffer and written once. The sum for a
-//! unit is divided into a list of steps. A line is one run of the innermost loop over the source. A step adds one line,
-//! or a piece of a long line.
+//! unit is divided into a list of steps. A line consists of the source elements that one execution of the innermost
+//! loop visits. A step adds one line, or a piece of a long line.
 //!
 //! Invariants: units partition `out`, and steps partition the sum. Threads share the units or, if there are fewer units
 //! than threads, the steps of each unit. The list of steps is divided in half recursively, and the sums of the two
@@ -15,7 +15,8 @@ use super::{Dim, Loops};
 pub const UNIT: usize = 512;
 /// Maximum number of elements of a line in one step, if the line is a loop of the sum.
 const STEP: usize = 1 << 13;
-/// Minimum extent of a loop of the sum that is chosen as the innermost loop. Starting shorter lines does not pay off.
+/// Minimum extent of a loop of the sum that is chosen as the innermost loop. For shorter lines, the overhead of
+/// starting a line is too large.
 const MIN_LINE_ELEMENTS: usize = 16;
 /// Minimum number of elements for a second thread. For fewer elements, starting the thread costs more time than it
 /// saves.

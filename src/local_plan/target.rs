@@ -50,7 +50,7 @@ impl Default for Caches {
 pub struct Target {
     /// The widest instruction set that may be used.
     pub isa: Isa,
-    /// The micro-kernels to use: those of this crate, those of LIBXSMM, or both.
+    /// The origin of the micro-kernels to use.
     pub family: KernelFamily,
     /// The caches of a core.
     pub caches: Caches,

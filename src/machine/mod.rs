@@ -1,4 +1,4 @@
-//! Describes the machine that a plan is made for as a plain value.
+//! Describes, as a plain value, the machine that a plan is made for.
 //!
 //! A plan depends on a machine only through this value, so a laptop can plan for a cluster. The default rates are
 //! typical of a server core and its memory; [`World::machine`](crate::World::machine) returns the rates of this host. A
@@ -65,8 +65,8 @@ pub struct Machine {
     pub solo_speedup: f64,
     /// The computing time that an overlapped transfer costs, as a fraction of the transfer's time. Transfers use memory
     /// bandwidth, and also cores if ranks have no spare cores. Without a spare core, a transfer needs more core time
-    /// while the rank computes than while the rank is idle, and the fraction exceeds 1. The default of 1 is cautious:
-    /// overlap then saves no time, so the planner prefers plans that transfer few bytes.
+    /// while the rank computes than while the rank is idle, and the fraction exceeds 1. The default of 1 is cautious,
+    /// because overlap then saves no time and the planner prefers plans that transfer few bytes.
     pub interference: f64,
     /// Rates for small products, which are slower than large ones. Each entry contains the side of a cube, and the
     /// operations per second by one worker on products with the volume of that cube. Entries are sorted by side, in

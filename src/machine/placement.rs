@@ -181,12 +181,13 @@ impl Topology {
         if communicate && least > 1 { least - 1 } else { least.max(1) }
     }
 
-    /// The smallest number of cores of any rank.
+    /// The number of cores of the rank with the fewest cores.
     fn least(&self, ranks: usize) -> usize {
         smallest_share(&self.shares(ranks))
     }
 
-    /// The smallest number of cores of any rank, if every rank has either whole domains or cores in a single domain.
+    /// The number of cores of the rank with the fewest cores, if every rank has either whole domains or cores in a
+    /// single domain.
     fn least_within(&self, ranks: usize) -> usize {
         smallest_share(&self.shares_within(ranks))
     }

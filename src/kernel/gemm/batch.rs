@@ -1,5 +1,5 @@
-//! Computes many small matrix products of equal size. Operands and results are accessed in place, without packing. The
-//! calls of the micro-kernels are prepared once for all products.
+//! Computes many small matrix products of equal size. Operands and results are accessed in place, without packing.
+//! Micro-kernel calls are prepared once, for all products.
 
 use super::super::Element;
 use super::super::micro::{Call, Kernel};
@@ -40,8 +40,8 @@ pub(super) struct Batch<T: Element> {
 impl<T: Element> Batch<T> {
     /// Prepares one micro-kernel call for each register tile of a product. `inner` contains the stride from one product
     /// to the next in each tensor. Returns `None` unless there are at least 4 products, each of which is accessed in
-    /// place and has a single box and at most [`MAX_TILES`] tiles. Also returns `None` if the rows of a tile do not
-    /// form vectors in `out`.
+    /// place and has a single box (cache block) and at most [`MAX_TILES`] tiles. Also returns `None` if the rows of a
+    /// tile do not form vectors in `out`.
     pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>, inner: [isize; 3]) -> Option<Self> {
         let in_place = plan.access == [Access::InPlace; 2] && plan.out == OutAccess::Direct && plan.slab.size == 1;
         let one_box = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() == 1);
@@ -107,8 +107,8 @@ impl<T: Element> Batch<T> {
     /// the first elements of the first product.
     ///
     /// # Safety
-    /// The offsets are those of a product of the plan, and the next `count - 1` products follow this product at the
-    /// inner strides; `count` is at most [`Batch::products_per_call`].
+    /// The offsets are those of a product of the plan, and the next `count - 1` products follow it at the strides
+    /// `inner` passed to [`Batch::new`]; `count` is at most [`Batch::products_per_call`].
     #[inline(always)]
     pub unsafe fn run(&mut self, [left, right, out]: [isize; 3], count: usize) {
         let parts = T::PARTS as isize;
@@ -123,8 +123,8 @@ impl<T: Element> Batch<T> {
                 out: tile.call.out.wrapping_offset(out * parts),
                 ..tile.call
             };
-            // SAFETY: guaranteed by the caller: the offsets lead from the first product to the other products. The plan
-            // outlives the batch.
+            // SAFETY: the caller guarantees access to `count` products, and the offsets lead from the first product to
+            // the other products. The plan outlives the batch.
             unsafe { (tile.kernel)(&call, &tile_offsets[..count]) };
         }
     }

@@ -27,7 +27,7 @@ unsafe fn merge_run<S: Simd<R>, R: Real>(from: *const R, to: *mut R, len: usize,
 /// Computes `to = from`.
 ///
 /// # Safety
-/// The instruction set is available; `len` elements may be read and written.
+/// The instruction set is available; `len` elements at `from` may be read, and `len` elements at `to` may be written.
 #[inline(always)]
 pub(super) unsafe fn copy_run<S: Both, T: Element>(from: *const T, to: *mut T, len: usize) {
     // Elements of 4 bytes are moved as `f32`, and all others as `f64`. Moves preserve every bit.
@@ -41,7 +41,7 @@ pub(super) unsafe fn copy_run<S: Both, T: Element>(from: *const T, to: *mut T, l
     }
 }
 
-/// Computes `to = from + beta to`. With `beta` = 0, `to` is not read.
+/// Computes `to = from + beta to`. If `beta` is 0, `to` is not read.
 ///
 /// # Safety
 /// The instruction set is available; `len` elements of `from` may be read; `len` elements of `to` may be written, and

@@ -5,8 +5,8 @@
 //! of the summed dimensions).
 //!
 //! LIBXSMM does not support tiles in which a leading dimension is smaller than the corresponding extent, or in which
-//! `right` has no stride of 1. It may also lack code for other shapes. Plain loops compute all these tiles, so every
-//! plan can run.
+//! neither stride of `right` is 1. It may also lack code for other shapes. Plain loops compute all these tiles, so
+//! every plan can run.
 
 use super::super::Element;
 use super::super::micro::Call;
@@ -66,7 +66,7 @@ impl<T: Element> Generated<T> {
         if call.alpha[0] != T::ONE.parts()[0] || call.beta[0] != T::ZERO.parts()[0] {
             return false;
         }
-        // SAFETY: there is an offset for every column.
+        // SAFETY: the caller guarantees that `call.columns` points to one offset per column.
         let offsets = unsafe { std::slice::from_raw_parts(call.columns, columns) };
         let lead = if columns > 1 { offsets[1] - offsets[0] } else { call.rows as isize };
         let even = offsets.windows(2).all(|pair| pair[1] - pair[0] == lead);

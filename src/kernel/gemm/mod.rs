@@ -1,5 +1,6 @@
 //! Executes a [`GemmPlan`], which computes a contraction as matrix products. Packs boxes (cache blocks of an operand)
-//! into panels, multiplies panels, and stores the register tiles that result.
+//! into panels, which are the contiguous inputs of micro-kernels. Multiplies panels, and stores the resulting register
+//! tiles.
 //!
 //! The plan's grid divides the work into shares for threads. Shares write disjoint boxes of `out` or of partial sums.
 //! Partial sums are added up in a fixed order, after the shares that computed them have finished. Each share packs into
@@ -84,7 +85,8 @@ impl<T: Element> DepthSum<'_, T> {
     }
 
     /// # Safety
-    /// Same as for [`run`]. `depth` is a range of the plan's depth boxes, and `level` is a level of the plan.
+    /// Same as for [`run`]. `depth` is a range of the plan's depth boxes, and `level` is the level of the recursion, at
+    /// most `plan.levels`.
     unsafe fn run(&self, depth: Range<usize>, level: usize, workspace: &mut [T]) {
         if depth.len() <= self.plan.leaf_boxes {
             // SAFETY: guaranteed by the caller.
@@ -111,7 +113,7 @@ impl<T: Element> DepthSum<'_, T> {
                 part => Arguments { out: Mut(self.partial(part - 1)), beta: T::ZERO, ..arguments },
             };
             // SAFETY: guaranteed by the caller; shares write disjoint elements of `out` or of a partial sum, a partial
-            // sum covers the layout of `out`, and each share has its own part of the workspace.
+            // sum has space for all offsets of `out`, and each share has its own part of the workspace.
             unsafe { GemmShare::new(plan, isa, family, arguments, workspace).run(number, depth) }
         };
         let shares = plan.grid.shares();

@@ -103,7 +103,7 @@ impl<T: Element> Own<T> {
     #[inline(always)]
     unsafe fn call(&mut self, call: &Call<T::Real>, columns: usize, tile_offsets: &[TileOffsets]) {
         let kernel = self.get(call, columns);
-        // SAFETY: guaranteed by the caller; the kernel has the vectors and columns of the call.
+        // SAFETY: guaranteed by the caller; the kernel has the call's numbers of vectors and columns.
         unsafe { kernel(call, tile_offsets) }
     }
 

@@ -78,8 +78,8 @@ impl<T: Element> Pack<'_, T> {
 
     /// Returns the number of rows from `row` on that are evenly spaced and in the same panel, and their stride.
     ///
-    /// Callers loop over pieces themselves instead of passing a closure, because vector code inside a closure would be
-    /// compiled without the instructions that `S` needs.
+    /// Callers loop over such ranges of rows themselves instead of passing a closure, because vector code inside a
+    /// closure would be compiled without the instructions that `S` needs.
     #[inline(always)]
     fn piece(&self, row: usize) -> (usize, isize) {
         let (panel, lane) = self.rows.panel_of(row, self.panel);
@@ -87,7 +87,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// Same as for `run`, with one slab.
+    /// Same as for `run`, and `slabs` is 1.
     #[inline(always)]
     unsafe fn runs<S: Both>(self) {
         let steps = &self.depth.offsets[self.operand];
@@ -203,7 +203,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// Same as for `run`, with one slab.
+    /// Same as for `run`, and `slabs` is 1.
     #[inline(always)]
     unsafe fn depth<S: Both>(self) {
         let Some((distance, neighbours)) = self.depth.unit[self.operand] else { return };
@@ -248,15 +248,16 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// Same as for `run`, with one slab.
+    /// Same as for `run`, and `slabs` is 1.
     #[inline(always)]
     unsafe fn across<S: Both>(self) {
         const SIDE: usize = 16;
         let Some((distance, neighbours)) = self.rows.unit[0] else { return };
         let steps = &self.depth.offsets[self.operand];
         // Neighbours are rows that are adjacent in memory. The distance between their row numbers decides whether they
-        // have the same lane in their panels. They do if the distance is a multiple of the length of a run. If there is
-        // only one run, they also do if the distance is a multiple of the number of rows in a panel.
+        // have the same position within their panels. They do if the distance is a multiple of the length of a run.
+        // (Panels do not cross the ends of runs.) If there is only one run, they also do if the distance is a multiple
+        // of the number of rows in a panel.
         let one_run = self.rows.run == self.rows.len();
         let whole_panels = distance.is_multiple_of(self.rows.run) || (one_run && distance.is_multiple_of(self.panel));
         let mut tile = [T::ZERO; SIDE * SIDE];
@@ -323,7 +324,7 @@ impl<T: Element> Pack<'_, T> {
     }
 
     /// # Safety
-    /// Same as for `run`, with one slab.
+    /// Same as for `run`, and `slabs` is 1.
     #[inline(always)]
     unsafe fn elements(self) {
         for (row, &row_offset) in self.rows.offsets[0].iter().enumerate() {

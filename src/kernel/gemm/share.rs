@@ -1,4 +1,4 @@
-//! Computes one thread's share of a [`GemmPlan`], box by box.
+//! Computes one thread's share of a [`GemmPlan`], box by box. A box is a cache block.
 //!
 //! The loops over batches, column boxes, depth boxes and row boxes are nested in this order, from outermost to
 //! innermost. A packed box is reused while successive iterations need the same box. The next execution of the plan
@@ -20,10 +20,10 @@ use crate::local_plan::{
 };
 
 /// The prefetch distance, in steps of the sum, for an operand that is read in place. Such an operand is prefetched
-/// because its steps may be far apart in memory.
+/// because its elements for successive steps may be far apart in memory.
 const PREFETCH_STEPS: isize = 8;
 
-/// The address and the strides of one operand of a box, packed or in place. Strides are in elements.
+/// The address and the strides of a box of one operand, which is packed or read in place. Strides are in elements.
 #[derive(Clone, Copy)]
 struct Panels<T> {
     start: *const T,

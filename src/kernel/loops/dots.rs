@@ -1,8 +1,8 @@
 //! Computes tiles of dot products. The innermost loop runs over terms of the sum, and has stride 1 in both operands.
 //!
 //! A tile keeps its sums in registers while it iterates over the terms. It starts new sums after every [`CHAIN`]
-//! vectors, so that chains of additions stay short, and adds up the lanes at the end. At the borders of `out`, a tile
-//! computes the last row or column several times and discards the duplicates.
+//! vectors, so that chains of additions stay short, and adds up the lanes of each vector at the end. At the borders of
+//! `out`, a tile computes the last row or column several times and discards the duplicates.
 
 use super::Task;
 use super::lanes::Lanes;
@@ -103,8 +103,8 @@ struct Tile<'a, T> {
 }
 
 impl<T> Tile<'_, T> {
-    /// Computes a tile of up to `R` rows and `C` columns, with `U` vectors of sums for each element. With `PAIRED`,
-    /// there is one column, and each row is multiplied by its own elements of the second operand.
+    /// Computes a tile of up to `R` rows and `C` columns, with `U` vectors of sums for each element. If `PAIRED` is
+    /// true, there is one column, and each row is multiplied by its own elements of the second operand.
     ///
     /// # Safety
     /// Same as for [`run`].

@@ -1,9 +1,9 @@
 //! Provides SIMD vectors of elements of any type. Complex elements have real and imaginary parts in alternate lanes.
 //!
 //! A complex product of a vector and a factor consists of two real products, one with the real part of the factor and
-//! one with its imaginary part. In the second product, the lanes of each pair are swapped. The swapped product is then
-//! subtracted from the first product in even lanes, and added to it in odd lanes. Sums accumulate the two products
-//! separately, so that lanes are swapped only once, at the end.
+//! one with its imaginary part. In the second product, the two lanes of each complex number are swapped. The swapped
+//! product is then subtracted from the first product in even lanes, and added to it in odd lanes. Sums accumulate the
+//! two products separately, so that lanes are swapped only once, at the end.
 //!
 //! A vector of real or complex elements fills one register.
 

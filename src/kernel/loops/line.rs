@@ -24,8 +24,8 @@ const fn tile_terms(dtype: Dtype) -> usize {
     4 / if dtype.is_complex() { 2 } else { 1 }
 }
 
-/// Whether several rows can be computed together, because they share the vectors of the first operand. With a single
-/// term, rows are computed one after the other, because writing `out` row by row is fastest.
+/// Whether several rows can be computed together, because they share the vectors of the first operand. If there is a
+/// single term, rows are computed one after the other, because writing `out` row by row is fastest.
 #[inline(always)]
 fn shares(line: &Line) -> bool {
     line.rows.strides[0] == 0 && line.terms.extent > 1

@@ -10,7 +10,7 @@
 //! | `walk` | iteration over the offsets of nested loops, without allocating |
 //!
 //! An element of `out` is read and written once, or several times while it is in a cache. `beta` is applied when an
-//! element is first visited; with `beta` = 0, its old value is not read. Each sum is finished before it is added to the
+//! element is first visited; if `beta` is 0, its old value is not read. Each sum is finished before it is added to the
 //! old value of `out`. Only a [`Dots`] nest may add a sum in several parts (at most 16). Each thread computes a share
 //! of the loops. If the shares split a sum, their partial results are added in the order of the shares, so results are
 //! reproducible. The loops do not allocate memory.
@@ -50,7 +50,7 @@ struct Task<'a, T, N> {
     buffer: Option<*mut T>,
 }
 
-/// Computes `out = alpha left right + beta out`. With `beta` = 0, `out` is not read.
+/// Computes `out = alpha left right + beta out`. If `beta` is 0, `out` is not read.
 ///
 /// # Safety
 /// The instruction set is available. The elements of `left` and `right` at the offsets of the plan's loops may be read.

@@ -2,8 +2,8 @@
 //!
 //! A complex product consists of two real products. One multiplies the elements of `left` by the real part of `right`,
 //! and the other multiplies them by the imaginary part of `right`. The sums of these products are combined once, at the
-//! end. For this, the lanes of each pair are swapped in the second sum. The swapped sum is then subtracted from the
-//! first sum in real parts, and added to it in imaginary parts.
+//! end. For this, the two lanes of each complex number are swapped in the second sum. The swapped sum is then
+//! subtracted from the first sum in real parts, and added to it in imaginary parts.
 
 use super::super::simd::{Real, Simd};
 use super::{Call, advanced, columns};

@@ -28,9 +28,9 @@ use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 /// [`TileOffsets`]. Counts and strides are in real numbers, of which a complex element has two.
 ///
 /// The caller guarantees the following for every tile, after the tile's offsets are added. At each of `depth` steps,
-/// `rows` numbers from `left` on may be read, or full vectors with `left_padded`. At each step, one element of `right`
-/// per column may be read. `rows` numbers in each column of `out` may be written, and if `beta` is not 0, they are
-/// initialised. `rows` numbers fill as many vectors (the last may be partial) as the kernel computes.
+/// `rows` numbers from `left` on may be read, or full vectors if `left_padded` is true. At each step, one element of
+/// `right` per column may be read. `rows` numbers in each column of `out` may be written, and if `beta` is not 0, they
+/// are initialised. `rows` numbers fill as many vectors (the last may be partial) as the kernel computes.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<R> {
     /// Number of terms in the sum.
@@ -58,7 +58,7 @@ pub struct Call<R> {
     /// The address from which about one cache line per step is prefetched. It points to the part of `right` that the
     /// next call reads, or to the next product in a batch.
     pub next: *const R,
-    /// The prefetch distance for `left`. It is 0 if `left` is packed, because panels are already in a cache.
+    /// The prefetch distance for `left`. It is 0 if `left` is packed, because packed elements are already in a cache.
     pub ahead: isize,
     /// Real and imaginary part. The imaginary part is 0 for real types.
     pub alpha: [R; 2],
@@ -124,8 +124,8 @@ pub trait Vectorized: Copy {
     fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<Self::Real>;
 }
 
-/// Pointers to every third column of `right`. The two columns after each of these columns need no pointers. Processors
-/// add one or two times a stride to an address at no cost.
+/// Pointers to every third column of `right`. The two columns after each of these columns need no pointers, because
+/// processors add one or two times a stride to an address at no cost.
 type Columns<R> = [*const R; 6];
 
 #[inline(always)]
@@ -149,9 +149,9 @@ enum RemainingWork {
     All,
 }
 
-/// Computes a tile of `V` vectors by `N` columns of `PARTS` real numbers, or only its sums, if the instruction set has
-/// specialised code for the tile. Prefetches the tile of `out` even if there is no such code, unless the call disables
-/// prefetching. Returns the remaining work.
+/// If the instruction set has specialised code for a tile of `V` vectors by `N` columns of `PARTS` real numbers,
+/// computes the tile, or at least its sums. Prefetches the tile of `out` even if there is no such code, unless the call
+/// disables prefetching. Returns the remaining work.
 ///
 /// `PACKED` states whether the columns of `right` are contiguous at each step of the sum. `store` is the result of
 /// [`Call::store`], or `None` for complex types. `sums` is memory for the sums of products of each vector with each

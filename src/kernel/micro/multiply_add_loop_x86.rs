@@ -103,7 +103,7 @@ macro_rules! add {
     };
 }
 
-/// The address of a vector of the current column in the destination.
+/// Expands to the address of a vector of the current column in the destination.
 #[rustfmt::skip]
 macro_rules! at {
     ($t:tt 0) => { concat!("[{n}+", size!($t), "*{l}]") };

@@ -5,8 +5,8 @@ use super::super::simd::{Real, Simd};
 use super::{CACHE_LINE, Call, Columns, advanced, columns, prefetch};
 use crate::local_plan::TileOffsets;
 
-/// Unrolls a block for every column. The compiler does not unroll a loop of 16 iterations, and an index that is not
-/// constant would keep the sums in memory.
+/// Repeats a block of code for every column, because the compiler does not unroll a loop of 16 iterations, and an index
+/// that is not constant would keep the sums in memory.
 macro_rules! each_column {
     ($n:ident in $count:ident, $body:block) => {
         each_column!($n $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)

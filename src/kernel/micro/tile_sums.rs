@@ -54,7 +54,7 @@ pub struct Sum<R> {
 ///
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that there is an offset for every column, and that every vector of the
-/// tile may be written in full. With [`Store::Add`], the destination is initialised.
+/// tile may be written in full. If `store` is [`Store::Add`], the destination is initialised.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "only the assembly for x86-64 reads the fields"))]
 pub struct TileDestination<R> {
     pub out: *mut R,

@@ -125,8 +125,8 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
     }
 }
 
-/// Merges `count` reals that are contiguous in both tensors. With `STREAM`, stores bypass the caches. This requires a
-/// merge with `PUTS`, and a fence must follow the stores.
+/// Merges `count` reals that are contiguous in both tensors. If `STREAM` is true, stores bypass the caches. This
+/// requires that `M::PUTS` is true, and a fence must follow the stores.
 ///
 /// # Safety
 /// The instructions are available. The source may be read, the destination may be accessed as `merge` requires, and

@@ -7,7 +7,7 @@
 //! | `tiles` | blocks that are transposed |
 //! | `elements` | blocks without contiguous lines |
 //!
-//! With `beta` = 0, the destination is never read. No memory outside the tensors is accessed, and nothing is allocated.
+//! If `beta` is 0, the destination is never read. No memory outside the tensors is accessed, and nothing is allocated.
 //! This module uses strides only; `unary` translates labels to strides.
 
 mod elements;

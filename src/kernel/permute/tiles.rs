@@ -80,7 +80,7 @@ unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M,
 /// is aligned to at least 4 bytes.
 struct Words {
     isa: crate::local_plan::Isa,
-    /// The number of words per unit, which is one element or several adjacent elements.
+    /// The number of words in a unit. A unit is one element or several adjacent elements.
     words_per_unit: usize,
     rows_from: [isize; MAX_BLOCK_SIDE],
     /// Whether to prefetch the next rows of the source.

@@ -138,8 +138,8 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn load_first(from: *const $real, count: usize) -> $vector {
-                // SAFETY: as above; count is at most the number of lanes, so the mask is inside the table; masked lanes
-                // are not accessed.
+                // SAFETY: as above; count is at most the number of lanes, so the mask is inside the table; lanes
+                // outside the mask are not accessed.
                 unsafe { $load_masked(from, _mm256_loadu_si256($masks.as_ptr().add($lanes - count).cast())) }
             }
 
@@ -199,7 +199,8 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
-                // SAFETY: the instructions are available; the caller guarantees two pieces.
+                // SAFETY: the instructions are available, and the caller guarantees that 16 bytes can be read at each
+                // of the first two addresses.
                 unsafe {
                     let first = _mm256_castps128_ps256(_mm_loadu_ps(from[0].cast()));
                     $from_ps(_mm256_insertf128_ps::<1>(first, _mm_loadu_ps(from[1].cast())))
@@ -208,7 +209,7 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn store_pieces(to: [*mut $real; 4], vector: $vector) {
-                // SAFETY: as above.
+                // SAFETY: as above, except that the 16 bytes can be written.
                 unsafe {
                     _mm_storeu_ps(to[0].cast(), _mm256_castps256_ps128($to_ps(vector)));
                     _mm_storeu_ps(to[1].cast(), _mm256_extractf128_ps::<1>($to_ps(vector)));

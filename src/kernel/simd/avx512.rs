@@ -73,13 +73,13 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn load_first(from: *const $real, count: usize) -> $vector {
-                // SAFETY: as above; masked lanes are not accessed.
+                // SAFETY: as above; lanes outside the mask are not accessed.
                 unsafe { $load_masked(((1u32 << count) - 1) as $mask, from) }
             }
 
             #[inline(always)]
             unsafe fn store_first(to: *mut $real, vector: $vector, count: usize) {
-                // SAFETY: as above; masked lanes are not accessed.
+                // SAFETY: as above; lanes outside the mask are not accessed.
                 unsafe { $store_masked(to, ((1u32 << count) - 1) as $mask, vector) }
             }
 
@@ -145,7 +145,7 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn store_pieces(to: [*mut $real; 4], vector: $vector) {
-                // SAFETY: as above.
+                // SAFETY: as above, except that the 16 bytes can be written.
                 unsafe {
                     _mm_storeu_ps(to[0].cast(), _mm512_castps512_ps128($to_ps(vector)));
                     _mm_storeu_ps(to[1].cast(), _mm512_extractf32x4_ps::<1>($to_ps(vector)));

@@ -6,8 +6,8 @@ use super::Simd;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Generic;
 
-/// Selects words from two vectors of 16 bytes. `order` contains the number of each selected word. The words of `a` have
-/// numbers from 0 on, followed by the words of `b`.
+/// Selects words from two vectors of 16 bytes. `order` contains the number of each selected word. The words of `a` are
+/// numbered from 0 on, followed by the words of `b`.
 #[inline(always)]
 fn words<V: Copy, W: Copy, const N: usize>(a: V, b: V, order: [usize; N]) -> V {
     const { assert!(size_of::<V>() == 16 && size_of::<W>() * N == 16) };
@@ -99,7 +99,7 @@ macro_rules! generic {
 
             #[inline(always)]
             unsafe fn load_pieces(from: [*const $real; 4]) -> Self::Vector {
-                // SAFETY: guaranteed by the caller; a vector is one piece.
+                // SAFETY: guaranteed by the caller; a vector consists of one 16-byte piece.
                 unsafe { Self::load(from[0]) }
             }
 

@@ -32,11 +32,11 @@ pub(super) use neon::Neon;
 
 use crate::local_plan::Isa;
 
-/// With LIBXSMM, the trait that generates code for a real type. It is a supertrait of [`Real`].
+/// If LIBXSMM is enabled, the trait that generates code for a real type. It is a supertrait of [`Real`].
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use super::xsmm::Real as Generated;
 
-/// Without LIBXSMM, an empty supertrait of [`Real`], so that [`Real`] is declared only once.
+/// If LIBXSMM is not enabled, an empty supertrait of [`Real`], so that [`Real`] is declared only once.
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub trait Generated {}
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]

@@ -121,7 +121,7 @@ macro_rules! neon {
 
             #[inline(always)]
             unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
-                // SAFETY: as above; a vector is one piece.
+                // SAFETY: as above; a vector consists of one 16-byte piece.
                 unsafe { $load(from[0]) }
             }
 

@@ -18,7 +18,7 @@ fn grows_and_stays() {
 #[test]
 fn too_much_is_an_error() {
     let mut workspace = Workspace::new();
-    // The compiler may remove an unused allocation, and then the call would succeed.
+    // Otherwise, the compiler could remove the unused allocation, and the call would succeed.
     let workspace = std::hint::black_box(&mut workspace);
     let wanted = usize::MAX / 16;
     assert_eq!(workspace.reserve::<f32>(wanted), Err(OutOfMemory { bytes: wanted * 4 }));

@@ -237,7 +237,7 @@ pub(super) fn run_of_box(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors
     (0..dims.len().min(1 + more)).map(&len).product()
 }
 
-/// Replaces lists with equal lists from `held`.
+/// Replaces lists with equal lists from `held`, so that each list is stored only once.
 fn share<T: Eq>(lists: &mut [Arc<[T]>], held: &[Arc<[T]>]) {
     for list in lists {
         if let Some(like) = held.iter().find(|like| *like == list) {

@@ -63,7 +63,7 @@ pub(super) struct Blocking<'a> {
 }
 
 impl<'a> Blocking<'a> {
-    /// `even` states whether panels of rows end where runs of `out` end.
+    /// `even` states whether panels of rows end where runs (evenly spaced rows) of `out` end.
     pub fn new(
         view: &'a View,
         [rows, cols, depth]: [&'a [AxisDim]; 3],
@@ -145,8 +145,8 @@ impl<'a> Blocking<'a> {
         let all_cols = self.cols.iter().map(|d| d.extent).product::<usize>();
         let of_rows = if buffered { kc + self.columns.max(all_cols.min(MAX_BUFFERED_COLUMNS)) } else { kc };
         let most = (self.row_budget() / (of_rows * self.view.element)).max(mr) / mr * mr;
-        // With short sums, the loads of a tile are the bottleneck. Rows then stay in the first-level cache, and columns
-        // are streamed.
+        // If sums are short, the loads of a tile are the bottleneck. Rows then stay in the first-level cache, and
+        // columns are streamed.
         let near = part(self.view.l1, L1_ROWS) / (kc * self.view.element) / mr * mr;
         let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
         let mut rows = self.rows.to_vec();

@@ -1,7 +1,8 @@
 //! Defines a candidate for a plan, and the view of a contraction from which candidates are derived.
 //!
-//! Invariants: a [`View`] contains each dimension once, as a batch loop (kind c), as the slab, or in the rows, the
-//! columns or the depth. A [`Candidate`] contains everything on which its price depends.
+//! Invariants: a [`View`] contains each dimension once, as a batch loop (kind c), as the slab (a batch dimension whose
+//! indices are packed together), or in the rows, the columns or the depth. A [`Candidate`] contains everything on which
+//! its price depends.
 
 use super::{Access, AxisDim, OutAccess, Slab, cycles_of_step, register_tiles};
 use crate::dtype::Dtype;
@@ -10,7 +11,7 @@ use crate::local_plan::{CACHE_LINE, Dim, Target};
 /// The index of `out` in every array of strides of a [`Dim`], after `left` and `right`.
 pub(super) const OUT: usize = 2;
 
-/// A plan without tables and threads. A candidate contains everything on which the price of the plan depends.
+/// A plan without tables and threads.
 #[derive(Debug, Clone)]
 pub(super) struct Candidate {
     pub swapped: bool,

@@ -141,8 +141,8 @@ impl View {
                         continue;
                     }
                     let out = if buffered { OutAccess::Buffered } else { OutAccess::Direct };
-                    // If `even` is true, panels end with the runs of `out`. Otherwise, panels may cross the ends of
-                    // runs and are written piece by piece.
+                    // If `even` is true, panels end where runs (evenly spaced rows) of `out` end. Otherwise, panels may
+                    // cross the ends of runs and are written piece by piece.
                     for even in [true, false] {
                         if even && (buffered || !vectors_in(1)) {
                             continue;

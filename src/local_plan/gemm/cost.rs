@@ -28,8 +28,7 @@ const UNCACHED_TRANSPOSED: f64 = 0.5;
 /// Maximum number of lines that columns may occupy in a cache set. This number is half of the minimum associativity of
 /// first-level caches.
 const MAX_LINES_PER_SET: usize = 4;
-/// Time to write an element of a register tile that was stored in a buffer to its position in a run of `out`, in
-/// nanoseconds.
+/// Time to copy an element of a register tile from a buffer to its position in `out`, in nanoseconds.
 const SCATTERED: f64 = 0.15;
 /// Time to write to a page other than that of the previous write, in nanoseconds.
 const NEW_PAGE: f64 = 3.0;
@@ -150,8 +149,7 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Returns the time for the multiply-adds of all boxes, including the vectors and columns that panels waste at the
-    /// ends of runs.
+    /// Returns the time for the multiply-adds of all boxes, including those that incomplete panels waste.
     fn computing(&self) -> f64 {
         let Candidate { vectors, columns, batches, .. } = *self.candidate;
         let parts = if self.dtype.is_complex() { 2 } else { 1 };

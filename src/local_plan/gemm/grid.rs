@@ -1,4 +1,4 @@
-//! Divides the boxes among threads with a grid over batches, row boxes, column boxes and depth boxes.
+//! Divides the boxes (cache blocks) among threads with a grid over batches, row boxes, column boxes and depth boxes.
 //!
 //! A share is the work of one thread. Each share packs its own parts of the operands, and never waits for another
 //! share. Invariants: shares are disjoint and cover all boxes. Shares with the same part of the depth write disjoint

@@ -1,6 +1,6 @@
 //! Determines the memory for partial sums, which have the layout of `out`. A partial sum belongs to a thread that
-//! shares the depth with other threads, or to one half of a deep sum. Finished partial sums are added to `out` or to
-//! each other.
+//! shares the depth (the summed dimensions) with other threads, or to one half of a deep sum. Finished partial sums are
+//! added to `out` or to each other.
 //!
 //! Invariants: a partial sum spans all offsets of `out`. Partial sums of threads occupy at most [`COLUMN_BYTES`] per
 //! thread, the limit for packed columns. Partial sums of halves occupy at most the larger of this limit and a sixteenth

@@ -4,7 +4,7 @@
 //! Algorithms, 2nd edition, section 4.2).
 //!
 //! Invariants: blocks visit each index of the sum once. All blocks have the same nest, except for the last blocks along
-//! the cut loop. Blocks have the lengths that [`crate::local_plan::longest_chain`] assumes.
+//! the loop that is cut into blocks. Blocks have the lengths that [`crate::local_plan::longest_chain`] assumes.
 
 use super::choice::{Choice, Loop};
 use super::{ALIGN, Nest, OUT, Partials, dense};

@@ -7,7 +7,7 @@
 use super::{Dots, Line, NO_LOOP, Nest, OUT, StridedNest};
 use crate::local_plan::{Dim, MIN_STREAMED_OUT_BYTES};
 
-/// Maximum number of terms of a sum that a line adds to `out` at a time.
+/// Maximum number of terms that a `Line` nest adds to `out` at a time.
 pub(super) const TERMS: usize = 8;
 /// Maximum number of terms that are added at a time if several rows are computed together, and the number of these
 /// rows.

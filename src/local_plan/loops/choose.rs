@@ -73,7 +73,7 @@ fn dots(loops: &[Loop], lanes: usize) -> Choice {
     let extent = |at: Option<usize>| at.map_or(1, |i| loops[i].dim.extent);
     let (m, n) = (moving(true, false), moving(false, true));
     let (swapped, rows, cols) = if extent(n) > extent(m) { (true, n, m) } else { (false, m, n) };
-    // Without a loop that only one operand has, the dot products of different rows share no elements. Computing several
+    // If no loop belongs to only one operand, the dot products of different rows share no elements. Computing several
     // rows together still hides the latency of additions.
     let rows = rows.or_else(|| moving(true, true));
     Choice::Dots { swapped, lanes, rows, cols }

@@ -98,7 +98,8 @@ pub struct Line {
 /// A nest whose innermost loop is a loop of the sum, with stride 1 in both operands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dots {
-    /// Loops of `out` around chunks of lanes. Each chunk is a loop around tiles of rows and columns.
+    /// Loops of `out` around chunks (ranges) of the loop `lanes`. Each chunk is a loop around tiles of rows and
+    /// columns.
     pub outer: Vec<Dim<3>>,
     /// Loops of the sum inside a tile, around the lanes.
     pub sum: Vec<Dim<3>>,

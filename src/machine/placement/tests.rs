@@ -83,7 +83,7 @@ fn ranks_that_domains_do_not_divide() {
     };
     // Without straddling, three of five ranks would share the eight cores of one domain, and the other two would have
     // four cores each in the other domain. The smallest rank would have two cores, so no rank could use more than two.
-    // Instead, one rank straddles.
+    // Instead, one rank straddles both domains.
     assert_eq!([2, 5, 6, 16].map(each), [[1, 1], [2, 2], [3, 3], [8, 8]]);
 }
 
