@@ -18,9 +18,9 @@ use super::simd::{Real, RealBody, Simd};
 use crate::dtype::Dtype;
 use crate::local_plan::{Isa, Sum, UNIT};
 
-/// Maximum number of reals in a unit. Only units of complex numbers can have this size.
+/// Maximum number of reals in a unit of `out`. Only units of complex numbers can have this size.
 const REALS: usize = 2 * UNIT;
-/// Minimum number of steps in a unit for which splitting the steps among threads pays off.
+/// Minimum number of steps in the sum for a unit at which the steps are split among threads.
 const MIN_SPLIT_STEPS: usize = 2;
 /// Number of lines in a block if each line corresponds to a stretch of `out`. The lines of a block are added one after
 /// the other.
@@ -35,7 +35,7 @@ const CHAIN: usize = 64;
 const CHAINS: usize = 4;
 /// Number of reals in a piece of a strided line. The reals of a piece are added in eight chains.
 const STRIDED_PIECE_REALS: usize = 512;
-/// Maximum number of chain sums, or of sums of strided pieces, that a block adds one after the other.
+/// Maximum number of sums (of chains or of strided pieces) that are added one after the other in a block.
 const BLOCK_SUMS: usize = 128;
 /// Size in bytes of the shortest vector of any instruction set.
 const MIN_VECTOR_BYTES: usize = 16;

@@ -33,8 +33,8 @@ const CROSSED: u64 = 1024;
 /// chunk by chunk in `out`.
 const MIN_CHUNK_TERMS: u64 = 512;
 const MAX_CHUNKS: u64 = 16;
-/// Minimum number of steps along k in every box except the last, and the maximum number of boxes that are added to
-/// `out` one after another.
+/// Minimum number of steps along k in every box except the last, and the maximum number of boxes whose sums are added
+/// to `out` one after another.
 const MIN_BOX_STEPS: u64 = 256;
 const MAX_BOXES: u64 = 128;
 

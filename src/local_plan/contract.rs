@@ -1,4 +1,4 @@
-//! Plans one local contraction.
+//! Plans the contraction of two tensors in one process.
 //!
 //! Invariants: every index in the index space is visited exactly once. A share is the work of one thread. The shares of
 //! a plan write disjoint elements of `out` or of partial sums, so results are bitwise identical no matter which thread
@@ -69,7 +69,7 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
 /// [`plan_contract`] needs.
 ///
 /// # Panics
-/// As for [`plan_contract`].
+/// Same as for [`plan_contract`].
 pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> Price {
     let dims = dims_of([left, right, out]);
     if trivial_body(&dims).is_some() {

@@ -1,4 +1,5 @@
-//! Limits the numbers that describe a machine, whether they come from a file, a user or a measurement.
+//! Checks that the numbers that describe a machine are in range, whether they come from a file, a user or a
+//! measurement.
 //!
 //! Guarantee: if all numbers pass the check, their products do not overflow, no rate or time is infinite or NaN, and a
 //! list with one entry per rank or worker fits into a laptop's memory.

@@ -64,7 +64,7 @@ pub enum Warning {
     Starved {
         /// The number of the rank among the ranks on the host.
         rank: usize,
-        /// The smallest number of cores of any rank in the same domains.
+        /// Among the ranks in the same domains, the number of cores of the rank with the fewest cores.
         cores: usize,
         /// The number of workers requested.
         workers: usize,
@@ -134,7 +134,7 @@ fn ranges(numbers: &[usize]) -> String {
 struct RankShare<'a> {
     domains: &'a [Domain],
     cores: Vec<&'a Vec<usize>>,
-    /// The smallest number of cores of any rank in these domains.
+    /// Among the ranks in these domains, the number of cores of the rank with the fewest cores.
     least: usize,
 }
 

@@ -113,7 +113,7 @@ impl fmt::Display for Kind {
 }
 
 impl Synthetic {
-    /// The host that the text describes.
+    /// The topology of the host that the parsed text describes.
     pub fn topology(&self) -> Topology {
         let (sockets, domains) = (self.until(Kind::Socket), self.until(Kind::Domain));
         let (cores, units) = (self.until(Kind::Core), self.until(Kind::Unit).max(self.until(Kind::Core)));

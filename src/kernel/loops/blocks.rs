@@ -10,7 +10,7 @@ use super::{add, nest};
 use crate::kernel::Element;
 use crate::local_plan::{Isa, Nest, SumBlocks};
 
-/// Computes the sum of one thread's share of the loops.
+/// The sum over one thread's share of the loops.
 pub(super) struct Sum<'a, T> {
     pub blocks: &'a SumBlocks,
     /// The loop nest for all blocks of full length. If the last block is shorter, it has its own nest,

@@ -42,7 +42,7 @@ pub trait Generated {}
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 impl<R: Copy> Generated for R {}
 
-/// A type of real numbers that vectors consist of. A tensor element is one real number, or two if it is complex.
+/// The type of the real numbers in a vector. A tensor element is one real number, or two if it is complex.
 pub trait Real:
     Generated
     + Copy

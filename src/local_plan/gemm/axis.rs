@@ -11,7 +11,8 @@
 //!
 //! Invariants: boxes are disjoint and cover every index once. Boxes of equal shape have the same table. The last piece
 //! of a dimension is shorter than the other pieces if the extent is not a multiple of the tile. There is one table for
-//! each subset of such dimensions. The lists of a table never change, so tables can share equal lists.
+//! each subset of the dimensions with a shorter last piece. The lists of a table never change, so tables can share
+//! equal lists.
 
 use std::sync::Arc;
 

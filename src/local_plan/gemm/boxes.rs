@@ -178,7 +178,7 @@ impl<'a> Blocking<'a> {
         part(self.view.l2, L2_ROWS) / self.slab.size
     }
 
-    /// Returns the minimum tile of each dimension. With these tiles, boxes do not divide the cache lines of a packed or
+    /// Returns the minimum tile of each dimension. With these tiles, boxes do not split the cache lines of a packed or
     /// buffered tensor. The dimensions that `fix_after_first` marks are exempt.
     fn needs(&self, dims: &[AxisDim], tensors: [bool; 2], most: usize) -> Vec<usize> {
         let line = CACHE_LINE / self.view.element;

@@ -99,7 +99,7 @@ pub struct GemmPlan {
     pub grid: Grid,
     /// The memory range of a partial sum, which has the layout of `out`.
     pub partial: Partial,
-    /// Maximum number of depth boxes that are added to `out` one after another. A longer list of boxes is halved
+    /// Maximum number of depth boxes whose sums are added to `out` one after another. A longer list of boxes is halved
     /// recursively, `levels` times, and the second half at each level has its own partial sum.
     pub leaf_boxes: usize,
     pub levels: usize,

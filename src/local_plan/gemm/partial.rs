@@ -11,8 +11,8 @@ use super::boxes::COLUMN_BYTES;
 use crate::dtype::Dtype;
 use crate::local_plan::{Dim, Target};
 
-/// Maximum number of depth boxes that a part of the depth adds to `out` one after another. `MAX_BOXES` applies if there
-/// is not enough memory for more partial sums.
+/// Maximum number of depth boxes whose sums are added to `out`, or to a partial sum, one after another. `MAX_BOXES`
+/// applies if there is not enough memory for more partial sums.
 const BOXES: usize = 32;
 const MAX_BOXES: usize = 128;
 /// Partial sums of halves may occupy the operands' memory divided by this number.
@@ -40,8 +40,8 @@ impl Partial {
     }
 
     /// Decides how often the list of `boxes` depth boxes, divided into `parts` parts, is halved. Returns the maximum
-    /// number of boxes in the resulting lists, whose boxes are added one after another, and the number of halvings.
-    /// `operands` is the number of elements in both operands.
+    /// number of boxes in the resulting lists, in which the sums of the boxes are added one after another, and the
+    /// number of halvings. `operands` is the number of elements in both operands.
     pub(super) fn halves(
         &self,
         boxes: usize,

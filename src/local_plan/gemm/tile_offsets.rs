@@ -19,7 +19,7 @@ pub struct TileOffsets {
 }
 
 impl TileOffsets {
-    /// Returns a tile at offset 0, with contiguous vectors of `lanes` real numbers.
+    /// Returns the offsets of a tile at offset 0 whose vectors, of `lanes` real numbers each, are contiguous.
     pub fn dense(lanes: usize) -> TileOffsets {
         TileOffsets { vectors: [0, 1, 2].map(|vector| vector * lanes as isize), ..TileOffsets::default() }
     }
@@ -47,7 +47,7 @@ pub struct Group {
     pub layout: RowLayout,
 }
 
-/// The panels of a box of rows.
+/// The panels into which the rows of a box are divided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowTiles {
     pub panels: Vec<Panel>,

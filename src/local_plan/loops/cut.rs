@@ -5,8 +5,8 @@ use super::choice::{Choice, Loop, TILE};
 /// The loop of the lanes (the innermost loop) is cut at multiples of this number, so that each share begins at a cache
 /// line for every element type.
 const LANE_GRAIN: usize = 64;
-/// Minimum fraction of the time for which a cut of `out` must keep the threads busy. Otherwise, the sum may be cut
-/// instead.
+/// Minimum fraction of the time for which threads must be busy if a loop of `out` is cut. If no such cut reaches this
+/// fraction, a loop of the sum may be cut instead.
 const MIN_BUSY_FRACTION: f64 = 0.8;
 /// Minimum number of multiply-adds per element of a partial result. At this number, the cost of writing the element and
 /// adding it to `out` is negligible.
