@@ -155,7 +155,7 @@ impl<R: Real> SumShare<'_, R> {
         let (len, block) = (range.len(), self.block());
         let forks = threads > 1 && len >= MIN_SPLIT_STEPS;
         if !forks && len <= block {
-            // SAFETY: the instruction set is available; the rest is guaranteed by the caller.
+            // SAFETY: the instruction set is available; the caller guarantees all other requirements.
             unsafe { R::dispatch(self.isa, Steps { share: self, from: from.at(0), count, range, total }) };
             return;
         }

@@ -1,9 +1,9 @@
 //! Keeps memory for packed blocks between calls.
 //!
 //! Memory is aligned for any element type and vector register. A workspace shrinks only if [`Workspace::clear`] is
-//! called or growing fails. Running out of memory returns an error and does not abort the process. The operating system
-//! supplies zeroed pages, which this module does not touch. Each page is therefore placed on the NUMA node of the
-//! thread that first packs into the page. The contents are unspecified between calls.
+//! called or growing fails. If memory runs out, an error is returned, and the process is not aborted. The operating
+//! system supplies zeroed pages, which this module does not touch. Each page is therefore placed on the NUMA node of
+//! the thread that first packs into the page. The contents are unspecified between calls.
 
 use super::micro::Vectorized;
 use super::zeroed::Zeroed;

@@ -32,8 +32,9 @@ pub(super) struct Pack<'a, T> {
     /// Number of rows in a panel.
     pub panel: usize,
     pub to: *mut T,
-    /// The number of boxes, one for each index of the slab. The slab is a batch dimension whose indices are packed
-    /// together. `slab_stride` and `slab_panels` are the distances between these boxes in the tensor and in the panels.
+    /// The number of boxes, one for each index of the slab. The slab is a batch dimension of which several indices are
+    /// packed together. `slab_stride` and `slab_panels` are the distances between these boxes in the tensor and in the
+    /// panels.
     pub slabs: usize,
     pub slab_stride: isize,
     pub slab_panels: usize,

@@ -140,8 +140,8 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Returns the offsets of a batch, and the number of slab indices in the batch. The slab is a batch dimension whose
-    /// indices are packed together.
+    /// Returns the offsets of a batch, and the number of slab indices in the batch. The slab is a batch dimension of
+    /// which several indices are packed together.
     fn batch(&self, batch: usize) -> ([isize; 3], usize) {
         let (slab, mut start) = (self.plan.slab, [0; 3]);
         let mut rest = batch;

@@ -3,8 +3,8 @@
 //!
 //! Columns are listed as `{ number "number" "address" ["address" "part"] ("sum" "row" vector) .. }`. The first address
 //! is used for real terms. The second address is used for complex terms, and is followed by the part of the terms (0 is
-//! real, 1 is imaginary). For each vector of rows, the list contains the register of the sum, the register of the rows,
-//! and the number of the vector.
+//! real, 1 is imaginary). For each vector of rows, the list contains the register that stores the sum, the register
+//! that stores the rows, and the number of the vector.
 //!
 //! The sums (at most 12 with AVX2, 24 with AVX-512), the vectors of rows and one column fit into the vector registers.
 //! The assembly needs at most 13 general-purpose registers, which is the number available. The loop is unrolled by four

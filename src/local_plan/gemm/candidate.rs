@@ -1,8 +1,8 @@
 //! Defines a candidate for a plan, and the view of a contraction from which candidates are derived.
 //!
-//! Invariants: a [`View`] contains each dimension once, as a batch loop (kind c), as the slab (a batch dimension whose
-//! indices are packed together), or in the rows, the columns or the depth. A [`Candidate`] contains everything on which
-//! its price depends.
+//! Invariants: a [`View`] contains each dimension once, as a batch loop (kind c), as the slab (a batch dimension of
+//! which several indices are packed together), or in the rows, the columns or the depth. A [`Candidate`] contains
+//! everything on which its price depends.
 
 use super::{Access, AxisDim, OutAccess, Slab, cycles_of_step, register_tiles};
 use crate::dtype::Dtype;

@@ -35,8 +35,8 @@ impl Footprint {
         Footprint(first.chain(second).filter(|side| side.extent > 1).collect())
     }
 
-    /// Adds the slab, a batch dimension whose indices are packed or unpacked together. `tensor` is 0 or 1 for an
-    /// operand, and 2 for `out`.
+    /// Adds the slab, a batch dimension of which several indices are packed or unpacked together. `tensor` is 0 or 1
+    /// for an operand, and 2 for `out`.
     pub fn and(mut self, slab: &Slab, tensor: usize) -> Footprint {
         let stride = slab.dim.strides[tensor].unsigned_abs();
         self.0.extend((slab.size > 1).then_some(Side { tile: slab.size, extent: slab.dim.extent, stride }));
