@@ -35,8 +35,8 @@ pub struct Reference<'a, T: Clone> {
 #[derive(Debug)]
 struct Elements<'a, T: Clone> {
     elements: Cow<'a, [T]>,
-    /// For each label of the einsum, the distance in `elements` between two elements whose indices for this label differ
-    /// by 1.
+    /// For each label of the einsum, the distance in `elements` between two elements whose indices for this label
+    /// differ by 1.
     strides: Vec<usize>,
 }
 

@@ -1,8 +1,7 @@
 //! Computes one thread's share of a [`GemmPlan`], box by box. A box is a cache block.
 //!
 //! The loops over batches, column boxes, depth boxes and row boxes are nested in this order, from outermost to
-//! innermost. A packed box is reused while successive iterations need the same box. The next execution of the plan
-//! packs again, because the operands' elements may have changed.
+//! innermost. A packed box is reused while successive iterations need the same box.
 
 use std::ops::Range;
 

@@ -53,7 +53,6 @@ pub(super) trait Lanes<S>: Element {
     unsafe fn finish(sum: Self::Sum) -> Self::Vector;
     /// Adds up all lanes of a sum of products with factors from [`Lanes::across`].
     unsafe fn total(sum: Self::Sum) -> Self;
-    /// Prepares `alpha` or `beta` for scaling vectors.
     unsafe fn scale(value: Self) -> Self::Scale;
     /// Scales each lane as [`Element::scaled`] does.
     unsafe fn scaled_by(scale: Self::Scale, vector: Self::Vector) -> Self::Vector;

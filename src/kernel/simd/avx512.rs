@@ -133,8 +133,8 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
-                // SAFETY: the instructions are available, and the caller guarantees that 16 bytes can be read at each of
-                // the four addresses.
+                // SAFETY: the instructions are available, and the caller guarantees that 16 bytes can be read at each
+                // of the four addresses.
                 unsafe {
                     let all = _mm512_castps128_ps512(_mm_loadu_ps(from[0].cast()));
                     let all = _mm512_insertf32x4::<1>(all, _mm_loadu_ps(from[1].cast()));

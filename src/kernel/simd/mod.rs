@@ -71,7 +71,7 @@ pub trait Real:
 pub trait RealBody<R: Real> {
     type Output;
 
-    /// Runs the code. Implementations are `#[inline(always)]`.
+    /// Runs the code.
     ///
     /// # Safety
     /// The instructions of `S` are available, and the body's own requirements hold.
@@ -213,7 +213,7 @@ impl<S: Simd<f32> + Simd<f64>> Both for S {}
 pub(super) trait Body {
     type Output;
 
-    /// Runs the code. Implementations are `#[inline(always)]`.
+    /// Runs the code.
     ///
     /// # Safety
     /// The instructions of `S` are available, and the body's own requirements hold.

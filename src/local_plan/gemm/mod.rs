@@ -7,7 +7,7 @@
 //!
 //! Invariants: shares write disjoint boxes of `out`. Shares with different parts of the depth write separate partial
 //! sums, which are added in a fixed order. Results are therefore bitwise identical no matter which thread runs which
-//! share. A plan depends only on layouts, element type and target.
+//! share.
 
 mod axis;
 mod boxes;
