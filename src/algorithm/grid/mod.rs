@@ -266,8 +266,8 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     }
 }
 
-/// Sets each rank's block of `out` to the sum of the partial sums that the ranks of `group` have computed. With
-/// `contraction.onto`, adds `beta` times the existing values of `out`.
+/// Sets each rank's block of `out` to the sum of the partial sums that the ranks of `group` have computed. If
+/// `contraction.onto` is true, adds `beta` times the existing values of `out`.
 ///
 /// ```text
 /// a tile of 2 rows, summands a and b of it on ranks 0 and 1; out has row 0 on rank 0 and row 1 on rank 1

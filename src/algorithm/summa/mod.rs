@@ -1,9 +1,9 @@
 //! Implements `summa` on a grid of ranks of any shape. `out` stays in place, and panels of both operands are broadcast.
 //!
 //! Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997), sections
-//! 3 and 4 (pipelined broadcasts). The tensors can have any number of dimensions. One dimension of each of the kinds m,
-//! n and k is cut, and every rank has all indices of the other dimensions. Extents need not be divisible by the numbers
-//! of rows and columns.
+//! 3 and 4 (pipelined broadcasts). A panel is the part of an operand for a range of k. The tensors can have any number
+//! of dimensions. One dimension of each of the kinds m, n and k is cut, and every rank has all indices of the other
+//! dimensions. Extents need not be divisible by the numbers of rows and columns.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 3 ranks; left is m/2 k/3, right is k/2 n/3. Panels end where a block of left or of right ends.
@@ -81,7 +81,7 @@ impl Summa {
 }
 
 impl Generator for Summa {
-    /// With a single row of ranks, `m` is not cut; with a single column, `n` is not cut.
+    /// If there is a single row of ranks, `m` is not cut. If there is a single column, `n` is not cut.
     fn cuts(&self) -> Vec<Label> {
         let &Summa { m, n, k, rows, columns, .. } = self;
         let cut = |ranks: usize| ranks > 1 || self.ranks() == 1;

@@ -99,8 +99,8 @@ impl GridFit<'_> {
     }
 
     /// Returns the grid that [`GridFit::best`] returns, followed by grids that cut dimensions of other kinds and
-    /// transfer at most 1 % more words. For example, a cube on 2 ranks can be cut along m, n or k. The cost of this
-    /// search is that of [`GridFit::best`].
+    /// transfer at most 1 % more words. For example, a product with three equal extents can be cut along m, n or k on 2
+    /// ranks. The cost of this search is that of [`GridFit::best`].
     pub fn near_best(&self, idle: usize) -> Vec<Grid> {
         let mut found =
             self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), MAX_COUNTED_GRIDS);
@@ -161,7 +161,8 @@ impl GridFit<'_> {
         let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2])).min(summed_indices);
         let mut pieces = most_pieces(summed);
         if let Some(free_memory) = free_memory.map(|free_memory| free_memory.max(1.0)) {
-            // Neither number can exceed the number of indices. `held` assumes that a piece has at least one index.
+            // Neither `rounds` nor `pieces` can exceed the number of indices. `held` assumes that a piece has at least
+            // one index.
             let [_, m, n, k] = volumes.tile;
             rounds = rounds.max((slots as f64 * volumes.travelling() / free_memory).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / free_memory).min(m.max(n)).ceil() as usize);
@@ -170,7 +171,7 @@ impl GridFit<'_> {
     }
 
     /// Returns the same grid with only one round per part of an operand, or `None` if the grid has no more rounds than
-    /// that. Also returns `None` with a memory limit, because fewer rounds have larger pieces and thus need more
+    /// that. Also returns `None` if there is a memory limit, because fewer rounds have larger pieces and thus need more
     /// memory.
     pub fn few_rounds(&self, grid: &Grid) -> Option<Grid> {
         let rounds = self.sharing_most(grid);
@@ -178,8 +179,8 @@ impl GridFit<'_> {
     }
 
     /// Returns the same grid with up to `MAX_PIECES` rounds, or `None` if the grid already has that many. On slow
-    /// links, the smaller pieces leave less transfer time exposed. Also returns `None` with a memory limit, or if no
-    /// operand is shared.
+    /// links, the smaller pieces leave less transfer time exposed. Also returns `None` if there is a memory limit, or
+    /// if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
         let rounds = MAX_PIECES.min(summed);
