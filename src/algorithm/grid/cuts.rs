@@ -66,8 +66,8 @@ pub struct Sharing {
     /// The dimension of the tensor along which the tile is divided.
     pub along: Label,
     /// The number of ranks along `cut` that divide the tile along `along`. If several sharings have the same `cut`, the
-    /// product of their `ranks` is the number of ranks along the cut. Among these ranks, the part of the last sharing
-    /// varies fastest.
+    /// product of their `ranks` is the number of ranks along the cut. The coordinate of the last of these sharings
+    /// varies fastest along the cut.
     pub ranks: usize,
 }
 

@@ -12,9 +12,9 @@ use crate::algorithm::reorder::{Effort, Reorder};
 use crate::dims::Label;
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 
-/// The maximum number of cells (index sets inside one block of each tensor), per rank, into which a dimension is
-/// divided. The limit is needed because cells end at the cuts of all three tensors, which could otherwise produce an
-/// excessive number of cells.
+/// The maximum number of cells (index sets between block boundaries), per rank, into which a dimension is divided. The
+/// limit is needed because cells end at the cuts of all three tensors, which could otherwise produce an excessive
+/// number of cells.
 const MAX_CELLS_PER_RANK: usize = 4;
 
 /// A set of products that a rank computes. It consists of one index set per dimension, and contains the products for
