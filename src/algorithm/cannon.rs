@@ -186,7 +186,6 @@ impl<'a> ShiftedOperand<'a> {
     }
 }
 
-/// Appends this rank's tasks to the schedule.
 fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     let rank = builder.rank();
     let Contraction { left, right, out, onto } = contraction;

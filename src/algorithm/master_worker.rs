@@ -137,7 +137,7 @@ impl Shares<'_> {
         start + tile.start..start + tile.end
     }
 
-    /// The maximum number of indices of `cut` in a chunk of these ranks.
+    /// The maximum number of indices of `cut` in any chunk of these ranks' parts.
     fn longest(&self, ranks: Range<usize>) -> usize {
         ranks.map(|rank| self.chunk(rank, 0).len()).max().unwrap_or(0)
     }
@@ -169,7 +169,7 @@ impl Shares<'_> {
     }
 }
 
-/// Appends this rank's tasks to the schedule. The part of a rank ends before index `ends[rank]` of `cut`.
+/// The part of a rank ends before index `ends[rank]` of `cut`.
 fn master_worker(builder: &mut Builder, contraction: &Contraction, cut: Label, ends: &[usize]) {
     let Contraction { left, right, out, .. } = contraction;
     let elements: f64 = [left, right, out].map(|tensor| tensor.shape.iter().product::<usize>() as f64).iter().sum();

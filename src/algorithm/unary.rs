@@ -7,8 +7,8 @@ use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::{Builder, View, Work};
 
 /// Returns the distribution of the result if every rank applies a unary step to its block of a tensor with distribution
-/// `input`. If the result has the cut dimension, it is cut in the same way. A cut of a summed dimension becomes an axis
-/// of partial sums. Returns `None` if a cut dimension is part of a diagonal.
+/// `input`. If the result has the cut dimension, the result is cut in the same way. A cut of a summed dimension becomes
+/// an axis of partial sums. Returns `None` if a cut dimension is part of a diagonal.
 pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<Distribution> {
     let axes = input.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return Some(axis.clone()) };

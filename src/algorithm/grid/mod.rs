@@ -142,7 +142,7 @@ impl<'a> Tiles<'a> {
         Some(Region::from(dims.collect::<Vec<_>>()))
     }
 
-    /// The partial products that a rank computes, in order of its rounds.
+    /// The summands (products of one round each) that a rank computes, in order of its rounds.
     fn computed_summands(&self, rank: usize) -> Vec<Summand> {
         let Contraction { left, out, .. } = self.contraction;
         let summed: Vec<usize> =
@@ -224,7 +224,6 @@ impl Generator for Grid {
     }
 }
 
-/// Appends this rank's tasks to the schedule.
 fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     let (me, ranks) = (builder.rank(), grid.ranks());
     if me >= ranks {

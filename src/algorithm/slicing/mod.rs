@@ -141,7 +141,6 @@ impl Generator for Slicing {
     }
 }
 
-/// Appends this rank's tasks to the schedule.
 fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Stationary, chunks: Chunks) {
     let Contraction { out, onto, .. } = contraction;
     let geometry = Geometry::new(contraction, stationary, chunks, builder.ranks());

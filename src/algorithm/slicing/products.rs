@@ -60,7 +60,7 @@ impl<'a> Products<'a> {
         Some(out.distribution.block(&out.shape, holder)?.intersect(region))
     }
 
-    /// Contracts one chunk, and adds those of its products that belong to this rank's block.
+    /// Contracts one chunk, and adds the products that belong to this rank's block of `out`.
     pub fn multiply(&self, builder: &mut Builder, left: View, right: View, round: usize, sums: &Tensor) {
         let out = &self.geometry.contraction.out;
         let Some(region) = self.sent(self.rank, round) else {

@@ -212,7 +212,6 @@ impl<'a> Passing<'a> {
     }
 }
 
-/// Appends this rank's tasks to the schedule.
 fn summa(builder: &mut Builder, contraction: &Contraction, summa: &Summa) {
     let (rank, &Summa { m, n, k, rows, columns, width, .. }) = (builder.rank(), summa);
     let Contraction { left, right, out, onto } = contraction;

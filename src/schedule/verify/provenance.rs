@@ -8,7 +8,7 @@ use super::Fault;
 use crate::distribution::{Bounds, Region, is_empty, volume, without};
 use crate::schedule::View;
 
-/// Whether a sum contains the user's previous values of the output, and whether these are already scaled.
+/// Whether a sum contains the user's previous values of the output, and whether these are already multiplied by `beta`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prior {
     /// The user's values are not part of this sum.

@@ -1,5 +1,5 @@
 //! Defines how each kind of work task changes the contents of a rank's buffers. The contents of a buffer are pieces,
-//! which are boxes whose elements have the same provenance.
+//! each of which describes the elements in one box.
 
 use std::collections::HashMap;
 use std::ops::Range;

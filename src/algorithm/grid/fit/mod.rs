@@ -91,9 +91,9 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
 type Found = ((f64, f64), [usize; 4]);
 
 impl GridFit<'_> {
-    /// Returns the grid with at most `idle` idle ranks that transfers the fewest words. Ties are broken by the work on
-    /// the busiest rank. Returns `None` if no grid fits into memory, or if the dimensions have too few indices. Cost:
-    /// about r (ln r)^2 steps for r ranks.
+    /// Returns the grid with at most `idle` idle ranks that transfers the fewest words. Among grids with equal numbers
+    /// of words, prefers the one with the least work on the busiest rank. Returns `None` if no grid fits into memory,
+    /// or if the dimensions have too few indices. Cost: about r (ln r)^2 steps for r ranks.
     pub fn best(&self, idle: usize) -> Option<Grid> {
         self.near_best(idle).into_iter().next()
     }
@@ -124,8 +124,8 @@ impl GridFit<'_> {
         best.into_iter().map(|(_, grid)| grid).collect()
     }
 
-    /// Returns the grid with the least work on the busiest rank. Ties are broken by the number of words transferred.
-    /// The cost of this search is that of [`GridFit::best`].
+    /// Returns the grid with the least work on the busiest rank. Among grids with equal work, prefers the one that
+    /// transfers the fewest words. The cost of this search is that of [`GridFit::best`].
     pub fn widest(&self) -> Option<Grid> {
         let found = self.cheapest(1, |words, work| (work, words), 1);
         self.grid(found.first()?.1)
@@ -240,8 +240,8 @@ impl GridFit<'_> {
         best
     }
 
-    /// Cuts the dimensions of one kind into `parts` tiles in total. Each prime factor of `parts` divides the dimension
-    /// that currently has the longest tiles. Returns `None` if no dimension has enough indices for a factor.
+    /// Cuts the dimensions of one kind into `parts` tiles in total. For each prime factor of `parts`, divides the
+    /// dimension that currently has the longest tiles. Returns `None` if no dimension has enough indices for a factor.
     fn tiles(&self, labels: &[Label], parts: usize) -> Option<Tiles> {
         let mut cuts: Vec<(Label, usize)> = labels.iter().map(|&label| (label, 1)).collect();
         for factor in prime_factors(parts) {
