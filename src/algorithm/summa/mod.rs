@@ -17,9 +17,9 @@
 //! panels, and reads its own panels in place. Panels are broadcast in a ring or a tree ([`collective`]). In a ring,
 //! ranks forward one panel while they receive the next.
 //!
-//! On an r x c grid, a rank receives `(c-1)/c * m*k/r + (r-1)/r * k*n/c` words. [`super::grid`] with the same cuts receives
-//! the same number. With ring broadcasts, however, every rank exchanges messages only with its four neighbours, and no
-//! rank sends a panel twice. Products are added in ascending order of k.
+//! On an r x c grid, a rank receives `(c-1)/c * m*k/r + (r-1)/r * k*n/c` words. In [`super::grid`] with the same cuts,
+//! it receives the same number. With ring broadcasts, however, every rank exchanges messages only with its four
+//! neighbours, and no rank sends a panel twice. Products are added in ascending order of k.
 //!
 //! If there are more ranks than indices, some ranks have an empty block of `out`. These ranks send their panels but
 //! receive none. Transfers are ordered by panel, then by operand (`left` before `right`), then by round of the
