@@ -7,7 +7,7 @@
 //! First, every label is mapped to a dimension. The labels that a bracket sums are local to the bracket, so the two `j`
 //! in `[ij->i],jk->ik` are different dimensions. Ellipses become right-aligned dimensions, implicit outputs become
 //! explicit, and dimensions of extent 1 are broadcast. If an operand of a contraction has repeated labels, or labels
-//! that occur in no other tensor, a unary step first removes them.
+//! that occur in no other tensor, a unary step first removes these labels.
 //!
 //! Invariants: Every node is listed after its inputs, and the last node is the root. The labels of a node are distinct,
 //! unless the node is a leaf. Every label of a contraction is of kind c, m, n or k. No function in this module is

@@ -1,4 +1,4 @@
-//! Builds an expression's arena bottom-up, and numbers its labels and operands.
+//! Builds the list of an expression's nodes bottom-up, and numbers its labels and operands.
 //!
 //! Invariant: a node is added after its inputs. The builder does not check its input; the parsers and `check` do.
 

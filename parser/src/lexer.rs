@@ -1,8 +1,8 @@
-//! Splits a text into tokens, in the same way for all three forms.
+//! Splits a text into tokens, in the same way for all three forms (notations).
 //!
 //! A [`TokenKind::Word`] is a run of label characters without white space. In an einsum_ir tree, a word is one name. In
-//! the other two forms, each character of a word is a label. The module `stray` explains a character that cannot start
-//! a token.
+//! the other two forms, each character of a word is a label. The module `stray` provides the error for a character that
+//! cannot start a token.
 //!
 //! The rules for the order of tokens are in `brackets`, `parse_terms` and `parse_ir`.
 

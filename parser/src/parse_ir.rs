@@ -1,4 +1,4 @@
-//! Parses tokens into the arena of an einsum_ir tree, where brackets without an arrow are lists of names.
+//! Parses tokens into the nodes of an einsum_ir tree, where brackets without an arrow are lists of names.
 //!
 //! A `[` directly before another `[` or an arrow opens a subtree; any other `[` opens a list. An explicit stack has one
 //! frame per open subtree. The parser relies on balanced brackets, which `brackets` has checked.
@@ -131,7 +131,7 @@ impl Parser<'_> {
     /// Reads the names after `open`, up to and including the closing bracket.
     fn list(&mut self, open: Span) -> Result<Term, ParseError> {
         let mut indices: Vec<Index> = Vec::new();
-        // A name is due after a comma, and after the opening bracket unless the list is empty.
+        // A name must follow after a comma, and after the opening bracket unless the list is empty.
         let mut comma: Option<Span> = None;
         let mut due = true;
         while let Some(token) = self.take() {

@@ -1,4 +1,4 @@
-//! Parses tokens into the arena of one einsum, or of a tree of einsums in brackets. Every label is one character.
+//! Parses tokens into the nodes of one einsum, or of a tree of einsums in brackets. Every label is one character.
 //!
 //! An explicit stack on the heap has one frame per open bracket, so that deep trees do not overflow the call stack. The
 //! parser relies on balanced brackets, which `brackets` has checked.

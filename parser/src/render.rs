@@ -1,4 +1,4 @@
-//! Renders an error for a terminal: the message, and the text with carets under marked places.
+//! Renders an error for a terminal, as a message and the text with carets under marked places.
 //!
 //! Line breaks become spaces, so that the text fits on one line. If the places are too far apart for one line, each
 //! place has its own line, which shows only the text around that place. `^` marks the first place, and `-` marks the

@@ -1,4 +1,4 @@
-//! Explains a character that cannot start a token.
+//! Provides the error for a character that cannot start a token.
 //!
 //! Each such character usually has a specific cause, such as an unquoted `>` in a shell, or a notation from a different
 //! program. So most of these characters have their own kind of mistake.

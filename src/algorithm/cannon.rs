@@ -15,8 +15,8 @@
 //! On s x s ranks, a rank first receives the block of each operand that it contracts in step 0, unless it owns this
 //! block. The rank then receives s - 1 more blocks of each operand, each one step before the step that contracts the
 //! block. In these shifts, blocks of `left` move only left and blocks of `right` only up. A rank therefore receives all
-//! shifted blocks of an operand from a single neighbour. In [`super::grid`], it receives parts of an operand from many
-//! ranks. The algorithm needs a square grid; `summa` also supports other grids.
+//! shifted blocks of an operand from a single neighbour. In [`super::grid`], by contrast, a rank receives parts of an
+//! operand from many ranks. The algorithm needs a square grid; `summa` also supports other grids.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub struct Cannon {
 pub const RANKS: RankCount = RankCount::Square;
 
 /// Returns one candidate for each combination of an m, an n and a k dimension. Returns no candidates if the number of
-/// ranks is not a square and no rank may be idle.
+/// ranks is not a square and idle ranks are not permitted.
 pub fn candidates(setting: &Setting) -> Vec<Cannon> {
     let ranks = setting.ranks();
     if !RANKS.allows(ranks) && !setting.idle {
@@ -89,7 +89,8 @@ impl Generator for Cannon {
         let (a, b, c) = (a * m * k, b * k * n, c * m * n);
         let compute = side as f64 * cost.product(contracted.multiply_adds * m * n * k, a + b + c);
         let block = cost.transfer(a) + cost.transfer(b);
-        // A rank receives one block of each operand in the initial skew, and one more in each step except the last.
+        // A rank receives one block of each operand in the initial skew (the transfers before step 0), and one more in
+        // each step except the last.
         let skew = if side > 1 { block } else { 0.0 };
         skew + cost.overlapped(compute, (side as f64 - 1.0) * block)
     }
@@ -185,7 +186,6 @@ impl<'a> ShiftedOperand<'a> {
     }
 }
 
-/// Appends this rank's tasks to the schedule.
 fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     let rank = builder.rank();
     let Contraction { left, right, out, onto } = contraction;
@@ -215,8 +215,9 @@ fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     }
 }
 
-/// Returns the order in which each rank adds up the products for its block of `out`. A rank starts with tile (row +
-/// column) mod `side` of `cut`, and visits the tiles cyclically.
+/// Returns the order in which each rank adds up the products for its block of `out`. The rank in a given row and column
+/// of the grid starts with tile (row + column) mod `side` of dimension `cut`, and then visits the other tiles
+/// cyclically.
 fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Vec<Vec<Summand>> {
     let Contraction { left, out, .. } = contraction;
     let summed: Vec<(Label, usize)> = left

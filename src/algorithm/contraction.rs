@@ -14,8 +14,9 @@ pub struct Tensor {
     pub shape: Vec<usize>,
     pub distribution: Distribution,
     pub buffer: Option<BufferId>,
-    /// `Some` if the tensor is a range of indices of a larger tensor along one dimension: this dimension, and the first
-    /// index of the range. On every rank, the buffer stores all indices of the larger tensor along this dimension.
+    /// `Some` if the tensor is a slice of a larger tensor (a range of indices along one dimension). Contains this
+    /// dimension and the first index of the range. On every rank, the buffer stores all indices of the larger tensor
+    /// along this dimension.
     pub window: Option<(usize, usize)>,
 }
 
@@ -30,11 +31,11 @@ pub struct Contraction {
     pub onto: bool,
 }
 
-/// A range of indices of one dimension, in coordinates of the tensor rather than of a rank's block.
+/// A range of indices of one dimension, in coordinates of the whole tensor, not of a rank's block.
 pub type Restriction = (Label, Range<usize>);
 
 impl Tensor {
-    /// Returns a rank's block in coordinates of the tensor. Every block of the distribution must be a single box.
+    /// Returns a rank's block in coordinates of the whole tensor. Every block of the distribution must be a single box.
     pub fn block(&self, rank: usize) -> Bounds {
         let region = self.distribution.block_or_empty(&self.shape, rank);
         region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
@@ -72,8 +73,8 @@ impl Tensor {
         self.distribution.block(&self.shape, rank).map_or(0, |block| block.volume()) as u64
     }
 
-    /// Returns a view of this rank's buffer for a box of the tensor, or `None` if the rank's block does not contain the
-    /// box.
+    /// Returns the part of this rank's buffer that stores a box of the tensor, or `None` if the rank's block does not
+    /// contain the box.
     pub fn view(&self, rank: usize, bounds: &[Range<usize>]) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         let bounds = if is_empty(bounds) { bounds.iter().map(|_| 0..0).collect() } else { region.locate(bounds)? };
@@ -87,8 +88,8 @@ impl Tensor {
         bounds
     }
 
-    /// Returns a view of the indices in this rank's block that satisfy all restrictions. If no index of a dimension is
-    /// left, the view keeps the extents of the other dimensions.
+    /// Returns a view of the indices in this rank's block that satisfy all restrictions. If no index of a dimension
+    /// satisfies them, the view is empty, but keeps the extents of the other dimensions.
     pub fn own(&self, rank: usize, restrictions: &[Restriction]) -> Option<View> {
         let region: Region = self.distribution.block(&self.shape, rank)?;
         let mut kept = region.dims().to_vec();
@@ -100,8 +101,8 @@ impl Tensor {
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(&Region::from(kept))?) })
     }
 
-    /// Returns a view of this rank's buffer for a region of the tensor, or `None` if the region is not a single box in
-    /// the buffer.
+    /// Returns the part of this rank's buffer that stores a region of the tensor, or `None` if the region is not a
+    /// single box in the buffer.
     pub fn stored(&self, rank: usize, piece: &Region) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(piece)?) })
@@ -148,7 +149,7 @@ pub fn most_pieces(elements: f64) -> usize {
 }
 
 /// Appends one contraction task. If an operand is empty, there are no products. The function then appends a task that
-/// zeroes or scales `out`, or no task if the products would be added.
+/// zeroes or scales `out`, or no task if `accumulate` is `Add`.
 pub fn contract(builder: &mut Builder, left: View, right: View, out: View, accumulate: Accumulate) {
     if out.elements() == 0 {
         return;

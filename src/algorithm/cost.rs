@@ -1,10 +1,10 @@
 //! Predicts the seconds for products, memory traffic and messages, on one machine and for one element type. Algorithms
 //! compute their prices from these times.
 //!
-//! If computing and receiving overlap, the predicted time is the maximum of the two times. For a ring, for example, one
-//! time is all computing. The other is all receiving, plus the computing that can overlap with no transfer. Computing
-//! and receiving also slow each other down by a fraction of the shorter of the two ([`Machine::interference`]). Each
-//! algorithm derives the computing and receiving times of its busiest rank
+//! If computing and receiving overlap, the predicted time is the maximum of the two times. For a ring, for example, the
+//! first is the time of all computing. The second is the time of all receiving, plus that of the computing that cannot
+//! overlap with any transfer. Computing and receiving also slow each other down by a fraction of the shorter of the two
+//! ([`Machine::interference`]). Each algorithm derives the computing and receiving times of its busiest rank
 //! ([`Generator::seconds`](super::generator::Generator::seconds)). The planner prices redistributions and unary steps
 //! with the same rates.
 
@@ -13,8 +13,8 @@ use crate::distribution::tile_bounds;
 use crate::dtype::Dtype;
 use crate::machine::Machine;
 
-/// With at least this many summed indices per round, the products take much longer than one pass over `out`. The number
-/// is close to the extent along k of a cache block in a local product.
+/// If one round (step of an algorithm) has at least this many summed indices, its products take much longer than one
+/// pass over `out`. The number is close to the extent along k of a cache block in a local product.
 pub const DEEP_ROUND_INDICES: f64 = 512.0;
 
 /// Predicts times from the rates of a machine, for one element type.
@@ -38,9 +38,9 @@ impl Cost<'_> {
     }
 
     /// Seconds for all workers of one rank to compute a product of `multiply_adds` multiply-adds that touches `touched`
-    /// elements. A product with three equal extents and the same number of multiply-adds touches the fewest elements.
-    /// The price is the time for this cube, plus the time to stream all further elements twice. The factor is two
-    /// because operands are read and packed, and `out` is read and written.
+    /// elements. A cube (a product with three equal extents and the same number of multiply-adds) touches the fewest
+    /// elements. The predicted time is that of the cube, plus the time to stream all additional elements twice. The
+    /// factor is two because operands are read and packed, and `out` is read and written.
     pub fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         self.product_of(1.0, multiply_adds, touched)
     }

@@ -64,7 +64,7 @@ pub trait Generator {
     fn seconds(&self, contracted: &Contracted) -> f64;
 
     /// The number of words that `rank` receives if `ranks` ranks participate. The number is computed from the extents
-    /// of tiles, without a schedule. `None` if it depends on the distributions.
+    /// of tiles, without a schedule. `None` if the number depends on the distributions.
     fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64>;
 }
 

@@ -1,5 +1,5 @@
-//! Implements `master-worker`. All tensors are on rank 0 before and after the contraction. Rank 0 sends parts of the
-//! work to the other ranks (the workers), and computes one part itself.
+//! Implements `master-worker`. All tensors are on rank 0 before and after the contraction. Rank 0 sends the other ranks
+//! (the workers) the operands for their parts of the products, and computes one part itself.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 4. The products are divided along one dimension of kind c, m
 //! or n. A worker receives only its part of an operand that has this dimension, and the complete operand otherwise.
@@ -125,7 +125,7 @@ const SLOTS: usize = 2;
 struct Shares<'a> {
     contraction: &'a Contraction,
     cut: Label,
-    /// The index at which the part of each rank ends.
+    /// For each rank, the index of `cut` before which its part ends.
     ends: &'a [usize],
     chunks: usize,
 }
@@ -137,7 +137,7 @@ impl Shares<'_> {
         start + tile.start..start + tile.end
     }
 
-    /// The maximum number of indices of `cut` in a chunk of these ranks.
+    /// The maximum number of indices of `cut` in any chunk of these ranks' parts.
     fn longest(&self, ranks: Range<usize>) -> usize {
         ranks.map(|rank| self.chunk(rank, 0).len()).max().unwrap_or(0)
     }
@@ -150,8 +150,8 @@ impl Shares<'_> {
         tensor.own(0, if cut { std::slice::from_ref(&restricted) } else { &[] })
     }
 
-    /// Returns a view of `buffer` that stores one chunk of a tensor from index 0 on. If the tensor lacks the cut
-    /// dimension, the view contains the complete tensor.
+    /// Returns the box of `buffer` that stores one chunk of a tensor and starts at index 0. If the tensor lacks the cut
+    /// dimension, the box stores the complete tensor.
     fn stored_chunk(&self, tensor: &Tensor, rank: usize, chunk: usize, buffer: BufferId) -> View {
         let extents = tensor
             .labels
@@ -169,7 +169,7 @@ impl Shares<'_> {
     }
 }
 
-/// Appends this rank's tasks to the schedule. The part of a rank ends before index `ends[rank]` of `cut`.
+/// The part of a rank ends before index `ends[rank]` of `cut`.
 fn master_worker(builder: &mut Builder, contraction: &Contraction, cut: Label, ends: &[usize]) {
     let Contraction { left, right, out, .. } = contraction;
     let elements: f64 = [left, right, out].map(|tensor| tensor.shape.iter().product::<usize>() as f64).iter().sum();
@@ -191,8 +191,8 @@ fn master(builder: &mut Builder, shares: &Shares) {
             builder.send(rank, shares.on_master(tensor, rank, 0).into_iter().collect());
         }
     }
-    // If products are added to existing values of `out`, receiving results into `out` would overwrite these values.
-    // Rank 0 then receives results in two alternating scratch buffers.
+    // If products are added to existing values of `out`, receiving results into `out` would overwrite these values. In
+    // this case, rank 0 receives results in two alternating scratch buffers.
     let slots: Vec<BufferId> = if *onto && ranks > 1 {
         (0..SLOTS).map(|_| shares.scratch(builder, out, 1..ranks)).collect()
     } else {

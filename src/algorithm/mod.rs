@@ -6,23 +6,25 @@
 //! | `local` | rank 0 | rank 0 | rank 0 | nothing |
 //! | `c` | c/p | c/p | c/p | nothing |
 //! | `ring-mn` | m/p | n/p | m/p (mirrored: n/p) | the operand that is not cut like `out` |
-//! | `ring-k` | k/p | k/p | m/p (or n/p) | `out`, as partial sums |
+//! | `ring-k` | k/p | k/p | m/p (or n/p) | partial sums of `out` |
 //! | `slicing` | any | any | any | the pieces of two tensors that match the blocks of the third |
 //! | `summa` | m/r k/c | k/r n/c | m/r n/c | panels of both operands, broadcast |
 //! | `cannon` | m/s k/s | k/s n/s | m/s n/s | both operands, block by block |
-//! | `master-worker` | rank 0 | rank 0 | rank 0 | the workers' parts of the operands and of `out` |
-//! | `grid` | tiles of a grid | tiles | tiles | parts of tiles on other ranks; summands of `out` if k is cut |
+//! | `master-worker` | rank 0 | rank 0 | rank 0 | parts of the operands and of `out`, from and to rank 0 |
+//! | `grid` | tiles of a grid | tiles | tiles | parts of tiles; partial sums of `out` if k is cut |
+//!
+//! In the table, m/p means that dimension m is cut among p ranks. A grid of ranks has r rows and c columns, or s of
+//! each.
 //!
 //! A generator receives a [`Contraction`], which contains the labels, shapes and distributions of the tensors and their
-//! buffers on one rank. Generators never call a kernel or a transport. Planner and generators obtain the distributions
-//! of an algorithm from the same function, [`Algorithm::distributions`], so they cannot disagree. The table in
-//! `registry` lists all algorithms.
+//! buffers on one rank. Generators never call a kernel or a transport. The planner and the generators obtain the
+//! distributions of an algorithm from the same function, [`Algorithm::distributions`], so they cannot disagree. The
+//! table in `registry` lists all algorithms.
 //!
 //! Several files cite J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena 2025.
 //!
-//! Invariant: all ranks run the steps of a contraction in the same order. The transfers of a contraction have one total
-//! order, and every rank starts its own transfers in this order. This module does not choose algorithms;
-//! [`crate::plan`] does.
+//! Invariant: all ranks run the steps of a plan in the same order. The transfers of a contraction have one total order,
+//! and every rank starts its own transfers in this order. This module does not choose algorithms; [`crate::plan`] does.
 
 mod cannon;
 mod contraction;

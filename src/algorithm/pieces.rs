@@ -16,7 +16,7 @@ pub trait Rounds {
     fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region>;
 
     /// The boxes of a piece that `target` reads from the block of `source`. Empty if `source` stores no element of the
-    /// piece, or if `target` reads them from a different rank.
+    /// piece, or if `target` reads these elements from a different rank.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds>;
 
     /// Whether a piece is a single box of a rank's own block.
@@ -32,7 +32,7 @@ pub struct Pieces<'a, R> {
 }
 
 impl<'a, R: Rounds> Pieces<'a, R> {
-    /// Declares buffers for gathered pieces, at most `most` of them.
+    /// Declares at most `most` buffers for gathered pieces.
     pub fn new(builder: &mut Builder, rounds: &'a R, tensor: &'a Tensor, most: usize) -> Pieces<'a, R> {
         let rank = builder.rank();
         let chunks = (0..rounds.rounds_of(rank)).filter_map(|round| rounds.piece(tensor, rank, round));

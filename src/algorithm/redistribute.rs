@@ -9,9 +9,10 @@
 //!
 //! A rank copies the part of its target block that it already stores. If source blocks are replicated, the rank
 //! receives each remaining part from only one replica. All boxes from one rank arrive in one transfer. If the source
-//! ranks store partial sums, these are added in ascending order, so results are bitwise reproducible. If the target
-//! distribution has partial sums, the first summand receives the values of the tensor, and all other summands are zero.
-//! In round d, rank r sends to rank r + d, so that the ranks do not all send to the same rank first.
+//! ranks store partial sums (summands), these are added in ascending order of their numbers, so results are bitwise
+//! reproducible. If the target distribution has partial sums, the first summand receives the values of the tensor, and
+//! all other summands are zero. In round d, rank r sends to rank (r + d) mod p, so that the ranks do not all send to
+//! the same rank first.
 //!
 //! If one rank stores the tensor and more than two ranks need all of it, the tensor is broadcast ([`collective`]). The
 //! broadcast uses a ring if the tensor is large enough for many pieces, and a tree otherwise. Every rank receives the
@@ -42,7 +43,7 @@ fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
 
 /// If the redistribution is a broadcast, returns the position of the root in the group of ranks, and the group. The
 /// root stores the complete tensor, and every rank in the group needs all of it. Returns `None` for groups of at most
-/// two ranks, because no rank could forward the tensor there.
+/// two ranks, because a broadcast to one other rank is a direct message.
 fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
     let replicates = to.axes().iter().all(|axis| axis.ranks == 1 || axis.role == Role::Replicate);

@@ -1,5 +1,5 @@
-//! Lists the algorithms in a table with one row per algorithm. The table contains what does not depend on the
-//! parameters of an algorithm; the parameters implement [`Generator`], which defines everything else.
+//! Lists the algorithms in a table with one row per algorithm. The table contains the properties that do not depend on
+//! an algorithm's parameters. The type of the parameters implements [`Generator`], which defines all other properties.
 //!
 //! | column | used by |
 //! |---|---|
@@ -39,7 +39,7 @@ pub enum Residency {
     Distributed,
     /// Rank 0 stores the tensors and distributes the work.
     Root,
-    /// Rank 0 stores the tensors and computes the contraction alone, so no rank waits for a different rank.
+    /// Rank 0 stores the tensors and computes the contraction alone, so no rank waits for another.
     Alone,
 }
 
@@ -53,7 +53,7 @@ struct Row {
     cuts: &'static str,
     /// The data that moves between ranks.
     moves: &'static str,
-    /// Returns the candidates for a contraction, which are the algorithm with different parameters.
+    /// Returns the candidates for a contraction. Each is the algorithm with different parameters.
     candidates: fn(&Setting) -> Vec<Algorithm>,
 }
 
@@ -227,7 +227,7 @@ impl AlgorithmName {
         self.row().moves
     }
 
-    /// Returns the candidates for a contraction, which are this algorithm with different parameters. Returns an empty
+    /// Returns the candidates for a contraction. Each is this algorithm with different parameters. Returns an empty
     /// list if the algorithm does not apply.
     pub(crate) fn candidates(self, setting: &Setting) -> Vec<Algorithm> {
         (self.row().candidates)(setting)
@@ -288,7 +288,7 @@ impl Algorithm {
     }
 
     /// The number of words that `rank` receives if `ranks` ranks participate. The number is computed from the extents
-    /// of tiles, without a schedule. `None` if it depends on the distributions. Cost: O(ranks).
+    /// of tiles, without a schedule. `None` if the number depends on the distributions. Cost: O(ranks).
     pub fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         self.generator().words_received(contraction, rank, ranks)
     }

@@ -2,7 +2,8 @@
 //! computes.
 //!
 //! Source: Brock and Golin (see [`super::slicing`]), section 4.3. Each step contracts one chunk while the rank receives
-//! the pieces for the next chunk. The time of a step is the maximum of its computing time and its receiving time:
+//! the pieces for the next chunk. The time of a step is the maximum of its computing time and its receiving time. In
+//! this example, `a | b comes` is the step that contracts chunk a and receives the pieces for chunk b:
 //!
 //! ```text
 //! words to receive, products     as they are           by cost
@@ -25,7 +26,7 @@ const MAX_EXHAUSTIVE_CHUNKS: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reorder {
-    /// Ascending order, starting cyclically at the chunk for which the rank already stores the most data. The source
+    /// Ascending order, cyclically, starting at the chunk for which the rank already stores the most data. The source
     /// calls this direct execution with an iteration offset.
     #[default]
     Direct,
@@ -92,8 +93,8 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     while !left.is_empty() {
         let rank = |&place: &usize| {
             let receive = chunks[left[place]].receive;
-            // Prefer the longest receiving time that the current chunk can hide. If it can hide none, prefer the
-            // shortest.
+            // Prefer the longest receiving time that the current chunk's computing time hides. If it hides none of
+            // them, prefer the shortest receiving time.
             if receive <= hiding_time { (0, hiding_time - receive) } else { (1, receive) }
         };
         let Some(next) = (0..left.len()).min_by_key(rank) else { break };

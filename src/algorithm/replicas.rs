@@ -1,5 +1,5 @@
-//! Adds up the summands of a block that several ranks have computed, with an all-reduce ([`collective`]). Afterwards,
-//! all of these ranks store the sum, so their blocks are replicas.
+//! Adds up the partial sums of a block that several ranks have computed, with an all-reduce ([`collective`]).
+//! Afterwards, all of these ranks store the sum, so their blocks are replicas.
 //!
 //! ```text
 //! a block of 4 rows on ranks 0 and 1          reduce-scatter          all-gather
@@ -17,7 +17,7 @@ use crate::schedule::verify::Summand;
 use crate::schedule::{Builder, View};
 
 /// Sets each replica of a block of `out` to the sum of the corresponding blocks of `sums` on all ranks with a replica.
-/// With `onto`, adds `beta` times the existing values of `out`.
+/// If `onto` is true, adds `beta` times the existing values of `out`.
 pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool, algorithm: CollectiveAlgorithm) {
     let me = builder.rank();
     let (Some(source), Some(target)) = (sums.own(me, &[]), out.own(me, &[])) else { return };
@@ -29,7 +29,7 @@ pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bo
 }
 
 /// Returns the order in which each rank adds up the products for its block of `out`. `computed` contains, for each
-/// rank, the summands that the rank computes itself, in order.
+/// rank, the summands that the rank computes itself, in the order in which it adds them.
 pub fn order(out: &Tensor, computed: &[Vec<Summand>], algorithm: CollectiveAlgorithm) -> Vec<Vec<Summand>> {
     let replicas = out.distribution.replicas();
     let sums: Vec<Vec<Sum>> = Pattern::new(Collective::AllReduce, algorithm, replicas).sums();
@@ -42,8 +42,8 @@ pub fn order(out: &Tensor, computed: &[Vec<Summand>], algorithm: CollectiveAlgor
     (0..computed.len()).map(summands_of).collect()
 }
 
-/// Returns the tile of a block in coordinates of the tensor. [`View::tile`] returns the same tile as a view of the
-/// block's buffer.
+/// Divides a block into `parts` tiles, and returns tile `index` in coordinates of the whole tensor. [`View::tile`]
+/// returns the same tile as a view of the block's buffer.
 fn tile(block: &Region, parts: usize, index: usize) -> Region {
     let mut dims: Vec<Intervals> = block.dims().to_vec();
     if let Some(dim) = dims.iter_mut().min_by_key(|dim| std::cmp::Reverse(dim.len())) {

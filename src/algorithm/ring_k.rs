@@ -87,10 +87,10 @@ pub fn candidates(setting: &Setting) -> Vec<RingK> {
     all
 }
 
-/// Chooses the dimension along which blocks are divided into pieces. It has at least two indices, if any dimension has.
-/// Blocks can only differ in their length along `cut_out`. If they do, they are divided along this dimension, so that
-/// the pieces of all blocks have the same size. Otherwise, an even extent is preferred, then a dimension other than
-/// `cut_out`, then the longest dimension.
+/// Chooses the dimension along which blocks are divided into pieces. This dimension has at least two indices if any
+/// dimension has. Blocks can have different lengths only along `cut_out`. If their lengths differ, blocks are divided
+/// along `cut_out`, so that the pieces of all blocks have the same size. Otherwise, the function prefers dimensions
+/// with an even extent, then dimensions other than `cut_out`, then the longest dimension.
 fn split(setting: &Setting, cut_out: Label) -> Label {
     let ranks = setting.ranks();
     let smallest = |label: Label| {
@@ -159,7 +159,7 @@ impl Generator for RingK {
     }
 
     /// Counts the words of all blocks of `out` except the next rank's block. This rank computes the first partial sum
-    /// of that block, so it receives nothing for it.
+    /// of that block, so it receives no words of the block.
     fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         let out = &contraction.out;
         Some(out.elements() - out.held((rank + 1) % ranks))
@@ -178,8 +178,9 @@ fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label
     let block = contraction.out.distribution.largest_block(&contraction.out.shape);
     let most = most_pieces(block.iter().product::<usize>() as f64).min(pieces).clamp(2, smallest.max(2));
     let largest = contraction.out.tile(0, split).len();
-    // Two copies of the largest remainder must fit into the memory of one piece. Prefer numbers of pieces that divide
-    // the number of rows of the smallest block, because they leave the smallest remainders.
+    // Two copies of the largest remainder (the rows of a block that no piece contains) must fit into the memory of one
+    // piece. Prefer numbers of pieces that divide the number of rows of the smallest block, because they leave the
+    // smallest remainders.
     let fits = |pieces: &usize| 2 * (largest - pieces * (smallest / pieces)) <= smallest / pieces;
     let equal = (2..=most).rev().filter(|pieces| smallest.is_multiple_of(*pieces)).find(fits);
     let pieces = equal.or_else(|| (2..=most).rev().find(fits)).unwrap_or(2);
@@ -197,8 +198,8 @@ impl Ring<'_> {
         ((self.rank + 1) % self.ranks, (self.rank + self.ranks - 1) % self.ranks)
     }
 
-    /// Returns the box of these rows of `owner`'s block, in coordinates of the tensor. `rows` are counted from the
-    /// first row of the block.
+    /// Returns the box of these rows of `owner`'s block, in coordinates of the whole tensor. `rows` are counted from
+    /// the first row of the block.
     fn rows(&self, owner: usize, rows: Range<usize>) -> Bounds {
         let mut bounds = self.tensor().block(owner);
         let range = &mut bounds[self.tensor().dim(self.split)];

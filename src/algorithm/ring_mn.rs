@@ -11,17 +11,18 @@
 //!   step 2                                left n2 -> out n2   -
 //! ```
 //!
-//! In each step, rank i contracts block (i + step) mod p. In total, it receives the fraction (p-1)/p of the travelling
-//! operand. The rank reads its own block in place and does not modify it. Blocks of other ranks arrive in two
-//! alternating exchange buffers (scratch memory).
+//! In each step, rank i contracts block (i + step) mod p of the travelling operand. In total, it receives the fraction
+//! (p-1)/p of this operand. The rank reads its own block in place and does not modify it. Blocks of other ranks arrive
+//! in two alternating exchange buffers (scratch memory).
 //!
 //! Large blocks can be transferred in pieces. A rank forwards a piece when the piece has arrived, and contracts the
-//! last block piece by piece. If transfers take as long as computation, the transfer of only one piece is exposed. All
-//! blocks except the last are contracted in one task each, so that the stationary operand is packed only once per
-//! block.
+//! last block piece by piece. If transfers take as long as computation, the transfer of only one piece is exposed (not
+//! overlapped with computation). All blocks except the last are contracted in one task each, so that the stationary
+//! operand is packed only once per block.
 //!
 //! A block is divided into pieces along its outermost dimension. If blocks are dense and have equal extents, each piece
-//! is one contiguous range of memory, which is sent without packing:
+//! is one contiguous range of memory, which is sent without packing. In the following block, the pieces a and b are
+//! contiguous if the block is divided along k, but not if it is divided along n:
 //!
 //! ```text
 //! kn, n0 travels    along k    aaaa      along n    aabb
@@ -29,8 +30,8 @@
 //! ```
 //!
 //! If the outermost dimension is summed, each piece of the last block is contracted with the matching part of the
-//! stationary operand. The outermost dimension may be too short, or its pieces may have too few summed indices. Blocks
-//! are then divided along the distributed dimension of the travelling operand instead.
+//! stationary operand. The outermost dimension may be too short, or its pieces may have too few summed indices. In both
+//! cases, blocks are divided along the distributed dimension of the travelling operand instead.
 
 use std::ops::Range;
 
@@ -102,9 +103,10 @@ impl Generator for RingMn {
         let (along, pieces) = (travelling[dim], pieces as f64);
         let summed = travelling.iter().filter(|label| !out.contains(label));
         let depth: f64 = summed.map(|&label| extent(label) as f64).product();
-        // The additional elements that contracting the last block in pieces packs, reads or writes. If the stationary
-        // operand lacks the dimension `along`, each piece packs this operand again. If `along` is in all three tensors,
-        // pieces cause no additional work. If `along` is summed, pieces may need additional passes over `out`.
+        // The number of elements that are packed, read or written again because the last block is contracted in pieces.
+        // If the stationary operand lacks the dimension `along`, each piece packs this operand again. If `along` is in
+        // all three tensors, pieces cause no additional work. If `along` is summed, pieces may need additional passes
+        // over `out`.
         let last_block_elements = match along {
             _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
             _ if out.contains(&along) => 0.0,
@@ -139,16 +141,16 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
     let (Some(_), Some(_)) = (stays.own(rank, &[]), travels.own(rank, &[])) else { return };
     let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
     let largest = travels.distribution.largest_block(&travels.shape);
-    // With two ranks, each rank receives a single block. Its buffer then has the extents of that block instead of those
-    // of the largest block, so that the block is dense.
+    // If there are two ranks, each rank receives a single block. Its buffer then has the extents of that block instead
+    // of those of the largest block, so that the block is dense.
     let received = if ranks == 2 { travels.block(next).iter().map(Range::len).collect() } else { largest.clone() };
     let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, received.clone())).collect();
     let accumulate = if *onto { Accumulate::Beta } else { Accumulate::Overwrite };
     let (dim, many) = dim_and_pieces(&travels.labels, &largest, &out.labels, travel, most);
     let pieces = if ranks == 1 { 1 } else { many };
 
-    // Returns piece `which` (of `pieces`) of the block for a step, as a box of the tensor and as a view of this rank's
-    // buffer.
+    // Returns piece `which` (of `pieces`) of the block for a step, as a box in coordinates of the tensor and as a view
+    // of this rank's buffer.
     let piece = |step: usize, pieces: usize, which: usize| -> (Bounds, Option<View>) {
         let mut bounds = travels.block((rank + step) % ranks);
         let start = bounds[dim].start;

@@ -7,8 +7,8 @@ use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::{Builder, View, Work};
 
 /// Returns the distribution of the result if every rank applies a unary step to its block of a tensor with distribution
-/// `input`. A cut of a dimension that the result keeps remains. A cut of a summed dimension becomes an axis of partial
-/// sums. Returns `None` if a cut dimension is part of a diagonal.
+/// `input`. If the result has the cut dimension, the result is cut in the same way. A cut of a summed dimension becomes
+/// an axis of partial sums. Returns `None` if a cut dimension is part of a diagonal.
 pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<Distribution> {
     let axes = input.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return Some(axis.clone()) };
@@ -38,8 +38,8 @@ pub fn unary(builder: &mut Builder, input: &Tensor, out: &Tensor) {
     if alike {
         return step(builder, input.own(rank, &[]), target);
     }
-    // The blocks have different indices along a dimension that both tensors have. Append one task for each box of the
-    // block of `out`.
+    // The blocks of `input` and `out` have different indices along a dimension that both tensors have. Append one task
+    // for each box of the block of `out`.
     for bounds in need.boxes() {
         let restrictions: Vec<_> = out.labels.iter().copied().zip(bounds.iter().cloned()).collect();
         if let Some(target) = out.view(rank, &bounds) {

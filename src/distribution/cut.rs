@@ -38,7 +38,7 @@ impl Cut {
             Cut::Even => Intervals::from(tile_bounds(extent, parts, index)),
             // A single coordinate has all indices. They are stored as one interval instead of one per block.
             Cut::Cyclic { .. } if parts == 1 => Intervals::from(0..extent),
-            // Products may saturate: a saturated product is at least as large as any extent, so the tile is still
+            // The products may saturate. A saturated product is at least as large as any extent, so the tile is still
             // correct.
             Cut::Cyclic { block } => {
                 let starts = (index.saturating_mul(*block)..extent).step_by(parts.saturating_mul(*block));
@@ -76,7 +76,7 @@ impl Cut {
     }
 
     /// An upper bound for the number of separate intervals in a tile. A block-cyclic tile has one interval per round of
-    /// the assignment. Cost: O(1).
+    /// the round-robin assignment. Cost: O(1).
     pub(super) fn pieces(&self, extent: usize, parts: usize) -> usize {
         match self {
             Cut::Cyclic { block } if parts > 1 => extent.div_ceil(parts.saturating_mul((*block).max(1))),

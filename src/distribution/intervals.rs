@@ -108,7 +108,7 @@ impl Intervals {
         select(self, &positions.0)
     }
 
-    /// The positions within this set that the indices in `of` have. `None` if the positions are not contiguous, or if
+    /// The positions that the indices in `of` have within this set. `None` if the positions are not contiguous, or if
     /// an index in `of` is not in this set.
     pub fn positions(&self, of: &Intervals) -> Option<Range<usize>> {
         let (Some(first), Some(last)) = (of.0.first(), of.0.last()) else { return Some(0..0) };

@@ -129,7 +129,7 @@ impl Distribution {
         Distribution::new_or_panic(axes, Owners::default())
     }
 
-    /// Returns the same distribution with different ranks at the places of the grid.
+    /// Returns the same distribution with the ranks of `owners` at the places of the grid.
     ///
     /// # Panics
     /// If `owners` does not assign a distinct rank to each place.

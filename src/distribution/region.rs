@@ -130,7 +130,7 @@ impl Region {
     }
 
     /// Converts a box of the tensor to a box of a dense array that stores this region. `None` unless the region
-    /// contains the box, and each of its intervals is inside a single interval of the region.
+    /// contains the box, and each interval of the box is inside a single interval of the region.
     pub fn locate(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
         each_dim(self.0.iter().zip(bounds).map(|(dim, run)| dim.locate(run)))
     }

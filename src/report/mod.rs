@@ -6,7 +6,7 @@
 //! | `build` | the report of a plan |
 //!
 //! Invariant: [`Plan`] computes the planned values; measured values are `None` before a run. [`crate::exec`] measures.
-//! The program also prints a plan as text, which this module does not.
+//! This module does not format plans as text.
 
 #![warn(missing_docs)]
 
@@ -21,8 +21,8 @@ use crate::plan::Plan;
 
 impl Plan {
     /// Returns the plan as a report. `measured` contains the measurements of each rank, in rank order, as
-    /// [`Program::measured`](crate::Program::measured) returns them. With measurements, the report is computed from the
-    /// schedules of all ranks; without them, from the schedules of a few sampled ranks.
+    /// [`Program::measured`](crate::Program::measured) returns them. If `measured` is `Some`, the report is computed
+    /// from the schedules of all ranks; otherwise, from the schedules of a few sampled ranks.
     pub fn report(&self, measured: Option<&[Measured]>) -> Report {
         build::of_plan(self, measured)
     }

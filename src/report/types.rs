@@ -165,8 +165,8 @@ pub struct Report {
     pub dims: BTreeMap<String, usize>,
     /// The steps, in the order in which they run.
     pub nodes: Vec<NodeReport>,
-    /// Reports of single ranks, at most 64. With measurements, these are the first ranks; without, they are the sampled
-    /// ranks.
+    /// Reports of single ranks, at most 64. If there are measurements, these are the first ranks. Otherwise, they are a
+    /// few sampled ranks.
     pub per_rank: Vec<RankReport>,
     /// Seconds spent on planning.
     pub plan_seconds: Option<f64>,

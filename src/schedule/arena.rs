@@ -134,7 +134,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     whole
 }
 
-/// Places the groups of buffers one after the other. Only buffers in the same group may share memory.
+/// Places the groups of buffers one after the other in the arena. Only buffers in the same group may share memory.
 fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     let mut whole = Arrangement { offsets: vec![0; groups.len()], bytes: 0 };
     let mut by_group: BTreeMap<ReuseScope, Vec<Allocation>> = BTreeMap::new();
@@ -150,8 +150,8 @@ fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     whole
 }
 
-/// Returns the smaller of two arrangements: one places buffers in order of first use, the other in order of size. If
-/// there are more than `MAX_BUFFERS_BY_SIZE` buffers, only the first is computed, because it takes less time.
+/// Returns the smaller of two arrangements. The first places buffers in order of first use, and the second in order of
+/// size. If there are more than `MAX_BUFFERS_BY_SIZE` buffers, only the first is computed, because it takes less time.
 fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     let in_order = in_order(&allocations, buffers);
     if allocations.len() > MAX_BUFFERS_BY_SIZE {

@@ -1,5 +1,6 @@
 //! Determines how long the tensor of each node stays valid. Later slices and runs skip the tasks for a tensor that is
-//! still valid, and reuse it. This module also determines the buffers that must not be overwritten for this reason.
+//! still valid, and reuse the tensor. This module also determines the buffers that must not be overwritten for this
+//! reason.
 //!
 //! ```text
 //! ab,bc,cd->ad as (ab bc) cd           first run      later runs with the same ab and bc
@@ -8,13 +9,13 @@
 //! ```
 //!
 //! Invariants: the tensor of a node stays valid no longer than the inputs of the node. All tasks that write a buffer
-//! have the same scope ([`ReuseScope`]), so a later run skips either all or none of them. On several ranks, buffers
-//! share memory only with buffers of the same scope. Otherwise, a task could have an edge from a skipped task. A
-//! skipped task waits for no other task, so the order of tasks that its edges imply would be lost. A *kept* buffer is
+//! have the same scope ([`ReuseScope`]), so a later run skips either all or none of them. If there are several ranks,
+//! buffers share memory only with buffers of the same scope. Otherwise, a task could have an edge from a skipped task.
+//! A skipped task waits for no other task, so the order of tasks that its edges imply would be lost. A *kept* buffer is
 //! read by tasks that run again, while the tasks that wrote it are skipped. It shares its memory with no other buffer.
 //! A transfer is skipped on both ranks, because its send and its receive belong to the same node.
 //!
-//! This module relies on the plan: an operand may only be marked as constant if it does not change.
+//! This module relies on the plan to mark an operand as constant only if the operand does not change.
 
 use serde::{Deserialize, Serialize};
 

@@ -9,9 +9,10 @@
 //!   out = v e           3   alone              both               out
 //! ```
 //!
-//! Invariants: the branches of a section are consecutive ranges of tasks without transfers, so a rank may also run them
-//! one after another. Tasks in different branches only access the same memory if none of them writes it, so there are
-//! no edges between branches. The verifier checks this. Tasks after a section wait for all tasks of the section.
+//! Invariants: the branches of a section are consecutive ranges of tasks without transfers, so a rank may also run the
+//! branches one after another. Tasks in different branches only access the same memory if none of them writes it, so
+//! there are no edges between branches. The verifier checks this. Tasks after a section wait for all tasks of the
+//! section.
 
 use std::ops::Range;
 

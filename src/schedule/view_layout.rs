@@ -1,5 +1,6 @@
-//! Computes the layout (extents and strides) of a box of a buffer, in the form that local plans use. Buffers are dense
-//! row-major arrays. A user's block is too, unless the caller of the run passes different strides.
+//! Computes the layout (extents and strides) of a box of a buffer, in the form that the plans of local contractions
+//! use. Buffers are dense row-major arrays. A user's block is too, unless the caller of the run passes different
+//! strides.
 
 use super::{Schedule, View, Work};
 use crate::dims::Label;

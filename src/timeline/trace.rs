@@ -32,8 +32,8 @@ use crate::schedule::Lane;
 /// first worker's track.
 const MAX_WORKER_SPANS: usize = 1 << 20;
 
-/// The tracks for the transfers on one lane of a rank. There are as many tracks as transfers in flight at the same
-/// time.
+/// The tracks for the transfers on one lane of a rank. The number of tracks is the maximum number of transfers that are
+/// in flight at the same time.
 #[derive(Default)]
 struct Tracks {
     /// For each track, the end of its last span in nanoseconds.
@@ -114,9 +114,9 @@ impl Timeline {
                 events.push((nanoseconds, event));
             }
         }
-        // The names of processes and tracks come first, because their sort key is -infinity. The sort is stable: events
-        // with equal times keep their order. "arrived" therefore follows its receive, and arrows follow the slices that
-        // they connect.
+        // The names of processes and tracks come first, because their sort key is -infinity. The sort is stable, so
+        // events with equal times keep their order. "arrived" therefore follows its receive, and arrows follow the
+        // slices that they connect.
         events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let mut text = String::from("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
         for (at, (_, event)) in events.iter().enumerate() {
@@ -162,7 +162,7 @@ impl Timeline {
     }
 
     /// Appends events that name a rank's process and its tracks. Tracks are in display order, and `base` is the number
-    /// of the first.
+    /// of the first track.
     fn name(&self, rank: usize, base: usize, tracks: &[String], events: &mut Vec<(f64, Value)>) {
         let host =
             self.hosts.get(rank).filter(|host| !host.is_empty()).map_or(String::new(), |host| format!(" ({host})"));

@@ -41,7 +41,8 @@ pub fn resolve(expression: &Expression, ranks: &[usize]) -> Result<Scopes, Shape
     let mut scopes: Vec<Scope> = vec![Scope::default(); nodes.len()];
     let mut terms: Vec<Resolved> = Vec::with_capacity(nodes.len());
     for (id, node) in nodes.iter().enumerate().rev() {
-        // The enclosing bracket has already inserted the labels of this node's output. At the root, the scope is empty.
+        // The enclosing bracket has already inserted the labels of this node's output into the scope. At the root, the
+        // scope is empty.
         let mut scope = std::mem::take(&mut scopes[id]);
         match &node.kind {
             NodeKind::Operand { term, .. } => terms.push(resolve_term(term, &scope, dots[id])),

@@ -66,7 +66,8 @@ pub struct Sharing {
     /// The dimension of the tensor along which the tile is divided.
     pub along: Label,
     /// The number of ranks along `cut` that divide the tile along `along`. If several sharings have the same `cut`, the
-    /// product of their `ranks` is the number of ranks along the cut. The last of these sharings varies fastest.
+    /// product of their `ranks` is the number of ranks along the cut. The coordinate of the last of these sharings
+    /// varies fastest along the cut.
     pub ranks: usize,
 }
 
@@ -143,7 +144,7 @@ impl Grid {
     }
 
     /// Returns a distribution with one axis for each cut of a dimension that the tensor has. For a cut of any other
-    /// dimension, the distribution has the axes that `others` returns, slowest first.
+    /// dimension, the distribution has the axes that `others` returns, slowest-varying first.
     fn distribution_with(&self, labels: &[Label], others: impl Fn(Label, usize) -> Vec<(Role, usize)>) -> Distribution {
         let mut axes = Vec::new();
         let cuts = || self.cuts.iter().zip(self.strides()).filter(|((_, parts), _)| *parts > 1);

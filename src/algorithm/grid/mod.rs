@@ -142,7 +142,7 @@ impl<'a> Tiles<'a> {
         Some(Region::from(dims.collect::<Vec<_>>()))
     }
 
-    /// The partial products that a rank computes, in order of its rounds.
+    /// The summands (products of one round each) that a rank computes, in order of its rounds.
     fn computed_summands(&self, rank: usize) -> Vec<Summand> {
         let Contraction { left, out, .. } = self.contraction;
         let summed: Vec<usize> =
@@ -224,7 +224,6 @@ impl Generator for Grid {
     }
 }
 
-/// Appends this rank's tasks to the schedule.
 fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     let (me, ranks) = (builder.rank(), grid.ranks());
     if me >= ranks {
@@ -266,8 +265,8 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     }
 }
 
-/// Sets each rank's block of `out` to the sum of the partial sums that the ranks of `group` have computed. With
-/// `contraction.onto`, adds `beta` times the existing values of `out`.
+/// Sets each rank's block of `out` to the sum of the partial sums that the ranks of `group` have computed. If
+/// `contraction.onto` is true, adds `beta` times the existing values of `out`.
 ///
 /// ```text
 /// a tile of 2 rows, summands a and b of it on ranks 0 and 1; out has row 0 on rank 0 and row 1 on rank 1

@@ -12,8 +12,8 @@ use crate::schedule::collective::{Collective, CollectiveAlgorithm, Pattern};
 /// of one round cannot overlap with receiving. After all products, the rank receives the other ranks' partial sums for
 /// its part of `out`.
 pub fn seconds(grid: &Grid, contracted: &Contracted) -> f64 {
-    // Every rank is priced with the largest tiles. Ranks differ only in how many of the ranks with which they share
-    // tiles are on the same compute node. A few ranks are sampled.
+    // All ranks are priced as if they had the largest tiles. They then differ only in how many of the ranks with which
+    // they share tiles are on the same compute node, so a few sampled ranks suffice.
     let (ranks, per_node) = (grid.ranks(), contracted.cost.machine.ranks_per_node);
     let mut sampled_ranks = if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
     sampled_ranks.retain(|&rank| rank < ranks);
@@ -46,8 +46,8 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let gather = gather(0, left) + gather(1, right);
     let adds = if links[2].is_empty() { 0.0 } else { cost.stream(3.0 * out) };
     let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
-    // A product in a single round also passes over `out` once per `DEEP_ROUND_INDICES` summed indices, so only further
-    // passes are added.
+    // Even a product in a single round passes over `out` once per `DEEP_ROUND_INDICES` summed indices. Only passes
+    // beyond these are added.
     let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.extra_passes(more * out);
     // In the first round, a rank uses its own stored part of one operand. If the other operand is shared too, the rank

@@ -16,7 +16,7 @@ use crate::schedule::{Accumulate, Builder, View};
 
 /// A box of the tile of `out`, and its memory.
 struct OutBox {
-    /// The box in coordinates of the tensor.
+    /// The box in coordinates of the whole tensor `out`.
     bounds: Bounds,
     view: View,
     first: Accumulate,

@@ -1,5 +1,6 @@
-//! Computes which products each rank computes, how they are divided into chunks, and which ranks store the operands of
-//! each chunk.
+//! Determines which products each rank computes, how they are divided into chunks (sets of products that one task
+//! computes), and which ranks store the operands of each chunk. The stationary tensor is the one that is not
+//! transferred.
 //!
 //! Invariant: the chunks of all ranks cover every product exactly once. Every rank determines the blocks and chunks of
 //! all ranks, so that ranks agree on all transfers without communication.
@@ -11,12 +12,13 @@ use crate::algorithm::reorder::{Effort, Reorder};
 use crate::dims::Label;
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 
-/// The maximum number of cells, per rank, into which a dimension is divided. The limit is needed because cells end at
-/// the cuts of all three tensors, which could otherwise produce an excessive number of cells.
+/// The maximum number of cells (index sets between block boundaries), per rank, into which a dimension is divided. The
+/// limit is needed because cells end at the cuts of all three tensors, which could otherwise produce an excessive
+/// number of cells.
 const MAX_CELLS_PER_RANK: usize = 4;
 
-/// A set of products that a rank computes, as the indices of each dimension. The products are those of all combinations
-/// of these indices.
+/// A set of products that a rank computes. It consists of one index set per dimension, and contains the products for
+/// all combinations of these indices.
 #[derive(Debug, Clone)]
 pub struct WorkShare(Vec<(Label, Intervals)>);
 
@@ -184,7 +186,8 @@ impl<'a> Geometry<'a> {
             |chunk: &WorkShare| self.moving().iter().map(|tensor| chunk.region(tensor).volume()).sum::<usize>();
         let mut chunks: Vec<WorkShare> = Vec::new();
         for cell in cells.iter().map(|cell| cell.intersect(share.of(along))).filter(|cell| !cell.is_empty()) {
-            // Large cells are divided further, because the transfers for small chunks leave less time exposed.
+            // Large cells are divided further, because small chunks leave less transfer time exposed (not overlapped
+            // with computation).
             let chunk = share.with(along, cell.clone());
             let pieces = if self.ranks == 1 { 1 } else { most_pieces(elements(&chunk) as f64).min(cell.len()) };
             let tiles = (0..pieces).map(|piece| cell.select(&tile_bounds(cell.len(), pieces, piece)));

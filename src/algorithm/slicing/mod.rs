@@ -2,10 +2,10 @@
 //! replicated tensors and blocks whose boundaries do not match.
 //!
 //! Source: Brock and Golin, Slicing Is All You Need: Towards a Universal One-Sided Algorithm for Distributed Matrix
-//! Multiplication (2025), sections 3 and 4, with direct execution. One of the three tensors is stationary. Each rank
-//! computes the products that involve its own block of this tensor. It receives the pieces of operands that it needs
-//! from the ranks that store them. If an operand is stationary, the rank sends its products to the owners of the blocks
-//! of `out`.
+//! Multiplication (2025), sections 3 and 4 ("direct execution"). One of the three tensors is stationary. Each rank
+//! computes the products that involve its own block of this tensor. The products are divided into chunks, each of which
+//! is computed by one task. The rank receives the pieces of operands that it needs from the ranks that store them. If
+//! an operand is stationary, the rank sends its products to the owners of the blocks of `out`.
 //!
 //! ```text
 //! mk,kn->mn with extents 4 on 2 ranks. m of left and out is cut evenly, k of right is cut at 1; out is stationary.
@@ -16,9 +16,9 @@
 //!
 //! | topic | file |
 //! |---|---|
-//! | the indices that a rank works on, its chunks, and the ranks that store the data | `geometry` |
+//! | the products of each rank, their chunks, and the ranks that store the operands | `geometry` |
 //! | receiving pieces of operands | [`super::pieces`] |
-//! | sending summands of `out`, if an operand is stationary | `products` |
+//! | sending summands (partial sums) of `out`, if an operand is stationary | `products` |
 //! | the order in which summands are added | `order` |
 //! | the order in which a rank's chunks are contracted | [`super::reorder`] |
 //!
@@ -92,8 +92,8 @@ pub struct Slicing {
 }
 
 /// Returns one candidate for each choice of the stationary tensor, if the user prescribed an algorithm or a
-/// distribution. Otherwise returns none: if the planner chooses all distributions, `slicing` transfers at least as many
-/// words as the best other algorithm.
+/// distribution. Otherwise returns none, because the planner then chooses all distributions, and `slicing` would
+/// transfer at least as many words as the best other algorithm.
 pub fn candidates(setting: &Setting) -> Vec<Slicing> {
     if !setting.forced && !setting.fixed {
         return Vec::new();
@@ -141,7 +141,6 @@ impl Generator for Slicing {
     }
 }
 
-/// Appends this rank's tasks to the schedule.
 fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Stationary, chunks: Chunks) {
     let Contraction { out, onto, .. } = contraction;
     let geometry = Geometry::new(contraction, stationary, chunks, builder.ranks());
@@ -179,7 +178,8 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
                 _ => {}
             }
         }
-        // Products are sent one round after they are computed, so that they do not delay the pieces for the next chunk.
+        // Summands for other ranks are sent one round after they are computed, so that their transfers do not delay the
+        // pieces for the next chunk.
         if round > 0 {
             products.travel(builder, round - 1, &sums.tensor);
         }

@@ -1,5 +1,5 @@
 //! Computes the order in which every rank adds up the products for its block of `out`. The verifier checks schedules
-//! against this order.
+//! against this order. In round r, every rank contracts its chunk number r.
 
 use super::geometry::{Geometry, WorkShare};
 use super::{Chunks, REPLICAS, Stationary};
@@ -12,8 +12,8 @@ use crate::schedule::verify::Summand;
 
 /// Returns, for each rank, the summands of its block of `out` in the order in which they are added. A summand contains
 /// the products of one chunk. Summands that the rank adds up itself precede those that it receives in the all-reduce
-/// over replicas. If an operand is stationary, the rank also receives summands from other ranks. It adds those of round
-/// r - 1 after its own summand of round r.
+/// over replicas. If an operand is stationary, the rank also receives summands from other ranks. It adds the summands
+/// that other ranks compute in round r - 1 after its own summand of round r.
 pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
     let geometry = Geometry::new(contraction, stationary, chunks, ranks);
     let summed: Vec<Label> =
@@ -30,7 +30,7 @@ pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, 
             }
             let out = &contraction.out;
             let arriving_summand = |maker: usize, round: usize| {
-                // Of the ranks with replicas of a block, only one receives a summand.
+                // Of the ranks that store replicas of a block, only one receives each summand.
                 computed(maker, round).filter(|summand| !geometry.overlap(out, &summand.of, rank, maker).is_empty())
             };
             let mut summands = Vec::new();

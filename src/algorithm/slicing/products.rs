@@ -11,7 +11,7 @@ use crate::algorithm::pieces::{Rounds, largest};
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// The number of summands that are in memory at the same time. One is computed while a different one is being sent.
+/// The number of summands that are in memory at the same time. One is computed while the other is being sent.
 const SLOTS: usize = 2;
 
 /// The summands that one rank computes, and the summands that it receives and adds to its block.
@@ -60,7 +60,7 @@ impl<'a> Products<'a> {
         Some(out.distribution.block(&out.shape, holder)?.intersect(region))
     }
 
-    /// Contracts one chunk, and adds those of its products that belong to this rank's block.
+    /// Contracts one chunk, and adds the products that belong to this rank's block of `out`.
     pub fn multiply(&self, builder: &mut Builder, left: View, right: View, round: usize, sums: &Tensor) {
         let out = &self.geometry.contraction.out;
         let Some(region) = self.sent(self.rank, round) else {
@@ -117,7 +117,7 @@ impl<'a> Products<'a> {
         [&contraction.left, &contraction.right].iter().all(|tensor| !share.region(tensor).is_empty())
     }
 
-    /// Adds these boxes of a region to this rank's block. The buffer stores the region densely.
+    /// Adds the values in these boxes of a region to this rank's block. `buffer` stores the region densely.
     fn add(&self, builder: &mut Builder, region: &Region, boxes: &[Bounds], buffer: BufferId, sums: &Tensor) {
         for bounds in boxes {
             if let (Some(stored), Some(out)) = (region.locate(bounds), sums.view(self.rank, bounds)) {

@@ -1,5 +1,5 @@
 //! Chooses the candidates for `summa` by predicted time. Candidates differ in the shape of the grid, in the width of
-//! panels, and in whether panels are broadcast in a ring or a tree.
+//! panels (the parts of the operands for a range of k), and in whether panels are broadcast in a ring or a tree.
 //!
 //! ```text
 //! a row of 4 ranks, 3 panels; a transfer takes 1       ring              tree, 2 levels
@@ -49,8 +49,8 @@ fn quickest(dims: [Label; 3], contracted: &Contracted, setting: &Setting) -> Vec
 }
 
 /// Returns the fastest combination of panel width and broadcast algorithm on a grid of this shape, and its predicted
-/// seconds. With a memory limit, only combinations within the limit are considered. If there are none, the narrowest
-/// panels are used.
+/// seconds. If there is a memory limit, only combinations within the limit are considered. If no combination is within
+/// it, the narrowest panels are used.
 fn tuned(
     [m, n, k]: [Label; 3],
     [rows, columns]: [usize; 2],
@@ -112,8 +112,8 @@ fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted:
     let (cost, [a, b, c]) = (contracted.cost, shares(summa, contracted));
     let count = panel_count(cost.extents[k.0 as usize], [rows, columns], width) as f64;
     let multiply_adds = contracted.multiply_adds * c / contracted.elements[2].max(1.0);
-    // A product in a single panel also passes over `out` once per `DEEP_ROUND_INDICES` summed indices, so only further
-    // passes are added.
+    // Even a product in a single panel passes over `out` once per `DEEP_ROUND_INDICES` summed indices. Only passes
+    // beyond these are added.
     let more = (count - (multiply_adds / c.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product_of(count, multiply_adds, a + b + c) + cost.extra_passes(more * c);
     let size = cost.dtype.size() as f64;
@@ -136,8 +136,8 @@ fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> 
         // A rank forwards the last panel of the previous owner before it sends its own first panel.
         CollectiveAlgorithm::Ring => (others * panel, (count - 1.0 + others) * panel),
         // If only one rank broadcast panels at a time, each panel would take one transfer per level. If all ranks
-        // broadcast at the same time, each panel would take about half as long. With two slots, at most two broadcasts
-        // overlap, so the estimate is between these two times.
+        // broadcast at the same time, each panel would take about half as long. Each rank has only two buffers for
+        // panels, so at most two broadcasts overlap. The estimate is therefore between these two times.
         CollectiveAlgorithm::Tree => {
             let levels = f64::from(line.next_power_of_two().ilog2());
             (levels * panel, (count - 1.0) * (3.0 * levels + 1.0) / 4.0 * panel)
@@ -149,7 +149,7 @@ fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> 
 /// Returns the slowest link between neighbours in any row, and the slowest in any column. The first and last ranks of a
 /// row or column are also neighbours.
 fn slowest_links(machine: &Machine, [rows, columns]: [usize; 2]) -> [Link; 2] {
-    // With one rank per compute node, all links are equal.
+    // If each compute node has one rank, all links are equal.
     if machine.ranks_per_node <= 1 {
         return [machine.link(0, rows * columns); 2];
     }

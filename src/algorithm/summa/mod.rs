@@ -1,9 +1,9 @@
 //! Implements `summa` on a grid of ranks of any shape. `out` stays in place, and panels of both operands are broadcast.
 //!
 //! Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997), sections
-//! 3 and 4 (pipelined broadcasts). The tensors can have any number of dimensions. One dimension of each of the kinds m,
-//! n and k is cut, and every rank has all indices of the other dimensions. Extents need not be divisible by the numbers
-//! of rows and columns.
+//! 3 and 4 (pipelined broadcasts). A panel is the part of an operand for a range of k. The tensors can have any number
+//! of dimensions. One dimension of each of the kinds m, n and k is cut, and every rank has all indices of the other
+//! dimensions. Extents need not be divisible by the numbers of rows and columns.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 3 ranks; left is m/2 k/3, right is k/2 n/3. Panels end where a block of left or of right ends.
@@ -17,9 +17,9 @@
 //! panels, and reads its own panels in place. Panels are broadcast in a ring or a tree ([`collective`]). In a ring,
 //! ranks forward one panel while they receive the next.
 //!
-//! On an r x c grid, a rank receives `(c-1)/c * m*k/r + (r-1)/r * k*n/c` words. [`super::grid`] with the same cuts receives
-//! the same number. With ring broadcasts, however, every rank exchanges messages only with its four neighbours, and no
-//! rank sends a panel twice. Products are added in ascending order of k.
+//! On an r x c grid, a rank receives `(c-1)/c * m*k/r + (r-1)/r * k*n/c` words. In [`super::grid`] with the same cuts,
+//! it receives the same number. With ring broadcasts, however, every rank exchanges messages only with its four
+//! neighbours, and no rank sends a panel twice. Products are added in ascending order of k.
 //!
 //! If there are more ranks than indices, some ranks have an empty block of `out`. These ranks send their panels but
 //! receive none. Transfers are ordered by panel, then by operand (`left` before `right`), then by round of the
@@ -81,7 +81,7 @@ impl Summa {
 }
 
 impl Generator for Summa {
-    /// With a single row of ranks, `m` is not cut; with a single column, `n` is not cut.
+    /// If there is a single row of ranks, `m` is not cut. If there is a single column, `n` is not cut.
     fn cuts(&self) -> Vec<Label> {
         let &Summa { m, n, k, rows, columns, .. } = self;
         let cut = |ranks: usize| ranks > 1 || self.ranks() == 1;
@@ -212,7 +212,6 @@ impl<'a> Passing<'a> {
     }
 }
 
-/// Appends this rank's tasks to the schedule.
 fn summa(builder: &mut Builder, contraction: &Contraction, summa: &Summa) {
     let (rank, &Summa { m, n, k, rows, columns, width, .. }) = (builder.rank(), summa);
     let Contraction { left, right, out, onto } = contraction;

@@ -34,7 +34,7 @@ pub struct Message {
 
 impl Message {
     /// Returns the message in the opposite direction. Reversing all messages turns a scatter into a gather, and an
-    /// all-gather into a reduce-scatter (with `reduce`).
+    /// all-gather into a reduce-scatter (if `reduce` is true).
     fn back(self, reduce: bool) -> Message {
         Message { from: self.to, to: self.from, reduce, ..self }
     }

@@ -24,14 +24,14 @@
 //! | algorithm | broadcast | scatter, gather | all-gather, reduce-scatter |
 //! |---|---|---|---|
 //! | ring | from each member to the next | the same, with the farthest part first | to the next, for s - 1 rounds |
-//! | tree | halves of adjacent members | halves of adjacent members | halves of even and of odd members |
+//! | tree | between halves of adjacent members | the same | between even and odd members |
 //! | direct | the root to each member | the root with each member | every member with every other, by distance |
 //!
 //! **Trees with minimum distance** (Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2: "the distance in the
 //! grid between communicating processors is minimized"). For a collective with a root, the group is divided into two
-//! halves of adjacent members, and the halves are divided in the same way. The root sends the data for the other half
-//! to the nearest member of that half. Every part therefore only moves towards its owner. The last round, which has the
-//! most messages, is between neighbours.
+//! halves of adjacent members, and the halves are divided in the same way. The root sends the data for the half without
+//! the root to the nearest member of that half. Every part therefore only moves towards its owner. The last round,
+//! which has the most messages, is between neighbours.
 //!
 //! If all members need all parts, the messages of the last round are the largest. The group is then divided into its
 //! even and its odd members, which first gather their data separately. In the last round, each even member exchanges

@@ -1,5 +1,5 @@
-//! Computes the pattern of a collective, which is the messages between its members. It depends only on the collective,
-//! the number of members, the root and the algorithm.
+//! Computes the pattern of a collective, which is the messages between its members. The pattern depends only on the
+//! collective, the number of members, the root and the algorithm.
 //!
 //! Invariants: in an all-gather, broadcast, scatter or gather, every member receives each part at most once. In a
 //! reduction, a member sends a sum only after it has received all summands that it adds to this sum.

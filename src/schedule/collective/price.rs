@@ -47,7 +47,7 @@ pub struct Price {
     /// Number of bytes that the busiest member receives.
     pub received: usize,
     /// The sum, over all messages, of bytes times the distance between the two members in the group. Distances are
-    /// cyclic: the first and the last member are neighbours.
+    /// cyclic, so the first and the last member are neighbours.
     pub carried: usize,
 }
 

@@ -9,7 +9,8 @@
 //!   round 2   1 -> 0          0|1                rounds 4, 5   0 <-> 1  2 <-> 3  3 -> 4  level 0: {0 2 4 | 1 3}
 //! ```
 //!
-//! Each member computes only its own messages, without a list of the messages of all members.
+//! The messages that one member sends and receives in one round are its step. Each member computes only its own
+//! messages, without a list of the messages of all members.
 
 use super::message::{Message, Numbers, Step};
 use super::{Collective, CollectiveAlgorithm};
@@ -40,7 +41,7 @@ fn step(member: usize, from: usize, to: usize, parts: Numbers) -> Step {
     Step { sent: (member == from).then_some(message), received: (member == to).then_some(message) }
 }
 
-/// Returns the step of `member` in a round of a spread from the root to all members. With `scatter`, each member
+/// Returns the step of `member` in a round of a spread from the root to all members. If `scatter` is true, each member
 /// receives its own part; otherwise, all members receive the same part.
 pub fn spread(
     algorithm: CollectiveAlgorithm,
@@ -76,8 +77,8 @@ pub fn spread(
                 }
                 let middle = group.start + group.len().div_ceil(2);
                 let halves = [group.start..middle, middle..group.end];
-                // The holder of the data sends everything for the other half of the group to the nearest member of that
-                // half.
+                // The member that has the data (`holder`) sends everything for the other half of the group to the
+                // nearest member of that half.
                 let (other, nearest) = if holder < middle { (&halves[1], middle) } else { (&halves[0], middle - 1) };
                 if level == round {
                     let own = Numbers { first: other.start, step: 1, count: other.len() };

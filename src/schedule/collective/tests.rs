@@ -119,7 +119,7 @@ fn words_of_exchanges() {
             assert_eq!(all, (members - 1) * whole, "{algorithm:?}");
             let even = received(Collective::ReduceScatter, algorithm, &vec![3; members]);
             if algorithm != CollectiveAlgorithm::Tree || members.is_power_of_two() {
-                // With s members, each member receives (s - 1) / s of the tensor.
+                // If there are s members, each receives (s - 1) / s of the tensor.
                 assert_eq!(even, vec![3 * (members - 1); members], "{algorithm:?}");
             }
         }

@@ -65,8 +65,8 @@ impl RankCone {
         RankCone { followed: vec![false; schedule.tasks.len()], schedule, sends, recvs, writers }
     }
 
-    /// Returns the tasks whose values a task reads. For each box that the task reads, the search proceeds backwards
-    /// through the writers, and ends at a writer of the complete box.
+    /// Returns the tasks that write the values that a task reads. For each box that the task reads, the search proceeds
+    /// backwards through the writers, and ends at a writer of the complete box.
     fn sources(&self, id: TaskId) -> Vec<TaskId> {
         let mut sources = Vec::new();
         for read in self.schedule.tasks[id].action.reads() {
@@ -84,9 +84,9 @@ impl RankCone {
         sources
     }
 
-    /// Returns the tasks for which `keep` is true, in order. The edges of each are replaced by edges from kept tasks.
-    /// One edge per lane is enough, from the last kept task that must be complete, because a lane completes its tasks
-    /// in order.
+    /// Returns the tasks for which `keep` is true, in order. The edges of each task are replaced by edges from kept
+    /// tasks. One edge per lane (from the last kept task that must be complete) is enough, because a lane completes its
+    /// tasks in order.
     fn kept(&self, keep: impl Fn(TaskId, &Task) -> bool) -> Vec<Task> {
         let tasks = &self.schedule.tasks;
         let mut kept: Vec<Task> = Vec::new();

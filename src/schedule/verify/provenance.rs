@@ -8,7 +8,7 @@ use super::Fault;
 use crate::distribution::{Bounds, Region, is_empty, volume, without};
 use crate::schedule::View;
 
-/// Whether a sum contains the user's previous values of the output, and whether these are already scaled.
+/// Whether a sum contains the user's previous values of the output, and whether these are already multiplied by `beta`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prior {
     /// The user's values are not part of this sum.
@@ -22,14 +22,14 @@ pub enum Prior {
 /// The contents of a box in a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// The tensor to which the elements belong. If it has been redistributed, this is the number of its value before
-    /// redistribution. `None` for zeros, which belong to no tensor yet.
+    /// The tensor to which the elements belong. If the tensor has been redistributed, this is the number of the value
+    /// before redistribution. `None` for zeros, which belong to no tensor yet.
     pub value: Option<usize>,
-    /// The region of the tensor that the box contains. It has no dimensions if the content is zeros, whose position in
+    /// The region of the tensor that the box contains. It has no dimensions if the content is zeros whose position in
     /// the tensor is unknown.
     pub at: Region,
     /// The products that have been added, as disjoint regions of the summed dimensions, in order of addition. Adjacent
-    /// regions are merged if the order of addition is the order of their starts.
+    /// regions are merged if the indices of the products alone determine the order of addition.
     pub sum: Vec<Region>,
     pub prior: Prior,
     /// Whether the content has been multiplied by `alpha`.

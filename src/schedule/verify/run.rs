@@ -1,8 +1,9 @@
 //! Checks the schedules of all ranks together. Simulates the run with one transfer in flight per lane and no buffering,
 //! and follows the provenance of every element.
 //!
-//! [`super::hazard`] has already checked that no two tasks have an unordered hazard. Every order of tasks that the
-//! edges allow therefore produces the same contents, so simulating a single order is a proof for all orders.
+//! [`super::hazard`] has already checked that edges order any two tasks that access the same element if at least one of
+//! them writes it. Every order of tasks that the edges allow therefore produces the same contents, so simulating a
+//! single order is a proof for all orders.
 
 use super::provenance::Contents;
 use super::semantics::{Semantics, carry};

@@ -1,4 +1,5 @@
-//! Defines how each kind of work task changes the contents of a rank's buffers.
+//! Defines how each kind of work task changes the contents of a rank's buffers. The contents of a buffer are pieces,
+//! each of which describes the elements in one box.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,8 +16,8 @@ pub struct Semantics<'a> {
 }
 
 impl Semantics<'_> {
-    /// Returns the contents of the buffers at the start of a run. These are the operands, and the output if results are
-    /// added to it.
+    /// Returns the contents of the buffers at the start of a run. These are the operands, and the user's values of the
+    /// output if results are added to them.
     pub fn initial(&self) -> Contents {
         let pieces = self.schedule.buffers.iter().map(|buffer| {
             let given = match buffer.home {
@@ -90,7 +91,7 @@ impl Semantics<'_> {
     }
 
     /// Returns the index set of each dimension of `value` that a box contains. Every element of the box must be a
-    /// finished sum of `value`.
+    /// finished sum (with all products) of `value`.
     fn finished(&self, contents: &Contents, view: &View, value: usize) -> Result<Vec<Intervals>, Fault> {
         let needed: usize = self.spec.summed(value).1.iter().product();
         let pieces = contents.read(view)?;
@@ -271,8 +272,8 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Adds the content of `more` to the content of `piece`. Both must be the same elements of the same tensor, unless
-    /// one of them is zeros.
+    /// Adds the content of `more` to the content of `piece`. Both must contain the same elements of the same tensor,
+    /// unless one of them is zeros.
     fn combine(&self, piece: &mut Piece, more: &Piece) -> Result<(), Fault> {
         let more = &more.part(&piece.bounds).content;
         let content = &mut piece.content;
@@ -327,8 +328,8 @@ pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
     Piece { bounds, content: piece.content }
 }
 
-/// Records that the user's values are multiplied by `beta`. Fails if they already are, if there are none, or if
-/// products have been added to them.
+/// Records that the user's values are multiplied by `beta`. Fails if they have already been multiplied, if there are
+/// none, or if products have been added to them.
 fn beta(content: &mut Content) -> Result<(), Fault> {
     let raw = content.prior == Prior::Raw && content.sum.is_empty();
     content.prior = Prior::Scaled;

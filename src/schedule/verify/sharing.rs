@@ -11,11 +11,11 @@ use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 pub struct Sharing<'a> {
     schedule: &'a Schedule,
     lifetimes: Vec<Option<(TaskId, TaskId)>>,
-    /// For each buffer and lane, the number of tasks on the lane up to the last that uses the buffer. When this many
-    /// are complete, the buffer is no longer in use.
+    /// For each buffer and lane, the number of tasks on the lane up to and including the last task that uses the
+    /// buffer. When this many tasks are complete, the buffer is no longer in use.
     left: Vec<Clock>,
     occupants: Occupants,
-    /// For each buffer, whether it is kept: later runs read it again without writing it first.
+    /// For each buffer, whether its contents must be kept, because later runs read them without writing them again.
     kept: Vec<bool>,
     /// The sharing group of each buffer, identified by the time for which the buffer's contents stay valid. Buffers of
     /// different groups must not share memory.

@@ -39,8 +39,8 @@ pub struct Summand {
 pub enum Order {
     /// In ascending order of the indices of the summed dimensions.
     Ascending,
-    /// In descending order along one summed dimension, cyclically: the last index follows index 0. Partial sums that
-    /// travel around a ring are added in this order.
+    /// In descending order along one summed dimension. The order is cyclic, so the last index follows index 0. Partial
+    /// sums that travel around a ring are added in this order.
     RingDown(Label),
     /// For each rank, the summands that it adds, in order. Only the summands whose region contains an element apply to
     /// this element.
@@ -111,7 +111,7 @@ impl Spec {
     }
 
     /// Whether the products `next` may be added directly after the products `last` to the elements `at` of `value`, on
-    /// this rank.
+    /// rank `rank`.
     pub fn follows(&self, value: usize, (rank, at): (usize, &Region), last: &Region, next: &Region) -> bool {
         match &self.values[self.tensor(value)].order {
             Order::Listed(by_rank) => {

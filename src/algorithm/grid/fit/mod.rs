@@ -91,16 +91,16 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
 type Found = ((f64, f64), [usize; 4]);
 
 impl GridFit<'_> {
-    /// Returns the grid with at most `idle` idle ranks that transfers the fewest words. Ties are broken by the work on
-    /// the busiest rank. Returns `None` if no grid fits into memory, or if the dimensions have too few indices. Cost:
-    /// about r (ln r)^2 steps for r ranks.
+    /// Returns the grid with at most `idle` idle ranks that transfers the fewest words. Among grids with equal numbers
+    /// of words, prefers the one with the least work on the busiest rank. Returns `None` if no grid fits into memory,
+    /// or if the dimensions have too few indices. Cost: about r (ln r)^2 steps for r ranks.
     pub fn best(&self, idle: usize) -> Option<Grid> {
         self.near_best(idle).into_iter().next()
     }
 
     /// Returns the grid that [`GridFit::best`] returns, followed by grids that cut dimensions of other kinds and
-    /// transfer at most 1 % more words. For example, a cube on 2 ranks can be cut along m, n or k. The cost of this
-    /// search is that of [`GridFit::best`].
+    /// transfer at most 1 % more words. For example, a product with three equal extents can be cut along m, n or k on 2
+    /// ranks. The cost of this search is that of [`GridFit::best`].
     pub fn near_best(&self, idle: usize) -> Vec<Grid> {
         let mut found =
             self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), MAX_COUNTED_GRIDS);
@@ -124,8 +124,8 @@ impl GridFit<'_> {
         best.into_iter().map(|(_, grid)| grid).collect()
     }
 
-    /// Returns the grid with the least work on the busiest rank. Ties are broken by the number of words transferred.
-    /// The cost of this search is that of [`GridFit::best`].
+    /// Returns the grid with the least work on the busiest rank. Among grids with equal work, prefers the one that
+    /// transfers the fewest words. The cost of this search is that of [`GridFit::best`].
     pub fn widest(&self) -> Option<Grid> {
         let found = self.cheapest(1, |words, work| (work, words), 1);
         self.grid(found.first()?.1)
@@ -161,7 +161,8 @@ impl GridFit<'_> {
         let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2])).min(summed_indices);
         let mut pieces = most_pieces(summed);
         if let Some(free_memory) = free_memory.map(|free_memory| free_memory.max(1.0)) {
-            // Neither number can exceed the number of indices. `held` assumes that a piece has at least one index.
+            // Neither `rounds` nor `pieces` can exceed the number of indices. `held` assumes that a piece has at least
+            // one index.
             let [_, m, n, k] = volumes.tile;
             rounds = rounds.max((slots as f64 * volumes.travelling() / free_memory).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / free_memory).min(m.max(n)).ceil() as usize);
@@ -170,7 +171,7 @@ impl GridFit<'_> {
     }
 
     /// Returns the same grid with only one round per part of an operand, or `None` if the grid has no more rounds than
-    /// that. Also returns `None` with a memory limit, because fewer rounds have larger pieces and thus need more
+    /// that. Also returns `None` if there is a memory limit, because fewer rounds have larger pieces and thus need more
     /// memory.
     pub fn few_rounds(&self, grid: &Grid) -> Option<Grid> {
         let rounds = self.sharing_most(grid);
@@ -178,8 +179,8 @@ impl GridFit<'_> {
     }
 
     /// Returns the same grid with up to `MAX_PIECES` rounds, or `None` if the grid already has that many. On slow
-    /// links, the smaller pieces leave less transfer time exposed. Also returns `None` with a memory limit, or if no
-    /// operand is shared.
+    /// links, the smaller pieces leave less transfer time exposed. Also returns `None` if there is a memory limit, or
+    /// if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
         let rounds = MAX_PIECES.min(summed);
@@ -239,8 +240,8 @@ impl GridFit<'_> {
         best
     }
 
-    /// Cuts the dimensions of one kind into `parts` tiles in total. Each prime factor of `parts` divides the dimension
-    /// that currently has the longest tiles. Returns `None` if no dimension has enough indices for a factor.
+    /// Cuts the dimensions of one kind into `parts` tiles in total. For each prime factor of `parts`, divides the
+    /// dimension that currently has the longest tiles. Returns `None` if no dimension has enough indices for a factor.
     fn tiles(&self, labels: &[Label], parts: usize) -> Option<Tiles> {
         let mut cuts: Vec<(Label, usize)> = labels.iter().map(|&label| (label, 1)).collect();
         for factor in prime_factors(parts) {

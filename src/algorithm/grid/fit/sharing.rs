@@ -63,7 +63,7 @@ impl Tile {
         self.0.iter().map(|(_, length)| length).product()
     }
 
-    /// Divides the tile along a single dimension. Returns the number of elements in the largest part, and one sharing
+    /// Divides the tile along a single dimension. Returns the number of elements in the largest part, and one `Sharing`
     /// per cut.
     fn along(mut self, along: Label, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         lacking.iter().for_each(|&(_, ranks)| self.cut(along, ranks));
@@ -71,7 +71,7 @@ impl Tile {
     }
 
     /// Divides the tile by one prime factor at a time, each time along the dimension that is currently longest. Returns
-    /// the number of elements in the largest part, and the sharings.
+    /// the number of elements in the largest part, and the `Sharing`s that describe the division.
     fn deal(mut self, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         let mut shared: Vec<Sharing> = Vec::new();
         for &(cut, parts) in lacking {

@@ -34,9 +34,10 @@ impl Volumes {
     }
 
     /// The number of words that a rank stores. It stores its parts of the three tensors, its partial sums for `out`,
-    /// and `slots` slots per operand. The pieces in these slots have one index of k, which is the minimum. With
-    /// `in_place`, the rank adds up its own part of `out` directly in its block of `out`. Partial sums are sent after
-    /// all operands have arrived, so the two kinds of slots are never needed at the same time.
+    /// and `slots` slots per operand. The pieces in these slots have one index of k, which is the minimum. If
+    /// `in_place` is true, the rank adds up its own part of `out` directly in its block of `out`. Partial sums are sent
+    /// after all operands have arrived, so the slots for operands and the buffers for partial sums are never needed at
+    /// the same time.
     pub fn held(&self, slots: f64, in_place: bool) -> f64 {
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         let own = out / k as f64;
@@ -63,8 +64,8 @@ impl Volumes {
 }
 
 impl GridFit<'_> {
-    /// The exact number of words that the busiest rank in a grid receives. Cost: three blocks for each rank that
-    /// `corners` returns.
+    /// The exact number of words that the busiest rank in a grid receives. Cost: computes three blocks for each rank
+    /// that `corners` returns.
     pub fn received(&self, grid: &Grid) -> u64 {
         let Kinds { c, m, n, k } = self.kinds;
         let tensors = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
