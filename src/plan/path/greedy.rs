@@ -126,8 +126,8 @@ impl<'a> Network<'a> {
         others
     }
 
-    /// Returns the labels of a pair's result, ascending. These are the pair's labels that a tensor outside the pair or
-    /// the output has.
+    /// Returns the labels of a pair's result, ascending. These are the pair's labels that the output or a tensor
+    /// outside the pair has.
     fn result(&self, left: usize, right: usize) -> impl Iterator<Item = u32> {
         let needed =
             move |label: &u32| self.holders[*label as usize].iter().any(|&holder| holder != left && holder != right);

@@ -104,7 +104,7 @@ impl<'a> PathSearch<'a> {
     }
 
     fn extent(&self, label: u32) -> usize {
-        // An extent of 0 is treated as 1. With an extent of 0, there are no operations, so all orders cost the same.
+        // An extent of 0 is treated as 1. If an extent is 0, there are no operations, so all orders cost the same.
         self.network.extents[label as usize].max(1)
     }
 
