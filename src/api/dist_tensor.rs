@@ -235,7 +235,7 @@ pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) 
     view
 }
 
-/// Returns the box `bounds` (one range of indices per dimension) of a mutable view.
+/// Like [`part`], but for a mutable view.
 pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewMutD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));

@@ -17,8 +17,8 @@ pub struct RankProgram {
     verified: Arc<Verified>,
     kernels: Kernels,
     footprint: Arc<Footprint>,
-    /// The memory (slot) of each buffer that the program owns. The slots are here between runs, and in the store of the
-    /// run otherwise.
+    /// Slots (addresses, element types and shapes) of the buffers that the program owns. During a run, the slots are in
+    /// the run's store.
     slots: Vec<Option<Slot>>,
     /// Plans for the tasks in each parallel branch.
     planned: Vec<Mutex<Planned>>,

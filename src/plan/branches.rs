@@ -203,7 +203,6 @@ fn piece_at(small: &[Option<f64>]) -> impl Fn(NodeId) -> Option<Piece> + '_ {
     |root| small[root].filter(|&cost| cost > 0.0).map(|cost| Piece { root, cost })
 }
 
-/// The inputs of a step.
 fn inputs(tree: &Tree, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
     let inputs = match tree.nodes[node].step {
         Step::Leaf { .. } => [None, None],

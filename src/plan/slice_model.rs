@@ -40,7 +40,6 @@ pub struct State {
 }
 
 impl State {
-    /// The number of slices.
     pub fn count(&self) -> f64 {
         slice_count(&self.slices)
     }

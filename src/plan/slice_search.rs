@@ -123,7 +123,7 @@ impl SliceSearch<'_> {
         Some(state)
     }
 
-    /// Enlarges the pieces of one label as far as no step of the model exceeds the target.
+    /// Enlarges the pieces of one label as far as no step has more live elements than the target.
     fn enlarge_piece(&self, state: State, label: Label) -> State {
         let pieces = divisors(self.model.tree.extent(label));
         let fits = |&piece: &usize| self.slice_cost(&self.model.with(&state, label, piece)).excess == 0.0;

@@ -148,7 +148,6 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The number of pieces.
     pub(super) fn pieces(&self) -> usize {
         self.extent / self.piece
     }

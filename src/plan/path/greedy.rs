@@ -13,7 +13,6 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::tree::Order;
 
-/// The parameters of a greedy search.
 #[derive(Debug, Clone, Copy)]
 pub struct GreedyParameters {
     /// The score of a pair is the number of elements in its result, minus this factor times the number of elements in
@@ -77,7 +76,6 @@ struct Network<'a> {
     holders: Vec<Vec<usize>>,
 }
 
-/// Represents the output among the holders of a label.
 const OUTPUT: usize = usize::MAX;
 
 impl<'a> Network<'a> {
