@@ -161,8 +161,8 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
 fn joined(slices: Vec<Vec<RankMeasurement>>) -> (f64, Vec<Span>) {
     let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];
-    // In nanoseconds, `left_out` is the time before the first slice and between slices, and `over` is the end of the
-    // latest slice processed so far.
+    // In nanoseconds, `left_out` is the time before the first slice and between slices, and `over` is the latest end
+    // time of the slices processed so far.
     let (mut left_out, mut over) = (0, 0);
     for ranks in slices {
         let begins = ranks.iter().map(|rank| rank.started).min().unwrap_or(over);

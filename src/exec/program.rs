@@ -84,8 +84,8 @@ impl RankProgram {
         self.verified.clone()
     }
 
-    /// Declares that the last run succeeded, and that values with the reuse scope `lasts` or a longer one are still
-    /// valid. If `lasts` is `None`, the next run computes all values.
+    /// Declares that the last run succeeded, and that values with at least the reuse scope `lasts` (the time for which
+    /// a value stays valid) are still valid. If `lasts` is `None`, the next run computes all values.
     pub fn hold(&mut self, lasts: Option<ReuseScope>) {
         self.holds = lasts.filter(|&lasts| lasts <= self.longest);
     }

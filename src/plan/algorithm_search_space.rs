@@ -122,8 +122,9 @@ impl<'a> SearchSpace<'a> {
 
     /// Returns the distributions that an algorithm requires and produces, and the predicted seconds of the contraction.
     /// `input_distributions` are the current distributions of the inputs; `None` means that the contraction may choose
-    /// the distribution. If both inputs are operands, the seconds include the synchronisation overhead, because the
-    /// ranks then wait for each other for the first time. Algorithms that run on rank 0 alone have no such overhead.
+    /// the distribution. If the node's subtree has no other contraction, the seconds include the synchronisation
+    /// overhead, because the ranks then wait for each other for the first time. Algorithms that run on rank 0 alone
+    /// have no such overhead.
     pub fn contraction(
         &self,
         node: NodeId,

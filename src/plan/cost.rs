@@ -84,7 +84,7 @@ impl Cost<'_> {
         let all = missing.iter().sum::<f64>() / missing.len().max(1) as f64 * ranks as f64;
         let missing = missing.into_iter().fold(0.0, f64::max);
         // The ranks of `from` send each element once, even if `to` has replicas, because replicas forward elements to
-        // each other. All these ranks send equally many elements.
+        // each other. Each of these ranks sends the same number of elements.
         let sent = all / (to.replicas() * from.places().max(1)) as f64;
         let missing = missing.max(sent);
         if missing == 0.0 {

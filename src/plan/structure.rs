@@ -153,7 +153,7 @@ impl Slice {
     }
 }
 
-/// How much of its block of the result a rank keeps in memory.
+/// Whether a rank keeps its whole block of the result in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultResidency {
