@@ -7,7 +7,7 @@
 //!      --verify--> Verified --compile--> Program --run--> tensors, metrics
 //! ```
 //!
-//! Data flows in one direction, and every stage is a value. An algorithm is a function that returns a schedule. A
+//! Data flows in one direction, and every stage returns a value. An algorithm is a function that returns a schedule. A
 //! single executor runs all schedules, and a single verifier proves them correct.
 //!
 //! | to | start at |
@@ -56,7 +56,7 @@
 
 #![deny(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// Without `internals`, items that only the tests and the command line use are dead code.
+// Unless `internals` is enabled, items that only the tests and the command line use are dead code.
 #![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports, unused_macros))]
 
 #[cfg(not(feature = "internals"))]

@@ -23,7 +23,7 @@ fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     set("EINSUM_DIST_CACHE").or_else(|| Some(user()?.join("einsum-dist")))
 }
 
-/// Whether `EINSUM_DIST_RATES=default` disables measuring and caching. If it does, plans are the same on every host.
+/// Whether measuring and caching are disabled by `EINSUM_DIST_RATES=default`. Plans are then the same on every host.
 pub(super) fn is_off() -> bool {
     std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default")
 }

@@ -4,12 +4,12 @@
 //! | rate | measurement |
 //! |---|---|
 //! | `startup_seconds` | median time of a run in which rank 0 has almost no work |
-//! | `sync_overhead` | median time of a small product on all ranks, minus that on rank 0, plus the time saved |
-//! | `flops`, `block_rates` | large cubes on all ranks together; small cubes on one rank, divided by `solo_speedup` |
+//! | `sync_overhead` | median time of a small product on all ranks, minus that on rank 0 alone, plus the saved time |
+//! | `flops`, `block_rates` | large cubes on all ranks; small cubes on one rank (rate divided by `solo_speedup`) |
 //! | `solo_speedup` | rate of a rank while the other ranks wait, divided by its rate while all ranks compute |
 //! | `speeds` | time that each rank needs for a cube; no speeds are stored if all ranks are within 2 % of the mean |
 //! | `memory_bandwidth` | copies of large blocks on all ranks at the same time |
-//! | `link_latency`, `link_bandwidth` | transfers from each rank to the next rank, or to the next of several nodes |
+//! | `link_latency`, `link_bandwidth` | transfers from each rank to the next rank (of the next node, if there are several) |
 //! | `node_latency`, `node_bandwidth` | transfers from each rank to the next rank of its node |
 //! | `interference` | extra time of a ring algorithm, compared to a product without transfers; median of rounds |
 //!
@@ -18,8 +18,8 @@
 //! the rate of the smaller cube is used for both. Where the table names no median, the value is from the fastest of a
 //! few runs, because load from other programs can only slow runs down. The module `cache` stores rates separately for
 //! each host, number of ranks, number of workers, number of ranks per node, transport and placement. Placement means
-//! whether ranks have cores of their own. With `EINSUM_DIST_RATES=default`, no rates are measured or read, so plans are
-//! the same on every host.
+//! whether ranks have cores of their own. If `EINSUM_DIST_RATES` is `default`, no rates are measured or read, so plans
+//! are the same on every host.
 //!
 //! All processes use the rates that rank 0 measured. The measurement has three limits. If nodes have different numbers
 //! of ranks, all links are assigned the rates of the slowest link. Only f32 is measured, and the rates for other
@@ -54,8 +54,8 @@ const MAX_WORKERS_PER_CORE: usize = 4;
 impl World {
     /// Returns the machine on which this world runs, with measured rates. Collective. Cost: Measuring takes about two
     /// seconds for two ranks on two cores, and longer on slow links. Later calls on the same host use the cache. To
-    /// give ranks cores of their own, call [`World::place`] first. With more than 4 workers per core, or too little
-    /// memory for the measurements, default rates are returned.
+    /// give ranks cores of their own, call [`World::place`] first. If there are more than 4 workers per core, or too
+    /// little memory for the measurements, default rates are returned.
     ///
     /// ```
     /// use einsum_dist::{PlanOptions, Problem, World};
@@ -235,7 +235,7 @@ impl World {
     }
 
     /// Measures the time of a run in which rank 0 has almost no work, and the synchronisation overhead. This overhead
-    /// is the extra time if all ranks share a small product, compared to rank 0 computing the product alone.
+    /// is the extra time that a small product takes if all ranks share it, compared to rank 0 computing it alone.
     fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {
         const SIDE: usize = 32;
         let plans = [

@@ -61,7 +61,8 @@ const BYTES_PER_THREAD: usize = (2 << 20) + (128 << 10);
 /// # Errors
 /// If the address space has no room for the threads ([`Error::Threads`]).
 pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
-    // Without a limit, no check is needed, because the system reports a failure when a thread starts.
+    // If the process has no memory limit, no check is needed, because the system reports a failure when a thread
+    // starts.
     if memory_limits::of_process().is_none() {
         return Ok(());
     }

@@ -227,7 +227,7 @@ fn touch<T: Element>(values: &mut [T]) {
     }
 }
 
-/// Returns the box `bounds` of a view.
+/// Returns the box `bounds` (one range of indices per dimension) of a view.
 pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
@@ -235,7 +235,7 @@ pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) 
     view
 }
 
-/// Returns the box `bounds` of a mutable view.
+/// Like [`part`], but for a mutable view.
 pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewMutD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
@@ -243,8 +243,8 @@ pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<us
     view
 }
 
-/// Fills a box of a rank's block by calling `fill` with dense row-major memory. This memory is the box itself if the
-/// box is dense, and a temporary array otherwise.
+/// Fills a box (one range of indices per dimension) of a rank's block by calling `fill` with dense row-major memory.
+/// This memory is the box itself if the box is dense, and a temporary array otherwise.
 pub(super) fn fill_box<T: Element>(
     rank: usize,
     block: ArrayViewMutD<'_, T>,

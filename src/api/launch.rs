@@ -23,8 +23,8 @@ pub(super) type Slots = Vec<(BufferId, Slot)>;
 /// Runs every local rank once. `bound` contains the slots of each local rank.
 ///
 /// # Errors
-/// If a local rank fails. If several local ranks fail on their own, the error of the lowest of these ranks is returned.
-/// A failed MPI run aborts all processes instead of returning.
+/// If a local rank fails. If several local ranks fail independently, the error of the lowest of these ranks is
+/// returned. A failed MPI run aborts all processes instead of returning.
 pub(super) fn launch(
     world: &World,
     plan: &Plan,

@@ -151,18 +151,18 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
         predicted: plan.task_seconds(schedule, id),
     };
     let mut spans: Vec<Span> = executed.map(span).collect();
-    // The schedule lists the tasks of a section by branch, not by start time.
+    // The schedule lists the tasks of concurrent branches one branch after another, not by start time.
     spans.sort_by(|a, b| a.start.total_cmp(&b.start));
     spans
 }
 
-/// Joins slices without gaps. Times are relative to the earliest start on any rank. Returns the total number of
-/// seconds, and all spans ordered by rank.
+/// Joins slices into one timeline without gaps between them. Times are relative to the earliest start on any rank.
+/// Returns the total number of seconds, and all spans ordered by rank.
 fn joined(slices: Vec<Vec<RankMeasurement>>) -> (f64, Vec<Span>) {
     let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];
-    // In nanoseconds, `left_out` is the time before the first slice and between slices, and `over` is the end of the
-    // latest slice processed so far.
+    // In nanoseconds, `left_out` is the time before the first slice and between slices, and `over` is the latest end
+    // time of the slices processed so far.
     let (mut left_out, mut over) = (0, 0);
     for ranks in slices {
         let begins = ranks.iter().map(|rank| rank.started).min().unwrap_or(over);

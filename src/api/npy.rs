@@ -1,5 +1,5 @@
 //! Reads tensors from `.npy` files and writes tensors to such files. A tensor corresponds to the whole array in a file,
-//! or to a box of this array. Every rank accesses only its own blocks.
+//! or to a box (one range of indices per dimension) of this array. Every rank accesses only its own blocks.
 //!
 //! After every step, the ranks agree on whether all of them have succeeded. Therefore no rank waits for a rank that has
 //! failed, for example because its disk is full. Blocks are not redistributed before they are read or written (unlike

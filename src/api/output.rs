@@ -16,7 +16,6 @@ pub(super) struct PreparedOutput {
     _announced: Option<Announced>,
 }
 
-/// The ranks that write an output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
     /// Every rank writes its own blocks.

@@ -64,8 +64,8 @@ impl World {
         }
         let mut places = topology.place(*ranks, workers, true).places.split_off(*before);
         places.truncate(self.local_ranks().len());
-        // Under a tight quota, the communication thread must sleep while it waits, because a polling thread would
-        // consume the quota.
+        // If a CPU quota allows at most `workers` processors per rank, the communication thread must sleep while it
+        // waits, because a polling thread would consume the quota.
         if sharing.quota().is_some_and(|quota| quota <= workers) {
             places.iter_mut().for_each(|place| place.spare = false);
         }
@@ -108,7 +108,8 @@ impl World {
     }
 
     /// Describes, in one sentence, the first rank that is starved by its affinity mask, or returns `None` if no rank is
-    /// starved. A starved rank has fewer cores than an equal share of its host, and fewer than `workers`. Collective.
+    /// starved. A starved rank has fewer cores than an equal share of its host's cores, and fewer cores than `workers`.
+    /// Collective.
     ///
     /// # Errors
     /// The same as for [`World::place`].

@@ -76,7 +76,8 @@ pub struct Program<T: Element> {
     element: PhantomData<T>,
 }
 
-/// The slices to run, and whether their output is the whole result or a part of it.
+/// The slices to run, and whether their output is the whole result or a part of it. A slice is one repetition of the
+/// schedule, for one piece of every sliced dimension.
 struct Slices {
     run: Range<usize>,
     output: ResultResidency,
@@ -178,10 +179,10 @@ impl<T: Element> Program<T> {
         Ok(out)
     }
 
-    /// Computes `out = alpha (contraction of the operands) + beta out`, with all tensors whole on every process.
+    /// Computes `out = alpha (contraction of the operands) + beta out`, where every process passes all tensors whole.
     /// Collective. If `beta` is 0, `out` is not read and may contain any values. If all ranks are in this process,
-    /// operands are read and `out` is written in place, with any strides. Copies are made only for distributions whose
-    /// blocks may consist of several boxes ([`Distribution::is_scattered`]).
+    /// operands are read and `out` is written in place, with any strides. Copies are made only if the blocks of a
+    /// distribution may be scattered over the tensor ([`Distribution::is_scattered`]).
     ///
     /// The first run with a nonzero `beta` compiles the plan a second time, unless the plan was made to
     /// [`accumulate`](crate::PlanOptions::accumulate).
@@ -205,7 +206,8 @@ impl<T: Element> Program<T> {
         if single_process {
             return self.run_whole(alpha, &views, beta, out);
         }
-        // With several processes, every rank computes its own block. Then all blocks are gathered on every rank.
+        // If there are several processes, every rank computes its own block. Then all blocks are gathered on every
+        // rank.
         let (rank, shape) = (self.world.local_ranks().start, self.plan.output_shape());
         let distribution = self.plan.output().distribution.clone();
         let mut block = DistTensor::try_zeros(&self.world, &shape, &distribution)?;
@@ -387,8 +389,8 @@ impl<T: Element> Program<T> {
         expect_distribution(Tensor::Output, out.distribution(), value)
     }
 
-    /// Runs a plan in which a block may consist of several boxes of the whole tensor. Copies whole operands to blocks,
-    /// and blocks of the result to the whole result.
+    /// Runs a plan in which a block may consist of several boxes (each is one range of indices per dimension) of the
+    /// whole tensor. Copies whole operands to blocks, and blocks of the result to the whole result.
     fn run_scattered(
         &mut self,
         alpha: T,
@@ -464,7 +466,7 @@ impl<T: Element> Program<T> {
         Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole }
     }
 
-    /// Runs the schedule for every slice. `bind` receives a slice and its `beta`. It returns the [`Factors`] for the
+    /// Runs the schedule for every slice. `bind` receives a slice and its `beta`, and returns the [`Factors`] for the
     /// slice and, for each rank, the user's memory. `bind` may fail only if all ranks are in this process, because
     /// other processes would not be notified of the failure.
     fn each_slice(
@@ -582,7 +584,7 @@ fn region_of(buffer: &Buffer) -> Option<&Region> {
     buffer.place.as_ref().map(|place| &place.region)
 }
 
-/// The box of a region that consists of a single box. Even cuts always produce such regions.
+/// The bounds of a region that is a single box. Even cuts always produce such regions.
 pub(super) fn only_box(region: &Region) -> Bounds {
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }

@@ -67,8 +67,8 @@ pub enum Fault {
 }
 
 /// A fault on one rank. Its text form is `worker@RANK`, `communication@RANK`, `allocation@RANK`, `silence@RANK` (60
-/// seconds) or `silence3@RANK` (3 seconds). With a suffix `:RUN`, the fault first occurs in the run with this number.
-/// Runs are numbered from 0, and each slice is one run.
+/// seconds) or `silence3@RANK` (3 seconds). If the text ends with `:RUN`, the fault first occurs in the run with this
+/// number. Runs are numbered from 0, and each slice is one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
     pub rank: usize,

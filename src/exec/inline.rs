@@ -46,7 +46,8 @@ impl Run<'_> {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Runs branches of a section in parallel. `metrics` has one entry for each task in these branches, in order.
+    /// Runs branches of a section (independent subtrees) in parallel. `metrics` has one entry for each task in these
+    /// branches, in order.
     fn side_by_side(&self, branches: &[Range<TaskId>], metrics: &mut [TaskMetric]) -> Result<(), RunError> {
         match branches {
             [] => Ok(()),

@@ -1,5 +1,5 @@
-//! Defines [`Job`], a work task with leases on the boxes that it accesses. The communication thread passes jobs to the
-//! workers.
+//! Defines [`Job`], a work task with its leases. A lease is the right to access one box (one range of indices per
+//! dimension) of a buffer. The communication thread passes jobs to the workers.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl<'a> Job<'a> {
     /// Leases the buffer views that a work task accesses.
     ///
     /// # Errors
-    /// If the store refuses a lease.
+    /// If the store of buffers refuses a lease.
     pub fn new(
         program: &'a RankProgram,
         store: &Arc<Store>,

@@ -15,7 +15,6 @@ enum State {
     Complete,
 }
 
-/// The progress of all lanes in one run.
 pub struct Lanes<'a> {
     schedule: &'a Schedule,
     overlap: bool,

@@ -25,7 +25,7 @@ pub struct Metrics {
     pub tasks: Vec<TaskMetric>,
     /// Seconds from the start of the run to the end of its last task.
     pub seconds: f64,
-    /// Peak number of bytes in owned buffers and packing workspace.
+    /// Peak number of bytes in the buffers that the program owns, and in workspace for packing.
     pub owned_bytes: u64,
 }
 

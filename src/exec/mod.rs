@@ -8,14 +8,15 @@
 //!   sleep when there is nothing to do
 //! ```
 //!
-//! Workers never wait for data, because a task is passed to them only when its inputs are complete. Each lane (the
-//! sequence of a rank's work, send or receive tasks) starts and completes its tasks in order, as the verifier assumes.
-//! A rank without peers runs in the caller's rayon pool and needs no communication thread (`inline`).
+//! An edge makes a task wait for another task. Workers never wait for data, because a task is passed to them only when
+//! its inputs are complete. Each lane (the sequence of a rank's work, send or receive tasks) starts and completes its
+//! tasks in order, as the verifier assumes. A rank without peers runs in the caller's rayon pool and needs no
+//! communication thread (`inline`).
 //!
-//! Tasks access memory only through leases, so an incorrect schedule causes an error instead of a data race. If a task
-//! fails, the run of its rank ends, and the caller stops the other ranks; nothing is retried. Only the module `kernels`
-//! depends on element types; it has one table of functions per dtype. The plan contains all decisions, except that
-//! `kernel_selection` resolves the plan's kernel choice to a kernel of this machine.
+//! Tasks access memory only through leases (checked access rights), so an incorrect schedule causes an error instead of
+//! a data race. If a task fails, the run of its rank ends, and the caller stops the other ranks; nothing is retried.
+//! Only the module `kernels` depends on element types; it has one table of functions per dtype. The plan contains all
+//! decisions, except that `kernel_selection` resolves the plan's kernel choice to a kernel of this machine.
 
 mod factors;
 mod fault;
@@ -58,13 +59,13 @@ pub enum Only {
 pub struct RunOptions {
     /// Whether transfers run while workers compute. If false, work and transfers alternate in program order.
     pub overlap: bool,
-    /// Runs only work or only transfers. The choice must be the same on every rank. The values of the result are then
-    /// meaningless.
+    /// If set, only work or only transfers run, and the values of the result are meaningless. The choice must be the
+    /// same on every rank.
     pub only: Option<Only>,
     /// Maximum number of transfers in flight per lane, at least 1.
     pub window: usize,
     /// The run fails if no bytes move for this time while this rank waits for transfers and computes nothing. Processes
-    /// also wait at most this time for each other between runs. `None` waits forever. The timeout must exceed the
+    /// also wait at most this time for each other between runs. `None` means no timeout. The timeout must exceed the
     /// longest period in which any other rank does not communicate. Such periods occur while the workers of that rank
     /// compute several tasks in a row and, between runs, while the rank reads, checks or writes files. The timeout must
     /// also exceed the time to transfer a gigabyte between two ranks. If the ranks are threads of one process, a silent
@@ -121,7 +122,8 @@ pub fn run(
             program.close(store);
             Ok(metrics)
         }
-        // Transfers in flight may still hold leases on the store, so the store cannot be closed yet.
+        // Transfers in flight may still hold leases (access rights) on buffers in the store, so the store cannot be
+        // closed yet.
         Err(error) => {
             program.keep_open(store);
             Err(error)

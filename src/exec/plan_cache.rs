@@ -1,9 +1,9 @@
 //! Caches the local plans for a program's tasks. A task is planned again only if the layout of its tensors changes.
 //! User tensors may have a different layout in every run.
 //!
-//! Tasks with equal layouts share one plan, so a ring of many steps has only a few plans. Different plans share tables
-//! that are equal. Plans for additions, copies and scaling are not cached, because planning them costs no more than a
-//! lookup in the cache.
+//! Tasks with equal layouts share one plan, so a ring algorithm of many steps has only a few plans. Different plans
+//! share tables that are equal. Plans for additions, copies and scaling are not cached, because planning them costs no
+//! more than a lookup in the cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

@@ -17,7 +17,8 @@ pub struct RankProgram {
     verified: Arc<Verified>,
     kernels: Kernels,
     footprint: Arc<Footprint>,
-    /// Slots of the buffers that the program owns. The slots are here between runs, and in the store during a run.
+    /// Slots (addresses, element types and shapes) of the buffers that the program owns. During a run, the slots are in
+    /// the run's store.
     slots: Vec<Option<Slot>>,
     /// Plans for the tasks in each parallel branch.
     planned: Vec<Mutex<Planned>>,
@@ -83,8 +84,8 @@ impl RankProgram {
         self.verified.clone()
     }
 
-    /// Declares that the last run succeeded, and that values with the reuse scope `lasts` or a longer one are still
-    /// valid. With `None`, the next run computes all values.
+    /// Declares that the last run succeeded, and that values with at least the reuse scope `lasts` (the time for which
+    /// a value stays valid) are still valid. If `lasts` is `None`, the next run computes all values.
     pub fn hold(&mut self, lasts: Option<ReuseScope>) {
         self.holds = lasts.filter(|&lasts| lasts <= self.longest);
     }
@@ -130,7 +131,7 @@ impl RankProgram {
         self.slots = store.close();
     }
 
-    /// Keeps the store after a failed run, because transfers may still hold leases on it.
+    /// Keeps the store after a failed run, because transfers may still hold leases (access rights) on its buffers.
     pub(super) fn keep_open(&mut self, store: Arc<Store>) {
         self.left_behind = Some(store);
     }

@@ -10,10 +10,10 @@ pub struct SearchArguments<'a> {
     /// The number of bytes that plans may use on each rank; `None` if unlimited. Some passes search without the user's
     /// limit, or with a smaller limit.
     pub memory: Option<u64>,
-    /// Excludes algorithms that need a whole tensor on one rank, unless no other algorithm applies. Used when memory is
-    /// scarce.
+    /// If true, algorithms that need a whole tensor on one rank are excluded, unless no other algorithm applies. Set if
+    /// the fastest plan exceeds the memory limit.
     pub spread: bool,
-    /// Chooses for every contraction the algorithm that is cheapest for that contraction alone.
+    /// If true, every contraction has the algorithm that is cheapest for that contraction alone.
     pub step_by_step: bool,
     /// Dimensions that must not be distributed, because they are sliced or split into batches.
     pub uncut: &'a [Label],

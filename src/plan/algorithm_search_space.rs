@@ -122,9 +122,9 @@ impl<'a> SearchSpace<'a> {
 
     /// Returns the distributions that an algorithm requires and produces, and the predicted seconds of the contraction.
     /// `input_distributions` are the current distributions of the inputs; `None` means that the contraction may choose
-    /// the distribution. Contractions of two operands include the synchronisation overhead, because in these
-    /// contractions the ranks wait for each other for the first time. Algorithms that run on rank 0 alone have no such
-    /// overhead.
+    /// the distribution. If the node's subtree has no other contraction, the seconds include the synchronisation
+    /// overhead, because the ranks then wait for each other for the first time. Algorithms that run on rank 0 alone
+    /// have no such overhead.
     pub fn contraction(
         &self,
         node: NodeId,
@@ -158,7 +158,8 @@ impl<'a> SearchSpace<'a> {
         if let Some(needs) = needs {
             return (needs, self.cost.contraction(algorithm, self.labels(left), self.labels(right), self.labels(node)));
         }
-        // The algorithm accepts any distributions, so inputs stay in place. Only partial sums are redistributed first.
+        // The algorithm accepts any distributions, so inputs keep their distributions. Only an input that consists of
+        // partial sums is redistributed first.
         let in_place = |input: NodeId, at: Option<&Distribution>| {
             at.filter(|at| at.summands() == 1).cloned().unwrap_or_else(|| self.preferred(self.labels(input)))
         };

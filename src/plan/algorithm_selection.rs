@@ -6,11 +6,11 @@
 //! result as requested is added to every entry of the root. Tracing the root's cheapest entry back to the leaves then
 //! yields the algorithm of every contraction.
 //!
-//! Guarantee: no combination of candidates is cheaper by [`Cost`] than the selected one, unless tables are truncated.
-//! In trees with more than [`MAX_FULL_TABLE_NODES`] nodes, a table keeps only its best few entries. In trees with more
-//! than [`MAX_PRUNED_TABLE_NODES`] nodes, a table keeps one entry, so that the algorithm of each node is chosen without
-//! regard to the nodes above. This module does not divide the ranks into groups; [`super::groups`] and the pipeline
-//! pass do.
+//! Guarantee: no combination of candidates is cheaper according to [`Cost`] than the selected combination, unless
+//! tables are truncated. In trees with more than [`MAX_FULL_TABLE_NODES`] nodes, a table keeps only its best few
+//! entries. In trees with more than [`MAX_PRUNED_TABLE_NODES`] nodes, a table keeps one entry, so that the algorithm of
+//! each node is chosen without regard to the nodes above. This module does not divide the ranks into groups;
+//! [`super::groups`] and the pipeline pass do.
 
 use std::ops::Range;
 
@@ -40,7 +40,8 @@ struct Entry {
     /// Predicted seconds for the node's own step, without its subtree.
     own: f64,
     algorithm: Option<Algorithm>,
-    /// The index of the table entry used for each input; 0 for inputs with a free distribution.
+    /// For each input, the index of the entry that is used from the input's table; 0 for inputs with a free
+    /// distribution.
     inputs: [usize; 2],
 }
 
@@ -187,8 +188,8 @@ fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
 }
 
 /// Returns the first [`MAX_CONSIDERED`] algorithms in `priced`, for display. `priced` pairs each algorithm with the
-/// seconds for the contraction and for its whole subtree. Algorithms with the same description, such as variants with
-/// the same cuts, appear once.
+/// seconds for the contraction alone and for its whole subtree. Algorithms with the same description, such as variants
+/// with the same cuts, appear once.
 pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, f64, f64)>) -> Vec<Candidate> {
     let mut considered: Vec<Candidate> = Vec::new();
     for (algorithm, contraction, whole) in priced {
@@ -244,7 +245,8 @@ impl AlgorithmSearch<'_> {
     }
 
     fn contract(&self, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Result<Vec<Entry>, PlanError> {
-        // Algorithms that accept any distributions are priced with the cheapest distributions of the inputs.
+        // Algorithms that accept any distributions are priced for the distributions in which the inputs are cheapest to
+        // produce.
         let input_distributions = inputs.map(|input| match &self.tables[input] {
             Table::Free => None,
             Table::Entries(entries) => entries.first().map(|entry| &entry.distribution),

@@ -91,7 +91,7 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     let contention = CONTENTION_OVERHEAD * workers as f64;
     let (costs, small) = costs(tree, STEP_OVERHEAD + contention);
     let pieces = cut(tree, workers, contention, &costs, small)?;
-    // Assigns pieces greedily: in descending order of cost, each piece is assigned to the least loaded branch.
+    // In descending order of cost, assigns each piece (a subtree of small steps) to the least loaded branch.
     let mut sorted = pieces;
     sorted.sort_by(|one, other| other.cmp(one));
     let mut loads = vec![0.0; workers];
@@ -153,7 +153,7 @@ fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
 }
 
 /// Cuts subtrees of small steps into pieces that the workers can divide evenly; returns `None` if branches save too
-/// little time. Steps above the cuts run afterwards, one at a time.
+/// little time. Steps above the cuts run after all branches, one at a time.
 fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<Option<f64>>) -> Option<Vec<Piece>> {
     let root = tree.root();
     let mut is_inner = vec![false; tree.nodes.len()];
@@ -203,7 +203,6 @@ fn piece_at(small: &[Option<f64>]) -> impl Fn(NodeId) -> Option<Piece> + '_ {
     |root| small[root].filter(|&cost| cost > 0.0).map(|cost| Piece { root, cost })
 }
 
-/// The inputs of a step.
 fn inputs(tree: &Tree, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
     let inputs = match tree.nodes[node].step {
         Step::Leaf { .. } => [None, None],

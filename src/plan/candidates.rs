@@ -8,7 +8,6 @@ use crate::algorithm::{Algorithm, AlgorithmName, Residency, Setting};
 use crate::dims::{Kind, Kinds, Label};
 use crate::machine::Machine;
 
-/// Generates the candidates for contractions.
 pub struct Candidates<'a> {
     pub options: &'a PlanOptions,
     pub names: &'a [String],

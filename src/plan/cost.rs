@@ -13,9 +13,9 @@ const MAX_SAMPLED_RANKS: usize = 16;
 const MAX_SAMPLED_BLOCKS: usize = 8;
 
 impl Cost<'_> {
-    /// Predicted seconds of an algorithm that accepts any distributions, for these distributions. The result is the
-    /// maximum over the sampled ranks. On each rank, computing and receiving overlap, except that nothing overlaps with
-    /// receiving the first message.
+    /// Predicted seconds of an algorithm that accepts any distributions, for these distributions of its three tensors.
+    /// The result is the maximum over the sampled ranks. On each rank, computing and receiving overlap, except that
+    /// nothing overlaps with receiving the first message.
     pub fn slicing(&self, algorithm: &Algorithm, distributions: &[Tensor; 3]) -> f64 {
         let ranks = self.machine.ranks;
         let sampled_ranks: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(MAX_SAMPLED_RANKS)).collect();
@@ -66,8 +66,8 @@ impl Cost<'_> {
         self.stream(self.volume(input) + self.volume(out)) / distribution.parts() as f64
     }
 
-    /// Predicted seconds of a redistribution. The busiest of the sampled ranks receives the elements that it lacks, in
-    /// one message from each rank of `from`, in this time.
+    /// Predicted seconds of a redistribution. This is the time in which the busiest of the sampled ranks receives the
+    /// elements that it lacks, in one message from each rank of `from`.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
         if from == to {
             return 0.0;
@@ -84,7 +84,7 @@ impl Cost<'_> {
         let all = missing.iter().sum::<f64>() / missing.len().max(1) as f64 * ranks as f64;
         let missing = missing.into_iter().fold(0.0, f64::max);
         // The ranks of `from` send each element once, even if `to` has replicas, because replicas forward elements to
-        // each other. All these ranks send equally many elements.
+        // each other. Each of these ranks sends the same number of elements.
         let sent = all / (to.replicas() * from.places().max(1)) as f64;
         let missing = missing.max(sent);
         if missing == 0.0 {

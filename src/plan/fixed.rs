@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `m:4` | m in even tiles over 4 ranks |
 //! | `m:cyclic(64,2)` | m block-cyclic: blocks of 64 indices assigned round-robin to 2 ranks |
-//! | `m:at(10,30)` | m cut at 10 and at 30, over 3 ranks |
+//! | `m:at(10,30)` | m cut before indices 10 and 30, over 3 ranks |
 //! | `x2` | replicated on 2 ranks |
 //! | `one` | the whole tensor on one rank |
 //! | `@4`, `@(2,0,7)` | at the end of an entry, the ranks of the grid in row-major order: consecutive ranks from 4 on, or the listed ranks |

@@ -137,7 +137,7 @@ struct GroupSearch<'a> {
 }
 
 impl GroupSearch<'_> {
-    /// Plans a subtree on these ranks in the faster of two ways: either all ranks work on every step, or the input
+    /// Plans a subtree on these ranks in the faster of two ways. Either all ranks work on every step, or the input
     /// subtrees are planned separately. If both input subtrees contain contractions, separate plans use disjoint ranks.
     /// Returns `None` if a contraction has no candidates, or if there would be more than [`MAX_GROUP_SIZES`] group
     /// sizes.

@@ -66,7 +66,7 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) 
             Step::Contract { left, right, .. } => open.extend([(left, first), (right, second)]),
         }
     }
-    // The lists of kinds follow the order of dimensions in the tensors, so they are rebuilt.
+    // Each contraction lists its dimensions in the order in which its tensors have them, so these lists are rebuilt.
     for node in 0..arranged.nodes.len() {
         if let Step::Contract { left, right, .. } = arranged.nodes[node].step {
             let [l, r, o] = [left, right, node].map(|id| &arranged.nodes[id].labels);

@@ -217,7 +217,7 @@ impl MemoryFit<'_> {
         let live = |state: &State| bytes * model.slice_cost(state, 0.0).peak;
         let mut failed = live(&model.whole());
         if failed == 0.0 {
-            // The model counts no live tensor, so packing alone exceeds the limit.
+            // The model counts no tensor, so packing alone exceeds the limit.
             return None;
         }
         let mut target = self.target(whole, failed).min(failed);
@@ -300,7 +300,7 @@ impl MemoryFit<'_> {
         Ok(enlarged)
     }
 
-    /// Enlarges the pieces as much as possible while the plan still fits.
+    /// Enlarges the pieces (extents of a sliced dimension in one slice) as far as the plan still fits.
     fn enlarge_pieces(&self, mut found: Sliced) -> Sliced {
         if found.slices.len() * self.context.tree.nodes.len() > MAX_COARSENED {
             return found;
@@ -338,11 +338,11 @@ impl MemoryFit<'_> {
         best
     }
 
-    /// Sets the piece of slice `at` to the largest of `pieces` with which the plan fits. `pieces` must be ascending,
-    /// and `found` must already fit.
+    /// Sets the piece (extent in one slice) of the dimension `found.slices[at]` to the largest of `pieces` with which
+    /// the plan fits. `pieces` must be ascending, and `found` must already fit.
     fn enlarge_piece(&self, mut found: Sliced, at: usize, pieces: &[usize]) -> Sliced {
-        // Bisection works because memory grows with the piece. The smallest piece is tried first, because often no
-        // piece fits.
+        // Bisection works because the plan needs more memory for larger pieces. The smallest piece is tried first,
+        // because often no piece fits.
         let (mut fit, mut do_not, mut middle) = (0, pieces.len(), 0);
         while fit < do_not {
             let mut slices = found.slices.clone();
@@ -362,8 +362,8 @@ impl MemoryFit<'_> {
         slices.iter().for_each(|slice| tree.extents[slice.label.0 as usize] = slice.piece);
         let output = &tree.nodes[tree.root()].labels;
         let mut cut: Vec<Slice> = slices.iter().filter(|slice| slice.piece < slice.extent).copied().collect();
-        // The loops over summed dimensions are innermost, so that one piece of the output is finished before the next
-        // piece begins.
+        // The loops over summed dimensions are innermost, so that one part of the output is finished before the next
+        // part begins.
         cut.sort_by_key(|slice| !output.contains(&slice.label));
         let adds = cut.iter().any(|slice| !output.contains(&slice.label));
         let uncut: Vec<Label> = cut.iter().map(|slice| slice.label).collect();
@@ -414,7 +414,7 @@ fn candidates(plan: &Plan) -> Vec<Label> {
     labels
 }
 
-/// The possible pieces of a dimension that are larger than the current piece, up to the full extent.
+/// The possible extents of a piece of this dimension that are larger than the current one, up to the full extent.
 fn larger_pieces(slice: Slice) -> Vec<usize> {
     divisors(slice.extent).into_iter().filter(|&piece| piece > slice.piece).collect()
 }

@@ -136,15 +136,15 @@ pub enum PipelineChoice {
 pub struct PlanOptions {
     /// The element type of all operands, intermediates and the result.
     pub dtype: Dtype,
-    /// Forces one algorithm for every contraction; planning fails if the algorithm does not apply. With `None`, the
-    /// planner chooses for each contraction.
+    /// Forces one algorithm for every contraction; planning fails if the algorithm does not apply. If `None`, the
+    /// planner chooses an algorithm for each contraction.
     pub algorithm: Option<AlgorithmName>,
     /// Prescribed distributions of operands and result; the planner chooses all other distributions.
     pub fixed: FixedDistributions,
     /// Names of one or two dimensions that algorithms must cut in the contractions that have these dimensions.
     pub cut: Vec<String>,
-    /// Plans for adding the result onto an output that already has values. Without this option, a program compiles a
-    /// second plan in its first run with a nonzero `beta`.
+    /// If true, the plan adds the result onto an output that already has values. If false, a program compiles a second
+    /// plan in its first run with a nonzero `beta`.
     pub accumulate: bool,
     /// Operands, by index, that stay the same in all runs of a program. Values that depend only on these operands are
     /// computed in the first run and kept ([`crate::api::Program::renew`] recomputes them). The result and values with
@@ -155,18 +155,19 @@ pub struct PlanOptions {
     /// packing. A plan that needs more memory runs in slices. If no slices fit, the error states how much memory is
     /// missing.
     pub memory_limit: Option<u64>,
-    /// Allows the planner to deliver the result in parts ([`ResultResidency::InParts`](super::ResultResidency)) if the
-    /// whole result does not fit into memory. Such plans run with [`Program::run_part`](crate::Program::run_part).
+    /// If true, the planner may deliver the result in parts ([`ResultResidency::InParts`](super::ResultResidency)) if
+    /// the whole result does not fit into memory. Such plans run with [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
-    /// Allows `cannon` on any number of ranks. Ranks beyond the largest square number are idle.
+    /// If true, the algorithm `cannon` may run on any number of ranks. Ranks beyond the largest square number are then
+    /// idle.
     pub idle: bool,
     /// The order in which a rank contracts its chunks (parts of its work) in the algorithm `slicing`.
     pub reorder: Reorder,
-    /// Makes planning fail if a step requires a tensor to be redistributed.
+    /// If true, planning fails if a step requires a tensor to be redistributed.
     pub forbid_redistribution: bool,
     /// Whether batches pass one after another through groups of ranks ([`Pipeline`](super::Pipeline)).
     pub pipeline: PipelineChoice,
-    /// Chooses for every contraction the algorithm that is cheapest for that contraction alone, regardless of how its
+    /// If true, every contraction has the algorithm that is cheapest for that contraction alone, regardless of how its
     /// inputs are distributed and how its result is used. This is the baseline for plans that optimise whole trees.
     pub step_by_step: bool,
     /// The contraction kernel on each rank. If a rank lacks the kernel, compiling the plan on that rank fails.
@@ -177,9 +178,9 @@ pub struct PlanOptions {
     /// number of search steps, so that all ranks and all runs find the same order. `None` means 10 seconds for
     /// [`PathChoice::Optimal`], a fraction of the predicted run time for `Auto`, and no limit for other choices.
     pub path_seconds: Option<f64>,
-    /// Allows the dimensions of intermediates to have a different order than in the expression, if that is cheaper.
+    /// If true, the dimensions of intermediates may have a different order than in the expression, if that is cheaper.
     pub layout: bool,
-    /// The instructions, caches and threads of a rank, which determine its packing workspace. With `None`,
+    /// The instructions, caches and threads of a rank, which determine its packing workspace. If `None`,
     /// [`Shaped::plan`](crate::Shaped::plan) uses those of the host that makes the plan.
     pub target: Option<Target>,
 }

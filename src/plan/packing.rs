@@ -2,8 +2,8 @@
 //!
 //! Guarantee: if the program is compiled for the plan's target, the computed workspace equals the number of bytes that
 //! the program has reserved for packing after runs on dense arrays. These arrays are the user's blocks, or whole
-//! tensors in which the blocks are boxes. The computed workspace does not include buffers in which transports pack
-//! data, or packing for user arrays with other layouts.
+//! tensors in which each block is a box (one range of indices per dimension). The computed workspace does not include
+//! buffers in which transports pack data, or packing for user arrays with other layouts.
 
 use std::collections::HashMap;
 
@@ -56,7 +56,8 @@ impl<'a> Packing<'a> {
     /// Returns the extents of the dense array in which this buffer is a box. For an operand or the result, this array
     /// is the whole tensor, because users may pass whole tensors. For all other buffers, it is the buffer's own memory.
     fn array(&self, buffer: &Buffer) -> Vec<usize> {
-        // A block that consists of several boxes is copied to a dense block before it is contracted.
+        // A block of several boxes (each is one range of indices per dimension) is copied to a dense block before it is
+        // contracted.
         let one_box =
             |place: &BufferPlacement| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
         let whole = match buffer.home {
@@ -68,8 +69,8 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// Returns the peak number of bytes on the busiest rank, and that rank. With more than 256 ranks, only a sample of the
-/// ranks is considered.
+/// Returns the peak number of bytes on the busiest rank, and that rank. If there are more than 256 ranks, only a sample
+/// of them is considered.
 pub fn busiest(plan: &Plan) -> (u64, usize) {
     let mut packing = Packing::new(plan);
     let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));

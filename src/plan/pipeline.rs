@@ -35,7 +35,7 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
-/// The numbers of batches to try, among those that do not exceed the extent of the batch dimension.
+/// The numbers of batches to try. Numbers above the extent of the batch dimension are skipped.
 const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
 /// Maximum number of batches in one run, because schedules list the tasks for every batch.
 const MAX_BATCHES: usize = 1 << 16;
@@ -162,7 +162,7 @@ impl Pipelining<'_> {
 
     /// Assigns ranks to groups. Every group first gets one rank. Each remaining rank is assigned to the group that has
     /// the most work per rank at that point. If there are at least as many compute nodes as groups, whole compute nodes
-    /// are assigned instead of ranks, so that only batches cross between compute nodes.
+    /// are assigned instead of ranks, so that no two groups share a compute node.
     fn shares(&self, ends: &[usize], work: &[f64]) -> Vec<(usize, usize)> {
         let Machine { ranks, ranks_per_node, .. } = *self.space.machine;
         let whole = ranks.is_multiple_of(ranks_per_node) && ranks / ranks_per_node >= ends.len();
@@ -305,12 +305,12 @@ fn cheapest(priced: Vec<Priced>) -> Option<Priced> {
 /// of ranges up to a maximum.
 struct Divisions {
     works: usize,
-    /// `starts[g - 1][n]` is where the last range starts if the first n works are divided into g + 1 ranges.
+    /// `starts[g - 1][n]` is where the last range starts if the first n amounts of work are divided into g + 1 ranges.
     starts: Vec<Vec<usize>>,
 }
 
 impl Divisions {
-    /// Computes the divisions into up to `most` ranges. Cost: O(works x most).
+    /// Computes the divisions into up to `most` ranges. Cost: O(n x `most`) for n amounts of work.
     fn new(work: &[f64], most: usize) -> Divisions {
         let mut sums = Vec::with_capacity(work.len() + 1);
         sums.push(0.0);
@@ -318,7 +318,7 @@ impl Divisions {
             sums.push(sum + work);
             sum + work
         });
-        // `idle[n]` is the start of the sequence of zero works that ends before work n.
+        // `idle[n]` is the start of the sequence of zeros in `work` that ends before index n.
         let mut idle: Vec<usize> = Vec::with_capacity(work.len() + 1);
         for at in 0..=work.len() {
             idle.push(if at > 0 && work[at - 1] == 0.0 { idle[at - 1] } else { at });

@@ -1,8 +1,7 @@
 //! Proves plans for thousands of ranks by checking one rank of each symmetry class.
 //!
-//! Each step is proved as a plan of its own, with its inputs as operands. A step is correct if it turns inputs that are
-//! as the whole plan describes them into the result that the whole plan describes. If all steps are correct, the whole
-//! plan is correct.
+//! Each step is proved as a plan of its own, with its inputs as operands. A step is correct if its result matches the
+//! whole plan's specification whenever its inputs do. If all steps are correct, the whole plan is correct.
 //!
 //! Within a step, ranks whose blocks of inputs and result have equal extents form a class. The schedules of the ranks
 //! in a class are equal except for the positions of the blocks. For one rank of each class, the proof traces every
@@ -25,7 +24,7 @@ use crate::schedule::verify::{self, Fault, VerifyError};
 /// Maximum number of ranks for which every rank is proved.
 pub const MAX_FULL_PROOF_RANKS: usize = 256;
 
-/// Counts that show the size of a proof by classes.
+/// Counts that show the size of a proof by classes (ranks of one step whose blocks have equal extents).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Classes {
     /// Number of steps that were proved separately.

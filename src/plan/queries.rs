@@ -1,4 +1,4 @@
-//! Answers queries about a plan, such as its schedules, their proof and simulation, its text, and its memory.
+//! Answers queries about a plan, such as its schedules, their proof and simulation, its printed form, and its memory.
 //!
 //! Each method calls the file that computes the answer. Properties that can be read directly from a plan's values are
 //! in [`structure`](super::structure).
@@ -71,9 +71,9 @@ impl Plan {
         spec::spec(self)
     }
 
-    /// Proves that the schedules of all ranks are correct. In correct schedules, sends match receives, nothing
-    /// deadlocks or is read before it is written, every element of the result contains each product once, and memory
-    /// stays within the limit. Cost: O(tasks of all ranks).
+    /// Proves that the schedules of all ranks are correct. In correct schedules, sends match receives, no rank
+    /// deadlocks, no buffer is read before it is written, every element of the result contains each product once, and
+    /// memory stays within the limit. Cost: O(tasks of all ranks).
     ///
     /// # Errors
     /// If a schedule has a fault, which is a bug in an algorithm. The error describes the first fault found.
@@ -82,9 +82,10 @@ impl Plan {
         verify::whole(&schedules, &self.spec(), self.memory_limit)
     }
 
-    /// Proves the schedules of thousands of ranks by checking one rank of each class in each step. The cost per step is
-    /// that of building the schedules of all ranks that send data to the checked ranks. To use several threads, call
-    /// [`Plan::verify_whole_schedules`] and [`Plan::each_step`] instead.
+    /// Proves the schedules of thousands of ranks by checking, in each step, one rank of each class of ranks whose
+    /// blocks have equal extents. The cost per step is that of building the schedules of all ranks that send data to
+    /// the checked ranks. To use several threads, call [`Plan::verify_whole_schedules`] and [`Plan::each_step`]
+    /// instead.
     ///
     /// # Errors
     /// Same as for [`Plan::verify`].
@@ -149,7 +150,7 @@ impl Plan {
 
     /// An upper bound on the number of additions that any term of a result element passes through. The bound counts the
     /// additions inside each step, whose sums are blocked ([`longest_chain`](crate::local_plan::longest_chain)). The
-    /// bound also counts the additions that combine the partial sums of threads, ranks, pieces and slices, and the
+    /// bound also counts the additions that combine the partial sums of threads, tasks, ranks and slices, and the
     /// addition onto an output.
     ///
     /// Let e be the [`error_bound`](crate::kernel::error_bound) for this number of terms, with one factor per operand.
@@ -168,7 +169,7 @@ impl Plan {
 
     /// Number of bytes that a rank needs for its blocks of operands and output, for intermediates, and for packing
     /// workspace. A run on dense arrays, which may be whole tensors or single blocks, uses no more memory. On one rank,
-    /// the peak that a run measures equals this number. Packing is not counted without a
+    /// the peak that a run measures equals this number. Packing is not counted if the plan has no
     /// [`target`](crate::PlanOptions::target). The cost is that of building the rank's schedule and planning its local
     /// contractions.
     pub fn peak_bytes(&self, rank: usize) -> u64 {

@@ -28,7 +28,7 @@ fn step(plan: &Plan, value: &Value) -> u64 {
     longest_chain(terms, of).saturating_add(threads)
 }
 
-/// Returns the number of terms that a step sums in one slice, and the kind of sum.
+/// Returns the number of terms that a step sums for one result element in one slice, and the kind of sum.
 fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumKind)> {
     let product = |labels: &mut dyn Iterator<Item = Label>| -> u64 {
         labels.map(|label| plan.extents[label.0 as usize] as u64).fold(1, u64::saturating_mul)
@@ -43,14 +43,13 @@ fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumKind)> {
     }
 }
 
-/// Returns the maximum number of additions to a result element each time a step adds a further partial sum to the
-/// element.
+/// Returns the maximum number of additions with which a step adds a further partial sum to a result element.
 fn visits(plan: &Plan, value: &Value) -> u64 {
     sum(plan, value).map_or(1, |(terms, of)| longest_visits(terms, of))
 }
 
-/// Returns the dimensions that a unary step sums. Each dimension is listed once, although the input repeats the labels
-/// of a diagonal.
+/// Returns the dimensions that a unary step sums over. Each dimension is listed once, although the input repeats the
+/// labels of a diagonal.
 fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     let mut summed = plan.values[input].labels.clone();
     summed.retain(|label| !value.labels.contains(label));
@@ -61,7 +60,7 @@ fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
 
 /// Returns the kind of sum that a contraction computes. A batch of matrix-vector products is not classified as
 /// `SumKind::Loops`, because it may be computed as a matrix product. If an operand has stride 0 along a dimension of
-/// kind c, kernels treat the dimension as an m or n dimension.
+/// kind c (a batch dimension), kernels treat the dimension as an m or n dimension.
 fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u64) -> SumKind {
     let [c, m, n] = [&kinds.c, &kinds.m, &kinds.n].map(|labels| product(&mut labels.iter().copied()));
     match (c, m, n) {

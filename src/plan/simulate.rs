@@ -3,8 +3,8 @@
 //! A rank has three lanes (work, send, receive), each of which runs one task after another. The seconds of work tasks
 //! come from [`super::cost`]. Because transfers are not buffered, a transfer begins when its send lane and its receive
 //! lane are free and both ranks are ready. A transfer occupies both lanes for (bytes / bandwidth) seconds, and its
-//! latency overlaps with later tasks. Links do not share bandwidth. Without overlap, a work task waits for all
-//! transfers before it in the rank's schedule, and a transfer waits for all work tasks before it.
+//! latency overlaps with later tasks. Links do not share bandwidth. If work and transfers must not overlap, a work task
+//! waits for all transfers before it in the rank's schedule, and a transfer waits for all work tasks before it.
 //!
 //! Guarantee: schedules that the verifier accepts are simulated up to their last task. Unlike predicted times,
 //! simulated times do not include contention in the network, contention between transfers and computing, or the startup

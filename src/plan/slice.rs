@@ -1,5 +1,5 @@
-//! Defines slicing, which runs the same steps once for each piece of some dimensions if the tensors do not fit into
-//! memory.
+//! Defines slicing, which runs the same steps once for each piece (range of indices) of some dimensions if the tensors
+//! do not fit into memory.
 //!
 //! ```text
 //! ab,bc->ac with b in 3 pieces: out = a b0, b0 c      b is summed: the first slice writes out,

@@ -40,7 +40,6 @@ pub struct State {
 }
 
 impl State {
-    /// The number of slices.
     pub fn count(&self) -> f64 {
         slice_count(&self.slices)
     }
@@ -101,8 +100,8 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Returns the state in which `label` has pieces of this length. If `piece` is the full extent, `label` is no
-    /// longer sliced.
+    /// Returns the state in which `label` has the extent `piece` in one slice. If `piece` is the full extent, `label`
+    /// is no longer sliced.
     pub fn with(&self, state: &State, label: Label, piece: usize) -> State {
         let mut next = state.clone();
         let extent = self.tree.extent(label);
@@ -110,7 +109,7 @@ impl<'a> Model<'a> {
         let before = at.map_or(extent, |at| next.slices[at].piece);
         let ratio = piece as f64 / before as f64;
         self.tensors[label.0 as usize].iter().for_each(|&id| {
-            // A tensor with a diagonal has the label twice.
+            // A tensor with a diagonal can have the label twice.
             let times = self.tree.nodes[id].labels.iter().filter(|other| **other == label).count();
             next.sizes[id] *= ratio.powi(times as i32);
         });

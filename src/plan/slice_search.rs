@@ -1,9 +1,10 @@
 //! Searches for labels to slice, using the model of [`slice_model`](super::slice_model).
 //!
-//! A trial slices one label after another until no step exceeds the target. In each round, the trial chooses the label
-//! with the lowest score. The score weighs the added operations against the reduction of the excess over the target.
-//! Then the trial enlarges pieces and replaces labels where that is cheaper. As in cotengra's slice finder, trials
-//! differ in the weight of the reduction relative to the added operations, and in random noise with fixed seeds.
+//! A trial slices one label after another until no step has more live elements than the target. In each round, the
+//! trial chooses the label with the lowest score. The score weighs the added operations against the reduction of the
+//! excess over the target. Then the trial enlarges pieces (extents of a label in one slice) and replaces labels where
+//! that is cheaper. As in cotengra's slice finder, trials differ in the weight of the reduction relative to the added
+//! operations, and in random noise with fixed seeds.
 //!
 //! Guarantee: the same tree and target give the same slices, and all returned slices fit according to the model. The
 //! search does not change the contraction tree.
@@ -36,8 +37,8 @@ pub type Price = dyn Fn(f64, f64) -> f64;
 /// How a trial scores labels; the label with the lowest score is sliced.
 #[derive(Clone, Copy)]
 struct Weights {
-    /// With `None`, the score is the added cost divided by the reduction of the excess. With `Some(factor)`, the score
-    /// is the added cost minus the factor times the reduction.
+    /// If `None`, the score is the added cost divided by the reduction of the excess. If `Some(factor)`, the score is
+    /// the added cost minus the factor times the reduction.
     reduction: Option<f64>,
     /// Temperature of the noise, which is the factor by which the random samples are multiplied.
     temperature: f64,
@@ -122,11 +123,11 @@ impl SliceSearch<'_> {
         Some(state)
     }
 
-    /// Enlarges the pieces of one label as far as the model stays within the target.
+    /// Enlarges the pieces of one label as far as no step has more live elements than the target.
     fn enlarge_piece(&self, state: State, label: Label) -> State {
         let pieces = divisors(self.model.tree.extent(label));
         let fits = |&piece: &usize| self.slice_cost(&self.model.with(&state, label, piece)).excess == 0.0;
-        // Memory grows with the piece, so the pieces that fit come first.
+        // A slice needs more memory for larger pieces, so the pieces that fit come first.
         let fit = pieces.partition_point(fits);
         if fit == 0 { state } else { self.model.with(&state, label, pieces[fit - 1]) }
     }

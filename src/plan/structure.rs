@@ -48,8 +48,8 @@ pub struct Value {
     pub seconds: f64,
     /// How long the value stays valid. Later slices and runs skip the steps of values that are still valid.
     pub lasts: ReuseScope,
-    /// The cheapest candidates for a contraction, cheapest first. The candidates are for display only, so they are
-    /// neither serialised nor in the fingerprint.
+    /// The cheapest candidates for a contraction, cheapest first. The candidates are for display only, so the
+    /// fingerprint and the serialised plan do not contain them.
     #[serde(skip)]
     pub considered: Vec<Candidate>,
 }
@@ -126,7 +126,7 @@ pub struct Plan {
     /// Whether the result is added onto an output that already has values.
     pub accumulate: bool,
     /// The contraction order in opt_einsum's format, as positions in a list of tensors. Each step removes its two
-    /// operands from the list and appends its result. With branches, the steps run in a different order.
+    /// operands from the list and appends its result. If the plan has branches, its steps run in a different order.
     pub path: Vec<[usize; 2]>,
     /// The maximum number of bytes that each rank may use.
     pub memory_limit: Option<u64>,
@@ -136,7 +136,7 @@ pub struct Plan {
     pub target: Option<Target>,
 }
 
-/// A sliced dimension. Each slice contains one piece of this dimension.
+/// A sliced dimension, which is cut into pieces (ranges of indices) of equal extent. Each slice contains one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
     /// The dimension.
@@ -148,13 +148,12 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The number of pieces.
     pub(super) fn pieces(&self) -> usize {
         self.extent / self.piece
     }
 }
 
-/// How much of its block of the result a rank keeps in memory.
+/// Whether a rank keeps its whole block of the result in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultResidency {

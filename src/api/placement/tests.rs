@@ -17,7 +17,7 @@ fn ranks_share_the_cores_of_the_process() {
     workers.sort_unstable();
     workers.dedup();
     assert_eq!(workers.len(), ranks, "a core each");
-    // With fewer cores than ranks, the workers of some ranks are not pinned to single cores.
+    // If there are fewer cores than ranks, the workers of some ranks are not pinned to single cores.
     let crowded = World::in_process(ranks + 1);
     crowded.place(1).unwrap();
     assert!(crowded.places().unwrap().iter().any(|place| place.workers.is_empty()));

@@ -51,9 +51,9 @@ fn topology(hwloc: &Hwloc) -> Topology {
     Topology { domains, caches: first.filter_map(cache).collect() }
 }
 
-/// If several domains have a core in common, keeps only the smallest of them, or the first one if they have the same
-/// size. Domains share cores for two reasons. A processor may have several memories, each of which is a domain; its
-/// main memory is the first. A memory without processors is reported as local to the cores of several domains.
+/// If several NUMA domains have a core in common, keeps only the smallest of them, or the first one if they have the
+/// same size. Domains share cores for two reasons. A processor may have several memories, each of which is a domain;
+/// its main memory is the first. A memory without processors is reported as local to the cores of several domains.
 fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
     let mut by_size: Vec<(usize, Domain)> = domains.into_iter().enumerate().collect();
     by_size.sort_by_key(|(_, domain)| domain.cores.len());

@@ -13,7 +13,6 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::tree::Order;
 
-/// The parameters of a greedy search.
 #[derive(Debug, Clone, Copy)]
 pub struct GreedyParameters {
     /// The score of a pair is the number of elements in its result, minus this factor times the number of elements in
@@ -77,7 +76,6 @@ struct Network<'a> {
     holders: Vec<Vec<usize>>,
 }
 
-/// Represents the output among the holders of a label.
 const OUTPUT: usize = usize::MAX;
 
 impl<'a> Network<'a> {
@@ -126,8 +124,8 @@ impl<'a> Network<'a> {
         others
     }
 
-    /// Returns the labels of a pair's result, ascending. These are the pair's labels that a tensor outside the pair or
-    /// the output has.
+    /// Returns the labels of a pair's result, ascending. These are the pair's labels that the output or a tensor
+    /// outside the pair has.
     fn result(&self, left: usize, right: usize) -> impl Iterator<Item = u32> {
         let needed =
             move |label: &u32| self.holders[*label as usize].iter().any(|&holder| holder != left && holder != right);

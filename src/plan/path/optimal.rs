@@ -109,8 +109,8 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
     }
 }
 
-/// Returns log2 of the cost of each product in which two results of components are multiplied, smallest first. The
-/// results have no common labels.
+/// Returns log2 of the cost of each product of two results of connected components, smallest first. The results have no
+/// common labels.
 fn outer_costs(sizes: &mut Vec<f64>) -> Vec<f64> {
     let mut costs = Vec::new();
     sizes.sort_by(|one, other| other.total_cmp(one));

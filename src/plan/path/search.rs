@@ -26,7 +26,6 @@ pub const MAX_ANNEALED_TENSORS: usize = 2_000;
 /// are searched once.
 const MAX_VARIED_TENSORS: usize = 3_000;
 
-/// Maximum number of tie-breaking seeds that are tried.
 pub const MAX_TIE_ORDERS: u64 = 16;
 
 /// Number of steps that the optimal search makes per second on one core. Measurements on networks of 20 to 125 tensors
@@ -104,7 +103,7 @@ impl<'a> PathSearch<'a> {
     }
 
     fn extent(&self, label: u32) -> usize {
-        // An extent of 0 is treated as 1. With an extent of 0, there are no operations, so all orders cost the same.
+        // An extent of 0 is treated as 1. If an extent is 0, there are no operations, so all orders cost the same.
         self.network.extents[label as usize].max(1)
     }
 
@@ -134,7 +133,6 @@ impl<'a> PathSearch<'a> {
         (better, proof)
     }
 
-    /// Returns the cheapest of these orders.
     pub fn cheapest(&self, orders: impl IntoIterator<Item = Order>) -> Order {
         let priced = orders.into_iter().map(|order| (log2_products(self.network, &order), order));
         priced.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, order)| order).unwrap_or_default()

@@ -26,7 +26,7 @@ fn ends_by_trying(work: &[f64], groups: usize) -> Vec<usize> {
     ends
 }
 
-/// The works have few distinct values, including 0, so that many divisions tie.
+/// The amounts of work have few distinct values, including 0, so that many divisions tie.
 #[test]
 fn divisions_are_the_first_of_the_best() {
     let mut state = 1u64;
