@@ -38,7 +38,6 @@ pub struct Comparison<'a> {
     out: &'a [Label],
     /// Labels over which the products of an element are summed.
     summed: Vec<Label>,
-    /// The sources of the operands, one per operand.
     sources: Vec<Source<'a>>,
     /// The array of `--accumulate`, to which the run added the result.
     prior: Option<Source<'a>>,

@@ -112,7 +112,6 @@ impl Cost {
     }
 }
 
-/// Returns the inputs of a step.
 pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
     match *step {
         Step::Leaf { .. } => [None; 2],

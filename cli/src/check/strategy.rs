@@ -202,7 +202,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Returns the extents of all labels, but for the labels of the result, the extents in `grid`.
+    /// Returns the extents of all labels. Those of the result's labels are replaced by `grid`.
     fn with(&self, grid: &[usize]) -> Vec<usize> {
         let mut sizes = self.tree.extents.clone();
         let out = &self.tree.nodes[self.tree.root()].labels;

@@ -116,7 +116,6 @@ impl From<Tracked> for Summand {
 }
 
 impl Summand {
-    /// Returns the empty product.
     pub fn one() -> Summand {
         Tracked::from(Complex::new(1.0, 0.0)).into()
     }
