@@ -247,8 +247,8 @@ pub fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }
 
-/// Puts a space before arguments that begin with an arrow. They are expressions such as `->`, but clap would parse them
-/// as flags. Leaves all other arguments unchanged, because they may be file names.
+/// Puts a space before arguments that begin with an arrow (`->`). They are expressions such as `->`, but clap would
+/// parse them as flags. Leaves all other arguments unchanged, because they may be file names.
 fn readable(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
     let mut only_positional = false;
     arguments.map(move |argument| {

@@ -15,7 +15,7 @@ use einsum_dist::tree::Tree;
 pub struct RunConfig {
     pub tree: Tree,
     pub plan: Plan,
-    /// The plan for a single rank, to which `--explain` compares `plan`. `None` unless the machine describes its
+    /// The plan for a single rank, with which `--explain` compares `plan`. `None` unless the machine describes its
     /// topology.
     pub one_rank_plan: Option<Plan>,
     /// Seconds spent on planning.

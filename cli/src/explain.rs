@@ -62,8 +62,8 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     Ok((Some(text), trace_error))
 }
 
-/// Returns text with one line for the host and one line for each of its ranks. If there are many ranks, the text has
-/// only the first ones.
+/// Returns text with one line for the host and one line for each of its ranks. If there are many ranks, the text lists
+/// only the first ranks.
 pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
     let heads = std::iter::once("placement ").chain(std::iter::repeat("          "));
     let ranks = heads.zip(listed(places)).map(|(head, line)| format!("{head}{line}\n"));

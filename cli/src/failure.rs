@@ -1,7 +1,7 @@
 //! Defines the failures that end the program early, with their messages and exit codes.
 //!
-//! The message is the same in every output format. Carets appear only if the error has positions in a text. The caller
-//! chooses the rank that prints.
+//! The message is the same in every output format. If an error has positions in a text, such as the expression, carets
+//! mark these positions. The caller chooses the rank that prints.
 
 use std::io::IsTerminal;
 
@@ -63,8 +63,8 @@ impl Failure {
         }
     }
 
-    /// Prints the failure on standard error. With `json`, also prints it on standard output, unless a result was
-    /// printed there. Prints nothing for [`Failure::Check`], which was reported with its result.
+    /// Prints the failure on standard error. If `json` is true, also prints the failure on standard output, unless a
+    /// result was printed there. Prints nothing for [`Failure::Check`], which was reported with its result.
     pub fn print(&self, json: bool) {
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         match self {
@@ -126,7 +126,8 @@ impl Failure {
         }
     }
 
-    /// Returns the message on one line. A message longer than `MAX_MESSAGE_BYTES` is clipped to its two ends.
+    /// Returns the message on one line. Only the beginning and the end of a message longer than `MAX_MESSAGE_BYTES` are
+    /// returned.
     pub fn message(&self) -> String {
         clipped(&self.whole_message())
     }
@@ -145,8 +146,8 @@ impl Failure {
     }
 }
 
-/// Clips a text longer than `MAX_MESSAGE_BYTES` to its two ends. Such a text quotes user input or the contents of a
-/// file.
+/// Shortens a text longer than `MAX_MESSAGE_BYTES` to its beginning and its end. Such a text quotes user input or the
+/// contents of a file.
 fn clipped(text: &str) -> String {
     if text.len() <= MAX_MESSAGE_BYTES {
         return text.to_owned();

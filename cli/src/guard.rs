@@ -26,8 +26,8 @@ const VARIABLE: &str = "EINSUM_DIST_GUARD";
 /// Environment variable that MPICH's launcher sets.
 const HYDRA: &str = "HYDI_CONTROL_FD";
 
-/// Maximum number of attempts to remove the files. The system closes the files of a killed rank one by one, so
-/// the rank's locks may still be held when the guard's standard input, a pipe from rank 0, has reached its end.
+/// Maximum number of attempts to remove the files. The system closes the files of a killed rank one by one, so the
+/// rank's locks may still be held when the guard's standard input ends.
 const MAX_ATTEMPTS: usize = 40;
 const RETRY_INTERVAL: Duration = Duration::from_millis(25);
 

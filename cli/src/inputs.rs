@@ -85,8 +85,8 @@ pub fn headers(args: &Args) -> Result<Headers> {
     Ok(Headers { operands, accumulate })
 }
 
-/// Returns the element type for the run. For operands from files, it is promoted from the types of the files. For
-/// random operands, `--dtype` gives it (float32 by default).
+/// Returns the element type for the run. For operands from files, it is the type to which the types of the files are
+/// promoted. For random operands, `--dtype` gives it (float32 by default).
 ///
 /// # Errors
 /// If the type is unknown, or cannot represent the array of `--accumulate` without loss.

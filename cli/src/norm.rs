@@ -3,7 +3,7 @@
 //! Squares of large, ordinary and small numbers are summed separately, and large and small numbers are scaled first, so
 //! that no square leaves the range of double precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean
 //! Norm of a Vector, ACM TOMS 4 (1978); BLAS's dnrm2 does the same). Each of the three sums is a compensated sum over
-//! blocks, and the squares within a block are summed plainly.
+//! blocks, and the squares within a block are summed without compensation.
 //!
 //! Scales are powers of two, so that scaling is exact. If any number is NaN, the norm is NaN; otherwise, if any number
 //! is infinite, the norm is infinite. The same blocks in the same order give the same bits.
@@ -16,7 +16,8 @@ const MAX_UNSCALED: f64 = power(480);
 const MIN_UNSCALED: f64 = power(-480);
 /// Large numbers are multiplied by this factor, and small ones are divided by it.
 const SCALE: f64 = power(-600);
-/// Number of values in a block. Their squares are summed plainly before the block is added to the compensated sums.
+/// Number of values in a block. Their squares are summed without compensation before the block is added to the
+/// compensated sums.
 const BLOCK: usize = 1 << 12;
 
 /// Returns 2^`exponent`, which must be a normal number.

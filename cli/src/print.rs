@@ -31,8 +31,8 @@ const MAX_COMPARED_RANKS: usize = 64;
 /// with the other steps.
 const MAX_ALIGNED_CHARACTERS: usize = 60;
 
-/// Returns the text for standard output on rank 0's process, and `None` on all others. With `--quiet`, returns only
-/// JSON.
+/// Returns the text for standard output on rank 0's process, and `None` on all others. If `--quiet` is set, returns
+/// only JSON.
 ///
 /// # Errors
 /// If the result is outside the error bound, or if the element type cannot represent it. In both cases, the text has
@@ -258,8 +258,8 @@ fn hidden_share(measured: &[Measured]) -> Option<f64> {
     (receiving > 0.0).then_some(hidden / receiving)
 }
 
-/// Formats the measured and the simulated fraction of the transfer time that was hidden. Returns `None` if no rank
-/// received anything.
+/// Formats the measured and the simulated fraction of the transfer time that was hidden behind computation. Returns
+/// `None` if no rank received any bytes.
 fn overlap(outcome: &Outcome, timeline: Option<&Timeline>) -> Option<String> {
     let share = hidden_share(&outcome.measured)?;
     let simulated = timeline.and_then(Timeline::hidden_share);
@@ -267,14 +267,14 @@ fn overlap(outcome: &Outcome, timeline: Option<&Timeline>) -> Option<String> {
     Some(format!("{:.0} % of the transfer time hidden{simulated}", 100.0 * share))
 }
 
-/// Formats the number of bytes that the busiest rank received, and the lower bound on this number.
+/// Formats the maximum number of bytes that any rank received, and the lower bound on this number.
 fn received(report: &Report, outcome: &Outcome) -> String {
     // If there are very many ranks, the report lists only some of them.
     let listed = report.per_rank.len();
     let planned = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
     let ranks = outcome.measured.iter().take(listed);
     let measured = ranks.map(|rank| rank.received.iter().sum::<u64>()).max().unwrap_or(0);
-    // With several steps, the bounds cannot be added, because each step may have a different busiest rank.
+    // The bounds of several steps cannot be added, because in each step a different rank may receive the most bytes.
     let bounds: Vec<f64> = report.nodes.iter().filter_map(|node| node.lower_bound_bytes).collect();
     let bound = match bounds[..] {
         [bound] if report.nodes.len() == 1 => format!("; lower bound {}", bytes(bound)),

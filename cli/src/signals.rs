@@ -60,6 +60,6 @@ fn end_by(signal: c_int) {
         thread::sleep(AFTER_RANK_0);
         removed.remove_again();
     }
-    // Does not return: the default action of these signals ends the process.
+    // Does not return, because the default action of these signals ends the process.
     let _ = emulate_default_handler(signal);
 }

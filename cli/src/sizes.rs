@@ -112,7 +112,7 @@ impl Sizes {
     /// Checks the given extents against the shapes of files.
     ///
     /// # Errors
-    /// If a label has a different extent in a file.
+    /// If the extent of a label in a file differs from the given extent.
     pub fn agree(&self, expression: &Expression, shapes: &[Vec<usize>]) -> Result<()> {
         for (operand, (term, shape)) in expression.operands().zip(shapes).enumerate() {
             for (name, extent) in placed(expression, term, shape) {

@@ -12,7 +12,6 @@ use super::units::{counted, seconds};
 /// Maximum number of characters of the expression in the title of a timeline.
 const TITLE: usize = 40;
 
-/// Whether a trace or a timeline is requested.
 pub fn wanted(config: &RunConfig) -> bool {
     config.trace.is_some() || config.timeline.is_some()
 }

@@ -26,8 +26,8 @@ use super::start::{MAX_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
 use super::{Result, inputs, paths};
 
-/// Maximum number of ranks for which a plan with given distributions is explained. The cost of proving the plan is
-/// quadratic in the number of ranks. For 512 ranks, the proof takes at most a minute and 0.3 GB.
+/// Maximum number of ranks for which a plan with given distributions is explained. The cost of verifying the plan is
+/// quadratic in the number of ranks. For 512 ranks, verification takes at most a minute and 0.3 GB.
 const MAX_DISTRIBUTED_RANKS: usize = 512;
 
 /// Maximum size of a machine description in MiB.
@@ -277,13 +277,13 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
 }
 
 /// Warns on rank 0 if ranks are idle because there are more ranks than elements or than units of work (see
-/// [`most_work`]). With `--strict-ranks`, refuses idle ranks. Only `--explain` reports ranks that are idle because the
-/// plan is faster without them. `largest` is the number of elements of the largest operand or result.
+/// [`most_work`]). If `--strict-ranks` is set, refuses idle ranks. Only `--explain` reports ranks that are idle because
+/// the plan is faster without them. `largest` is the number of elements of the largest operand or result.
 fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usize) -> Result<()> {
     let ranks = plan.ranks();
     // If the number of ranks is a default, idle ranks cause neither a warning nor an error.
     let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
-    // With `--explain` and `--simulate`, the text itself reports idle ranks.
+    // If `--explain` or `--simulate` is set, the printed text reports idle ranks.
     let too_many = ranks > largest || ranks as f64 > most_work(tree);
     let warns = too_many && world.is_root() && !args.quiet && !args.explain && !args.simulate;
     if ranks == 1 || !asked || !(warns || args.strict_ranks) {

@@ -145,7 +145,7 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     }
 }
 
-/// Returns the text on one line. Shortens a long text to its two ends.
+/// Returns the text on one line. Shortens a long text to its beginning and its end.
 pub fn shortened(text: &str) -> String {
     let shown = |part: &mut dyn Iterator<Item = char>| -> String {
         part.map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()

@@ -12,11 +12,11 @@
 //!
 //! # Linking
 //! The environment variable `LIBXSMM_DIR` gives the directory of an installation. If it is not set, pkg-config finds an
-//! installation. A static library is preferred. LIBXSMM is then part of the program, so LIBXSMM's license also applies
-//! to the program (see the file NOTICE). LIBXSMM 1.x calls `sgemm_`, `dgemm_`, `sgemv_` and `dgemv_` for products for
-//! which it generates no code. By default, these symbols come from `xsmmnoblas`, whose functions only print an error.
-//! If a program also uses a BLAS library, set `LIBXSMM_BLAS` to the name of that library, so that these symbols refer
-//! to the BLAS library.
+//! installation. A static library is preferred. If it is used, LIBXSMM is part of the program, so LIBXSMM's license
+//! also applies to the program (see the file NOTICE). LIBXSMM 1.x calls `sgemm_`, `dgemm_`, `sgemv_` and `dgemv_` for
+//! products for which it generates no code. By default, these symbols come from `xsmmnoblas`, whose functions only
+//! print an error. If a program also uses a BLAS library, set `LIBXSMM_BLAS` to the name of that library, so that these
+//! symbols refer to the BLAS library.
 //!
 //! This crate declares only the functions that `einsum-dist` needs. The safe wrappers are in `einsum-dist`.
 

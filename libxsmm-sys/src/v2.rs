@@ -1,8 +1,8 @@
 //! Declares the interface of LIBXSMM 2.x.
 //!
 //! Generated code has a single argument, which points to a [`libxsmm_gemm_param`]. A product of real matrices reads the
-//! primary pointers of `a`, `b` and `c`. With batch reduction by stride, the code also reads the number of products, to
-//! which `op.tertiary` points.
+//! primary pointers of `a`, `b` and `c`. Code for batch reduction by stride also reads the number of products, to which
+//! `op.tertiary` points.
 
 use core::ffi::{c_uchar, c_uint, c_void};
 

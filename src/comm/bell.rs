@@ -1,4 +1,4 @@
-//! Wakes a sleeping thread of another process.
+//! Implements a bell, with which one process wakes a sleeping thread of another process.
 //!
 //! ```text
 //! sleeper     asleep = 1, check once more, wait while `rung` is unchanged         asleep = 0
@@ -52,7 +52,7 @@ impl Bell {
     }
 
     fn word(&self) -> &Word {
-        // SAFETY: the contract of `new`; both processes use atomics only.
+        // SAFETY: `new` requires an initialised word that outlives the bell, and both processes use atomics only.
         unsafe { self.0.as_ref() }
     }
 

@@ -1,8 +1,9 @@
 //! Moves bytes between ranks of one process. The receiver copies directly from the sender's buffer.
 //!
-//! The sender puts read leases (rights to read boxes of its buffers) into a mailbox. Each ordered pair of ranks has its
-//! own mailbox. The receiver drops the leases after it has copied the bytes. A send therefore completes exactly when
-//! its bytes have been read (a rendezvous without buffering).
+//! The sender puts an offer into a mailbox. An offer contains read leases, which are rights to read boxes (strided
+//! blocks) of the sender's buffers. Each ordered pair of ranks has its own mailbox. The receiver drops the leases after
+//! it has copied the bytes. A send therefore completes exactly when its bytes have been read (a rendezvous without
+//! buffering).
 //!
 //! A *throttled* fabric delays the completion of every copy until a link of the given bandwidth would have delivered
 //! the bytes. The link between a sender and a receiver carries one transfer at a time. Waiting for a link uses no
@@ -52,8 +53,7 @@ impl Fabric {
         Endpoint { fabric: self.clone(), rank, sends: Vec::new(), recvs: Vec::new(), links: vec![None; self.ranks] }
     }
 
-    /// Stops the run on every rank: the next poll by each rank returns [`CommError::Peer`]. Only the first failure is
-    /// kept.
+    /// Stops the run on every rank. The next poll by each rank returns [`CommError::Peer`] with the first failure.
     pub fn fail(&self, rank: usize, message: &str) {
         lock(&self.failure).get_or_insert_with(|| (rank, message.to_owned()));
         self.wakers.iter().for_each(Waker::wake);

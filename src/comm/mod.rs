@@ -1,4 +1,4 @@
-//! Moves bytes between ranks, and lets all ranks agree on a value.
+//! Moves bytes between ranks, and lets all ranks agree on a value. A transfer moves boxes (strided blocks of buffers).
 //!
 //! An [`Endpoint`] belongs to the communication thread of one rank. The thread posts transfers ([`Endpoint::send`],
 //! [`Endpoint::recv`]), polls ([`Endpoint::poll`]) and sleeps ([`Endpoint::idle`]). Two ranks post the transfers
@@ -43,7 +43,7 @@ pub struct Completion {
 
 /// One rank's end of a transport.
 pub enum Endpoint {
-    /// Connects ranks of one process. The receiver copies each transfer once. Transfers are throttled if requested.
+    /// Connects ranks of one process. The receiver copies each transfer once. Its bandwidth can be limited.
     InProcess(in_process::Endpoint),
     /// Connects ranks that are processes of an MPI program.
     #[cfg(feature = "mpi")]
@@ -98,8 +98,8 @@ impl Endpoint {
         each!(self, end => end.poll(done))
     }
 
-    /// Sleeps until an event may have occurred, but no longer than `longest`. `in_flight` is true if transfers in
-    /// flight need progress; `computing` is true while workers of this rank are busy.
+    /// Sleeps until an event may have occurred, but no longer than `longest`. `in_flight` is true if any transfer of
+    /// this rank is in flight. `computing` is true if workers of this rank are busy.
     pub fn idle(&mut self, in_flight: bool, computing: bool, longest: Duration) {
         each!(self, end => end.idle(in_flight, computing, longest))
     }

@@ -21,7 +21,7 @@ struct State {
 }
 
 impl Waker {
-    /// Raises the flag. A sleeping thread returns; otherwise the next sleep returns immediately.
+    /// Raises the flag and wakes the sleeping thread. If no thread sleeps, the next sleep returns immediately.
     pub fn wake(&self) {
         let mut state = self.state();
         state.raised = true;

@@ -14,8 +14,7 @@
 //! ```
 //!
 //! Real values are uniform in [-1, 1) and computed without rounding. The float32 value is the float64 value rounded
-//! down to a multiple of 2^-23. The real part of a complex value is the real value of the same precision. Other
-//! distributions are not provided.
+//! down to a multiple of 2^-23. The real part of a complex value is the real value of the same precision.
 
 use crate::dtype::Dtype;
 use rand_philox::philox4x32_10;

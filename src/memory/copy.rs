@@ -5,7 +5,7 @@
 //! streaming   core 0 stores a line ---> memory ----> prefetched by core 1                 the same in both cases
 //! ```
 //!
-//! The following rates were measured on a Zen 4 processor, with pieces of 256 KiB. Between cores that share no cache,
+//! The following rates were measured on a Zen 4 processor, for copies of 256 KiB. Between cores that share no cache,
 //! cached copies reach 2.5 GB/s and streaming copies 15 to 22 GB/s. Between cores that share a cache, cached copies
 //! reach 16 GB/s and streaming copies 13 GB/s.
 //!

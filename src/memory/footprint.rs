@@ -1,7 +1,7 @@
 //! Counts the bytes in a rank's buffers, and records the maximum of this number.
 //!
-//! Every buffer that a program or an endpoint owns (arena, exchange, packing) is counted here, so the measured peak is
-//! exact. Blocks of the user's tensors are not counted here; `api` adds their size to the reported peak.
+//! Every buffer that a compiled program or a communication endpoint owns is counted here, so the measured peak is
+//! exact. Blocks of the user's tensors are not counted here; the module `api` adds their size to the reported peak.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,11 +1,12 @@
-//! Defines leases. A lease is the right to read, or to read and write, one box of one buffer until the lease is
-//! dropped.
+//! Defines leases. A lease is the right to read, or to read and write, one box (one range per dimension) of one buffer
+//! until the lease is dropped.
 //!
 //! A lease is [`Send`], so a sender can pass its lease to the receiver's thread, which copies the box and then drops
 //! the lease.
 //!
-//! Invariant: while a [`WriteLease`] is alive, no other live lease overlaps its box. The ledger of [`Store`] enforces
-//! this, so views of the box through `&self` and `&mut self` are sound if they have the right element type.
+//! Invariant: while a [`WriteLease`] is alive, no other live lease overlaps its box. The ledger of [`Store`] (its list
+//! of live leases) enforces this, so views of the box through `&self` and `&mut self` are sound if they have the right
+//! element type.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Defines the common interface of boxes in this process's address space: leased boxes, and mapped boxes of other
-//! processes.
+//! Defines the common interface of boxes (strided blocks of arrays) in this process's address space. A box is either
+//! leased from a buffer of this process, or mapped from another process.
 //!
 //! Invariant: the address and the shape of a box do not change.
 

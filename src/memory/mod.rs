@@ -1,10 +1,10 @@
 //! Stores buffers, and grants access to them through leases only.
 //!
 //! The buffers of a rank are in a [`Store`]. Some buffers own their memory ([`Aligned`]); others borrow the user's
-//! operand or output for one run. A task leases the boxes that it reads and writes. While another process reads a box
-//! in place (`remote_view`), the owner of the box holds a lease on it. The ledger of the store refuses a lease that
-//! conflicts with a live lease. A wrong schedule therefore causes an error, never a data race, even if the schedule has
-//! passed verification.
+//! operand or output for one run. A task leases the boxes (one range per dimension of a buffer) that it reads and
+//! writes. While another process reads a box in place (`remote_view`), the owner of the box holds a lease on it. The
+//! ledger of the store (its list of live leases) refuses a lease that conflicts with a live lease. A wrong schedule
+//! therefore causes an error, never a data race, even if the schedule has passed verification.
 //!
 //! Invariants: a lease keeps its store alive. A store that borrows memory is closed before the borrow ends
 //! ([`Store::close`]). If buffers share memory, a lease on one of these buffers conflicts with leases on the others,

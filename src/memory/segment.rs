@@ -17,8 +17,8 @@
 //! would count towards the limit.
 //!
 //! Segments exist on Linux only, and other processes never write to them. After a fork, ordinary memory is copied on
-//! write, but segments stay shared: parent and child see each other's writes. The child must not access a segment that
-//! the parent has dropped.
+//! write, but segments stay shared, so parent and child see each other's writes. The child must not access a segment
+//! that the parent has dropped.
 
 use std::collections::BTreeMap;
 use std::io::{Error, Result};

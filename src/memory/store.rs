@@ -82,8 +82,8 @@ impl Slot {
             let (offset, strided) = whole.strided.slice(part);
             let empty = strided.elements() == 0;
             let bytes = offset * T::DTYPE.size() as isize;
-            // The corner of an empty box may be outside the array, so the slot stores the array's origin instead. The
-            // memory of an empty box is never accessed.
+            // The first index of an empty box may be outside the array, so the slot stores the array's origin instead.
+            // The memory of an empty box is never accessed.
             let origin = if empty { whole.origin } else { whole.origin.wrapping_offset(bytes) };
             Some(Slot { origin, dtype: T::DTYPE, strided, writable: true, owned_bytes: 0, owner: None })
         });

@@ -9,7 +9,7 @@
 //!
 //! Guarantee: Each step starts where the previous step ended. In total, the steps move the same bytes as one call of
 //! [`ReadLease::pack`] or [`WriteLease::unpack`] for each box. Cost: the copy itself, plus a few operations per dense
-//! run.
+//! run (contiguous bytes of a box).
 
 use super::copy::StoreKind;
 use super::lease::{ReadLease, WriteLease};

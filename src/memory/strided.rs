@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-/// One number per dimension. Up to four numbers are stored inline, and more on the heap.
+/// One number per dimension. Up to four numbers are stored inline, longer lists on the heap.
 pub(super) type PerDim<N> = SmallVec<[N; 4]>;
 
 /// Extents and strides of an array, in elements. The address of element `[0, 0, ..]` is stored elsewhere.

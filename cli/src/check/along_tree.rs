@@ -1,8 +1,8 @@
 //! Computes elements of the result from the operands in double precision. Each element is computed either as a single
-//! sum or from intermediates along the tree.
+//! sum or from intermediates along the contraction tree.
 //!
 //! `cost` estimates the peak memory of this module. In the layout of every tensor, the last labels are those over which
-//! the tensor's consumer sums, so that the innermost loop runs over adjacent elements.
+//! the step that reads the tensor sums, so that the innermost loop runs over adjacent elements.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{Step, Tree};
@@ -57,8 +57,8 @@ impl<'a> Evaluator<'a> {
         self.exponents.iter().fold(0, |sum, exponent| sum.saturating_add(*exponent))
     }
 
-    /// Returns the elements of a selection of the result, in row-major order. If `single_threaded`, uses only the
-    /// calling thread, so that the other threads can compute other pieces of the result. `sources` has one entry per
+    /// Returns the selected elements of the result, in row-major order. If `single_threaded` is true, uses only the
+    /// calling thread, so that other threads can compute other elements at the same time. `sources` has one entry per
     /// operand.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Returns node `id` as an input of a step. An operand is fetched from its source. An intermediate is moved out of
-    /// `terms`, because every intermediate has only one consumer.
+    /// `terms`, because only one step reads each intermediate.
     fn term(
         &self,
         id: usize,

@@ -1,5 +1,5 @@
-//! Chooses the memory budget for a check. The check and the run share the memory limit and the memory that is available
-//! to this process.
+//! Chooses the memory budget for `--check`. The check and the run share the memory limit and the memory that is
+//! available to this process.
 //!
 //! ```text
 //! --memory-limit   [ operands, part, intermediates, packing | reserve ]    the run is planned without the reserve

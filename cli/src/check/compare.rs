@@ -1,7 +1,7 @@
 //! Compares the elements of blocks, or a sample of these elements, with reference values.
 //!
-//! Apart from the compared block, the comparison stores only pieces of the reference. The [`Strategy`] limits the
-//! number of pieces that are in memory at the same time.
+//! Apart from the compared block, the comparison stores only pieces of the reference, each of which covers some of the
+//! compared elements. The [`Strategy`] limits the number of pieces that are in memory at the same time.
 
 use einsum_dist::dims::Label;
 use einsum_dist::distribution::{Bounds, Intervals};
@@ -38,7 +38,6 @@ pub struct Comparison<'a> {
     out: &'a [Label],
     /// Labels over which the products of an element are summed.
     summed: Vec<Label>,
-    /// The sources of the operands, one per operand.
     sources: Vec<Source<'a>>,
     /// The array of `--accumulate`, to which the run added the result.
     prior: Option<Source<'a>>,
@@ -52,7 +51,8 @@ pub struct Pass<'a> {
     strategy: Strategy,
 }
 
-/// A job that computes some of the summands of every element in a piece of the result.
+/// Computes, for every element in a piece of the reference, the sum of some of the products that contribute to the
+/// element.
 struct Job {
     /// The indices of the piece, and the indices of summed labels that this job covers.
     selection: Selection,
@@ -140,8 +140,8 @@ impl<'a> Comparison<'a> {
         Some(Pass { limits, evaluator, strategy })
     }
 
-    /// Compares the local blocks of one part of the result, whose first index is `corner`, with reference values.
-    /// Returns the findings about the compared elements.
+    /// Compares this rank's blocks of one part of the result with reference values. `corner` is the first index of the
+    /// part. Returns the findings about the compared elements.
     ///
     /// # Errors
     /// If a file cannot be read again, or memory runs out.
@@ -222,7 +222,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Cuts a selection of the result into pieces, and the sums of each piece into jobs.
+    /// Cuts the elements at these indices into pieces, and the sums of each piece into jobs.
     fn jobs(&self, pass: &Pass<'_>, indices: &[Indices]) -> impl Iterator<Item = Job> {
         let every = |&extent: &usize| Indices::from(0..extent);
         let mut whole = Selection(self.tree.extents.iter().map(every).collect());

@@ -1,4 +1,5 @@
 //! Estimates the operations and memory of a comparison in advance, and finds the sizes of pieces that fit into memory.
+//! A piece has a limited number of the selected indices of every label, including labels that are summed.
 //!
 //! The estimated memory covers the read buffers and all elements that are in memory at the same time. Each element is
 //! stored in double precision, together with the sum of its absolute products and an estimate of its error. Lists whose
@@ -111,7 +112,6 @@ impl Cost {
     }
 }
 
-/// Returns the inputs of a step.
 pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
     match *step {
         Step::Leaf { .. } => [None; 2],

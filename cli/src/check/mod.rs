@@ -122,7 +122,8 @@ impl<'a> Check<'a> {
     /// Returns a report of the findings in all parts compared so far.
     pub fn report(&self) -> CheckReport {
         let Tally { checked, error, bound, .. } = self.tally;
-        // These two fields count infinite or NaN elements that differ from their reference, so the error is not finite.
+        // These two fields count infinite or NaN elements that differ from their reference, so the maximum error is
+        // infinite.
         let max_error = if self.tally.unexplained + self.tally.overflowed_sums > 0 { f64::INFINITY } else { error };
         CheckReport { checked, max_error, bound, ok: self.tally.is_right() }
     }

@@ -13,7 +13,6 @@ use super::limits::{Limits, OperandLimits};
 use super::sum::Reference;
 use super::verdict::{Tally, judge};
 
-/// Numbers of terms in a sum.
 const TERMS: [usize; 8] = [1, 7, 100, 5_000, 200_000, 1_000_000, 10_000_000, 100_000_000];
 const DTYPES: [&str; 4] = ["float32", "float64", "complex64", "complex128"];
 

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Guarantee: no product passes through more than a dozen additions whose rounding errors are not compensated. A sum
-//! consists of blocks of [`BLOCK_LEN`] products, and the block sums are added in a [`Total`].
+//! consists of blocks of [`BLOCK_LEN`] products, and the block sums are added in a [`Total`], which is a compensated
+//! sum.
 
 use einsum_dist::dims::Label;
 use einsum_dist::memory::{OutOfMemory, room_for};
@@ -44,7 +45,7 @@ pub struct Nest<'a> {
 
 impl<'a> Nest<'a> {
     /// `len` returns the number of selected indices of a label. `complex` is false if all imaginary parts are 0.
-    /// `rounding` describes the rounding error that a run makes in each element.
+    /// `rounding` describes the rounding error that the checked run makes in each element.
     pub fn new(
         terms: &'a [Term],
         out: &[Label],
@@ -87,8 +88,8 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Returns all elements in row-major order. If `single_threaded`, uses only the calling thread, so that the other
-    /// threads can compute other pieces of the result.
+    /// Returns all elements in row-major order. If `single_threaded` is true, uses only the calling thread, so that
+    /// other threads can compute other elements at the same time.
     ///
     /// # Errors
     /// If there is too little memory for the elements.

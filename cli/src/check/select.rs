@@ -106,7 +106,6 @@ struct Cut {
 }
 
 impl Cuts {
-    /// The number of parts.
     pub fn count(&self) -> usize {
         self.0.iter().map(|(_, count)| count).fold(1, |all, &count| all.saturating_mul(count))
     }

@@ -12,7 +12,7 @@
 //!
 //! A batch is a grid of elements. For each label of the result, the batch has a set of indices, and it contains the
 //! elements at all combinations of these indices. Computing a batch costs the same as a contraction whose result has
-//! the extents of the grid.
+//! the extents of the grid. A batch that does not fit into memory is computed in pieces.
 //!
 //! The same plan, seed, memory and number of threads give the same strategy. No element is in two batches.
 
@@ -47,8 +47,8 @@ const MAX_DIRECT_OPERATIONS: f64 = 1e6;
 /// Maximum size in bytes of a piece that stays in the caches. The next piece then reuses cached memory.
 const CACHED_PIECE_BYTES: f64 = (1u64 << 24) as f64;
 
-/// Maximum error bound of a direct sum, relative to the typical value of a sum of terms with random signs. With a
-/// larger bound, the check might not distinguish such a sum from 0.
+/// Maximum error bound of a direct sum, relative to the typical value of a sum of terms with random signs. If the bound
+/// is larger, the check might not distinguish such a sum from 0.
 const MAX_RELATIVE_BOUND: f64 = 0.01;
 
 /// Number of pieces per thread in a wave if the results of the pieces are small. A wave is a group of pieces after
@@ -202,7 +202,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Returns the extents of all labels, with `grid` in place of the extents of the result's labels.
+    /// Returns the extents of all labels. Those of the result's labels are replaced by `grid`.
     fn with(&self, grid: &[usize]) -> Vec<usize> {
         let mut sizes = self.tree.extents.clone();
         let out = &self.tree.nodes[self.tree.root()].labels;
@@ -263,7 +263,8 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Chooses `count` disjoint grids, each with `grid` indices per dimension, spread over a result with these extents.
+/// Chooses `count` disjoint grids, spread over a result with these extents. Each grid has `grid[d]` indices in
+/// dimension `d`.
 fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Vec<Indices>> {
     // Each dimension is cut into nearly equal pieces, whose number is given by `grid`. A batch has one index in each
     // piece, at the same offset in all pieces of a dimension. Batches differ in these offsets.

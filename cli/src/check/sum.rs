@@ -62,7 +62,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Adds the prior value of the element, which a run rounds with the relative error `relative`.
+    /// Adds the value to which the run added the element. The relative rounding error of this addition is `relative`.
     pub fn with_prior(self, prior: Complex<f64>, relative: f64) -> Reference {
         let size = prior.norm();
         Reference {
@@ -116,7 +116,6 @@ impl From<Tracked> for Summand {
 }
 
 impl Summand {
-    /// Returns the empty product.
     pub fn one() -> Summand {
         Tracked::from(Complex::new(1.0, 0.0)).into()
     }
@@ -131,8 +130,8 @@ impl Summand {
         }
     }
 
-    /// Returns the product. Without `COMPLEX`, multiplies only the real parts, because infinity times an imaginary part
-    /// of 0 would be NaN.
+    /// Returns the product. If `COMPLEX` is false, multiplies only the real parts, because infinity times an imaginary
+    /// part of 0 would be NaN.
     #[inline(always)]
     pub fn times<const COMPLEX: bool>(self, other: Summand) -> Summand {
         let (value, error) = if COMPLEX {

@@ -1,4 +1,4 @@
-//! Judges an element by comparing it with its reference, and combines the findings in many elements.
+//! Judges an element by comparing it with its reference, and combines the findings about many elements.
 //!
 //! A finite element is accepted only if its error is within the limits. NaN is accepted only where the reference is
 //! NaN, and infinity only where the reference is the same infinity or a number beyond the range of the type. The real
@@ -15,7 +15,7 @@ use super::sum::Reference;
 /// If the sum of absolute products is below this number, some products may be too small for double precision.
 const MIN_MAGNITUDE: f64 = 1e-290;
 
-/// The combined findings in a set of elements.
+/// The combined findings about a set of elements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tally {
     pub checked: u64,
@@ -68,7 +68,7 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Merges the findings in two disjoint sets of elements.
+    /// Merges the findings about two disjoint sets of elements.
     pub fn merge(mut self, other: Tally) -> Tally {
         if other.worst > self.worst || self.checked == 0 {
             (self.worst, self.magnitude) = (other.worst, other.magnitude);

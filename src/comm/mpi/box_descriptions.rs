@@ -1,15 +1,15 @@
-//! Encodes where the boxes of one rank are in memory, so that another rank on the same node can read the boxes in
-//! place.
+//! Encodes where boxes (strided blocks of buffers) of one rank are in memory, so that another rank on the same node can
+//! read the boxes in place.
 //!
 //! ```text
 //! words    process | per box: segment, file, its identity, bytes, offset, element, dimensions, extents .., strides ..
 //! ```
 //!
 //! Invariant: [`Mapped::read`] returns boxes inside the mapped memory or an error, provided that a rank of this run
-//! wrote the words. Ranks trust each other: forged words could cause an arithmetic overflow. Recently used segments of
-//! peers stay mapped for later transfers. Limits on the number and the total size of mapped segments bound the size of
-//! the page tables. If the description of a transfer does not fit into a slot (`channel`), the boxes are copied through
-//! slots instead.
+//! wrote the words. Because ranks trust each other, overflow is not checked, which forged words could cause. A segment
+//! is memory that other processes can map. Recently used segments of peers stay mapped for later transfers. Limits on
+//! the number and the total size of mapped segments bound the size of the page tables. If the description of a transfer
+//! does not fit into a slot of the queue in shared memory (`channel`), the boxes are copied through slots instead.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Result};

@@ -1,4 +1,5 @@
-//! Implements a queue of slots in shared memory, through which one rank of a node sends bytes to another rank.
+//! Implements a queue of slots (buffers of equal size) in shared memory, through which one rank of a node sends bytes
+//! to another rank.
 //!
 //! ```text
 //! filled 5, emptied 3      slots  [0] [1] [2] [3] [4] ..     the receiver reads 3, the sender fills 5
@@ -16,9 +17,10 @@
 //! Invariants: Only the sender fills slots and advances `filled`. Only the receiver empties slots and advances
 //! `emptied`. Filled slots belong to the receiver, and all other slots belong to the sender. Neither end accesses a
 //! slot of the other end. The end that hands over a slot stores the count with release ordering after its last access
-//! to the slot. The other end loads the count with acquire ordering before its first access to the slot. `copied` only
-//! reports progress: it counts the copies of parts of boxes that slots describe. The channel does not wait; an end that
-//! cannot proceed polls again later.
+//! to the slot. The other end loads the count with acquire ordering before its first access to the slot. A slot
+//! contains either bytes or a description of boxes, from which the receiver then copies directly. Until such a slot is
+//! emptied, `copied` counts these copies to report progress. The channel does not wait; an end that cannot proceed
+//! polls again later.
 
 use std::ptr::NonNull;
 
@@ -146,7 +148,8 @@ pub(super) struct Producer {
 
 impl Producer {
     /// # Safety
-    /// The same as for [`Channel::new`]. In addition, a channel has one producer, in the process that owns the segment.
+    /// The same as for [`Channel::new`]. In addition, the channel has no other producer, and this process owns the
+    /// segment.
     pub(super) unsafe fn new(layout: Layout, own: NonNull<u8>, to: usize) -> Producer {
         // SAFETY: the caller's contract.
         Producer { channel: unsafe { Channel::new(layout, own, to) }, filled: 0 }
@@ -226,8 +229,8 @@ pub(super) struct Consumer {
 
 impl Consumer {
     /// # Safety
-    /// The same as for [`Channel::new`], with the sender's segment. In addition, a channel has one consumer, in the
-    /// process of the receiving rank.
+    /// The same as for [`Channel::new`], with the sender's segment. In addition, the channel has no other consumer, and
+    /// this process is the receiving rank.
     pub(super) unsafe fn new(layout: Layout, theirs: NonNull<u8>, to: usize) -> Consumer {
         // SAFETY: the caller's contract.
         Consumer { channel: unsafe { Channel::new(layout, theirs, to) }, emptied: 0, copied: 0, seen: 0 }

@@ -1,5 +1,6 @@
-//! Owns the communicators of this library. Each is a duplicate of a user's communicator, or the part of such a
-//! duplicate on one node. The user's messages cannot match ours, because duplicates keep their messages separate.
+//! Owns the communicators of this library. Each is a duplicate of a user's communicator, or contains the ranks of such
+//! a duplicate that are on one node. The user's messages cannot match ours, because duplicates keep their messages
+//! separate.
 //!
 //! Invariants: MPI errors on a duplicate are returned, and the user's communicator keeps its error handler. A duplicate
 //! is freed when its last owner drops it, unless requests on it are still in flight or the thread is panicking. Freeing
@@ -160,8 +161,8 @@ impl Communicator {
         self.session().library()
     }
 
-    /// Keeps the communicator forever, because it has requests in flight that no call will complete. MPI can still be
-    /// finalised.
+    /// Prevents the communicator from being freed, because it has requests in flight that no call will complete. MPI
+    /// can still be finalised.
     pub(super) fn keep(&self) {
         self.0.kept.set(true);
     }
@@ -176,8 +177,8 @@ impl Communicator {
         self.0.end.timeout.get()
     }
 
-    /// Sets the action that [`Communicator::abort`] runs first, including when a collective call times out. Only the
-    /// first call of this function has an effect.
+    /// Sets the action that [`Communicator::abort`] runs first. A collective call that times out also aborts, and so
+    /// runs it. Only the first call of this function has an effect.
     pub fn before_abort(&self, act: impl Fn() + 'static) {
         let _ = self.0.end.before_abort.set(BeforeAbort(Box::new(act)));
     }

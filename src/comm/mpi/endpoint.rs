@@ -4,7 +4,7 @@
 //! nodes 0 1 | 2 3      routes near shared, far message:   rank 0 -> 1 shared memory,   rank 0 -> 2 and 3 messages
 //! ```
 //!
-//! Invariants: Both ends use the same route for all transfers between them, so these transfers keep their order. While
+//! Invariants: Two ranks use the same route for all transfers between them, so these transfers keep their order. While
 //! MPI has no request in flight, the communication thread sleeps until a peer on its node or a worker wakes it. While
 //! MPI has requests in flight, the thread must poll, with short pauses (`pause`). A thread with a core of its own also
 //! polls while transfers through shared memory are in flight. Routes do not change after the first transfer, because

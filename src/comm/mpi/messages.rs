@@ -1,8 +1,8 @@
 //! Moves bytes between two ranks as MPI messages.
 //!
-//! A transfer consists of the row-major bytes of its boxes, in sequence, cut into pieces of at most `MAX_MESSAGE_BYTES`
-//! bytes. The two ends map these bytes to their memory independently of each other. A single dense box is sent or
-//! received in place, and all other boxes are copied through a buffer.
+//! A transfer consists of the row-major bytes of its boxes (strided blocks of buffers), in sequence, cut into pieces of
+//! at most `MAX_MESSAGE_BYTES` bytes. The two ends map these bytes to their memory independently of each other. A
+//! single dense box is sent or received in place, and all other boxes are copied through a buffer.
 //!
 //! ```text
 //! chunk 32     rank 0: one dense box, 80 bytes          rank 1: two strided boxes of 40 bytes
@@ -15,10 +15,10 @@
 //! instead of waiting forever. If the ends post two transfers of equal size in different orders, this module does not
 //! detect the error.
 //!
-//! Invariants: a lease lasts until its transfer is complete, or until its box has been copied to a buffer for sending.
-//! After a failure, an endpoint may be dropped with transfers in flight. It then leaks their leases, their buffers and
-//! its communicator, because MPI may still use them and cancelling is not reliable. A transfer is packed completely
-//! before its first piece is sent, so packing and sending are not pipelined.
+//! Invariants: A lease (the right to access a box) lasts until its transfer is complete, or until its box has been
+//! copied to a buffer for sending. After a failure, an endpoint may be dropped with transfers in flight. It then leaks
+//! their leases, their buffers and its communicator, because MPI may still use them and cancelling is not reliable. A
+//! transfer is packed completely before its first piece is sent, so packing and sending are not pipelined.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -73,8 +73,8 @@ impl Node {
         self.nodes.iter().max().is_some_and(|last| last + 1 < self.nodes.len())
     }
 
-    /// Returns the partner of this rank on its own node, and its partner on another node. This rank is also the partner
-    /// of each of these ranks.
+    /// Returns this rank's partners for measuring routes, one on its own node and one on another node. Each of these
+    /// ranks also has this rank as its partner.
     pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
         let me = self.communicator.rank();
         let near = self.members.iter().position(|number| *number == Some(me ^ 1));

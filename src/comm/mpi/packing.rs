@@ -1,4 +1,4 @@
-//! Keeps buffers for packing boxes that are not dense, and reuses them for later transfers.
+//! Keeps buffers for packing boxes (blocks of tensors) that are not dense, and reuses them for later transfers.
 //!
 //! Invariant: The number of buffers never exceeds the maximum number of transfers that used buffers at the same time. A
 //! run that is repeated therefore allocates no buffers after its first execution. A buffer may be larger than its

@@ -49,7 +49,7 @@ pub(super) struct Pause {
 }
 
 impl Pause {
-    /// With `spin`, the thread has a core of its own and never sleeps.
+    /// If `spin` is true, the thread has a core of its own and never sleeps.
     pub(super) fn new(spin: bool) -> Pause {
         Pause { spin, busy: false, yielded: 0, next: MIN_SLEEP, slept: None }
     }

@@ -6,7 +6,7 @@
 //! Cost: about 25 milliseconds for two ranks with cores of their own, or half a second with more ranks than cores. With
 //! several nodes, the time to transfer [`BLOCKS`] over a network link is added. The cost doubles unless the first
 //! measurement selects `shared` within nodes and messages between nodes. Only a few block sizes are measured, because
-//! the plan makes the decisions that depend on size.
+//! the planner makes the decisions that depend on the block size.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -82,7 +82,7 @@ fn either(usable: &[Route], first: Route, second: Route) -> Route {
 }
 
 /// Returns the number of seconds to exchange one block of each size with `peer`, which makes the same call. Returns 0
-/// without a peer, and infinity if any exchange fails.
+/// if `peer` is `None`, and infinity if any exchange fails.
 ///
 /// # Errors
 /// If a barrier across all ranks fails.

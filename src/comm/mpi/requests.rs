@@ -1,5 +1,5 @@
-//! Stores the MPI requests in flight, which are messages and one-sided gets. Requests are posted without waiting, and a
-//! single MPI call tests all of them.
+//! Stores the MPI requests in flight, which are messages and one-sided gets. Each request moves one piece of a
+//! transfer. Requests are posted without waiting, and a single MPI call tests all of them.
 //!
 //! Invariants: `handles` and `pieces` have the same order, and every handle in the list is active. Memory is passed by
 //! address, so posting is `unsafe`. The caller must keep the memory in place until the piece is finished, or forever if
@@ -15,7 +15,7 @@ use super::session::error_string;
 use super::window::Window;
 use crate::comm::CommError;
 
-/// One message or get, which transfers one piece.
+/// The part of a transfer that one message or get moves.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
     /// The number that the endpoint assigned to the transfer.

@@ -5,9 +5,9 @@
 //! rank 1                                                          \--Rget--> its boxes ----------/
 //! ```
 //!
-//! An endpoint has one window, with a fixed number of slots for each rank. The window stays in one epoch for as long as
-//! the endpoint lives. Notes (messages of [`NOTE_LEN`] numbers) announce that a slot has been filled, or that it is
-//! free again. One-sided calls only read.
+//! An endpoint has one window, with a fixed number of slots (buffers of equal size) for each rank. The window stays in
+//! one epoch for as long as the endpoint lives. Notes (messages of [`NOTE_LEN`] numbers) announce that a slot has been
+//! filled, or that it is free again. One-sided calls only read.
 //!
 //! Invariants: The transfers from one rank to another are announced in the order in which they were posted. The oldest
 //! posted transfer receives free slots first. Other transfers may wait for this transfer, so it must not wait for their
@@ -160,7 +160,7 @@ impl Rma {
         self.window.take().map_or(Ok(()), Window::close)
     }
 
-    /// Waits until the last notes to peers have been sent.
+    /// Waits until the last notes, which report free slots to peers, have been sent.
     fn drain(&mut self) {
         while self.is_idle() && !self.requests.is_empty() && self.poll(&mut Vec::new()).is_ok() {}
     }

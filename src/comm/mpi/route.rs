@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Route {
-    /// Memory that both processes, which are on one node, can load and store.
+    /// Memory that two processes on the same node can load and store.
     Shared,
     /// MPI messages.
     Message,
@@ -12,7 +12,7 @@ pub enum Route {
     Rma,
 }
 
-/// The routes of a world.
+/// The transports that the ranks of a world use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Routes {
     /// The route between ranks of one node.
@@ -33,7 +33,7 @@ impl Route {
 }
 
 impl Routes {
-    /// Uses one route everywhere. With [`Route::Shared`], messages are used between nodes.
+    /// Uses `route` within nodes and between nodes. If `route` is [`Route::Shared`], messages are used between nodes.
     pub fn of(route: Route) -> Routes {
         Routes { near: route, far: if route == Route::Shared { Route::Message } else { route } }
     }

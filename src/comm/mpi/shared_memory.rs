@@ -6,20 +6,20 @@
 //! ```
 //!
 //! The first slot of a transfer contains the transfer's size, so the receiver can detect that it expects a different
-//! size. Each end copies between its own boxes and the slots, independently of the shapes of the boxes at the other
-//! end. No other buffers are used. The sender's core and the receiver's core copy at the same time. Slots are filled
-//! with streaming stores, because the two cores may share no cache (`StoreKind`).
+//! size. Each end copies between its own boxes (strided blocks of buffers) and the slots, independently of the shapes
+//! of the boxes at the other end. No other buffers are used. The sender's core and the receiver's core copy at the same
+//! time. Slots are filled with streaming stores, because the two cores may share no cache (`StoreKind`).
 //!
 //! A segment is a large allocation that other processes can map. If all boxes of a transfer are in segments and the
 //! processes can read each other's segments, the transfer uses a single slot. This slot describes where the boxes are
 //! in memory. The receiver copies directly from these boxes, so there is only one copy. The receiver marks the slot as
 //! emptied after this copy. Until then, the count `copied` reports the receiver's progress to the sender.
 //!
-//! Invariants: The transfers from one rank to another occupy their channel one after the other. The lease of a box that
-//! is copied through slots ends when its bytes have been copied. The leases of boxes that a slot describes all end
-//! together, when the last of these boxes has been copied. After a failure, an end may be dropped with transfers in
-//! flight. It then leaks the leases of boxes that it has described to other ranks. A slot is not read while it is being
-//! filled.
+//! Invariants: The transfers from one rank to another occupy their channel one after the other. The lease (access
+//! right) of a box that is copied through slots ends when its bytes have been copied. The leases of boxes that a slot
+//! describes all end together, when the last of these boxes has been copied. After a failure, an end may be dropped
+//! with transfers in flight. It then leaks the leases of boxes that it has described to other ranks. A slot is not read
+//! while it is being filled.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind};

@@ -110,8 +110,8 @@ impl Window {
         self.own
     }
 
-    /// Returns the address, in this process, of the segment that belongs to a rank of the node. The window must be a
-    /// shared window.
+    /// Returns the address at which this process maps the segment of a rank of the node. The window must be a shared
+    /// window.
     ///
     /// # Errors
     /// If MPI fails.

@@ -4,7 +4,7 @@
 //! file. Gaps of at most a page between these runs are read too. The system reads the page anyway, and a separate
 //! system call for each run would cost more. If this process is the only writer, it writes such gaps back unchanged;
 //! otherwise nothing outside the block is written. In addition to the caller's block, at most [`BUFFER`] bytes of
-//! memory are used.
+//! memory are used. A walk (module `walk`) repeats a run along axes; the positions along an axis are its places.
 
 use super::walk::{Axis, Walk, visit};
 use super::{NpyError, NpyHeader};
@@ -112,8 +112,9 @@ fn plan(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], bytes: usize) 
     Ok((!empty).then(|| Walk::new(header, ranges)))
 }
 
-/// Cuts the walk into slabs and calls `each(file offset, memory offset, axes)` for each slab. A slab contains all
-/// places of the `inner` fastest axes, and at most `places` places of the next axis.
+/// Cuts the walk into slabs (groups of runs that are accessed together) and calls `each(file offset, memory offset,
+/// axes)` for each slab. A slab contains all places of the `inner` fastest axes, and at most `places` places of the
+/// next axis.
 fn slabs(
     walk: &Walk,
     inner: usize,
@@ -148,7 +149,7 @@ fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
     let done: Result<(), Infallible> = visit(outer, 0, 0, &mut |buffer, memory| {
         for place in 0..first.places {
             let (buffer, memory) = (buffer as usize + first.file as usize * place, memory + first.memory * place);
-            // With a constant number of bytes, the copy compiles to a move instruction instead of a call.
+            // If the number of bytes is a constant, the copy compiles to a move instruction instead of a call.
             match run {
                 4 => each(buffer, memory, 4),
                 8 => each(buffer, memory, 8),

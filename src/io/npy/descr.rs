@@ -21,7 +21,7 @@ pub(super) enum Elements {
         /// The loss of precision in this conversion, if there is any.
         loss: Option<&'static str>,
     },
-    /// Elements that are not numbers. The text describes them, for example as strings.
+    /// Elements that are not numbers. The text names their kind, for example strings.
     NotNumbers(&'static str),
 }
 

@@ -114,7 +114,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Lists the names of the first fields.
+/// Lists the names of the first [`MAX_LISTED_FIELDS`] fields.
 fn listed(fields: &[String]) -> String {
     let names: Vec<String> = fields.iter().take(MAX_LISTED_FIELDS).map(|name| quoted(name)).collect();
     let more = if fields.len() > MAX_LISTED_FIELDS { ", ..." } else { "" };

@@ -2,8 +2,8 @@
 //! file.
 //!
 //! A block consists of runs of bytes, each contiguous in both the file and memory. The runs have the same length and
-//! are repeated along axes; the positions along an axis are its places. Invariants: Axes are ordered from the fastest
-//! to the slowest in the file. Each axis has at least two places. No two consecutive axes can be merged.
+//! are repeated along axes; the positions along an axis are its places. Invariants: The axes are ordered from the
+//! fastest to the slowest in the file. Each axis has at least two places. No two consecutive axes can be merged.
 
 use super::NpyHeader;
 use std::ops::Range;
@@ -64,7 +64,8 @@ impl Walk {
         }
     }
 
-    /// Number of bytes in the file from the first to the last byte of the run, repeated along its `inner` fastest axes.
+    /// Number of bytes, including gaps, that the run spans in the file when it is repeated along the `inner` fastest
+    /// axes.
     fn span(&self, inner: usize) -> u64 {
         self.axes[..inner].iter().fold(self.run as u64, |span, axis| span + axis.file * (axis.places as u64 - 1))
     }
