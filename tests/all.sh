@@ -100,8 +100,8 @@ launcher() { if [ "$1" = mpich ]; then echo "${MPIRUN:-mpirun.mpich}"; else echo
 export -f with compiler launcher
 
 # binary MPI NAME builds a test program and prints its path. With the runner `echo`, cargo prints the path instead of
-# running the program. Like every build of tests, it names all members: with others, cargo would enable other features of
-# dependencies and build the library again.
+# running the program. Like every build of tests, the command names all members of the workspace. If the members
+# differed, cargo would enable other features of dependencies and build the library again.
 binary() {
     with "$1" cargo test -q "${members[@]}" --features $full --test "$2" --config "target.'cfg(all())'.runner = 'echo'" |
         grep "/$2-" | tail -n 1
@@ -140,8 +140,8 @@ step "public interface as in tests/public_api.txt" ./tests/public_api.py target/
 
 # --- one process and in-process ranks -------------------------------------------------------------------------------------
 
-# The packages for crates.io must be small, and must build with default features as a user builds them: the program from
-# the unpacked packages. They are built without optimisation, because other builds test their code.
+# The packages for crates.io must be small, and the program must build from the unpacked packages with default features,
+# as it does for users. The packages are built without optimisation, because other steps test their code.
 step "packages" env CARGO_TARGET_DIR=target/plain cargo package --workspace --no-verify --allow-dirty
 step "packages below 700 kB" small target/plain/package/*.crate
 step "packages, built with default features" env CARGO_TARGET_DIR=target/plain CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false \

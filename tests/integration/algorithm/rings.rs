@@ -1,5 +1,5 @@
-//! Tests how rings divide travelling blocks into pieces. Pieces are contiguous slices along the outermost dimension, or
-//! slices along the dimension that is cut across ranks.
+//! Tests how rings divide the blocks that they transfer into pieces. Pieces are contiguous slices along the outermost
+//! dimension, or slices along the dimension that is cut across ranks.
 
 use crate::common::Case;
 use einsum_dist::plan::AlgorithmName;

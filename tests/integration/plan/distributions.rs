@@ -107,8 +107,8 @@ impl<'a> TransferCount<'a> {
                     received += self.common(2, &share, &block);
                 }
             }
-            // Replicas are summed by an all-reduce. A rank receives the summands of its own part from the other
-            // replicas, and then their finished parts.
+            // Replicas are summed by an all-reduce. Each rank first receives the partial sums for its own part of the
+            // block from the other ranks, and then the finished parts of these ranks.
             let (replicas, number) = (out.replicas() as u64, out.replica(rank).unwrap() as u64);
             let extents: Vec<u64> =
                 self.labels(2).iter().map(|&l| block[l].iter().filter(|holds| **holds).count() as u64).collect();

@@ -1,5 +1,5 @@
-//! Tests properties of selected contractions and trees: closed forms of transferred bytes, unchanged inputs, equal
-//! bits, and error messages.
+//! Tests properties of selected contractions and trees: formulae for transferred bytes, unchanged inputs, equal bits,
+//! and error messages.
 
 use crate::common::{Rng, random};
 use einsum_dist::dims::Label;
