@@ -177,7 +177,7 @@ impl<T: Element + bare::Real> Runs for bare::Bare<T> {
     }
 }
 
-/// Dense tensors whose dimensions are in the order of their labels.
+/// Dense tensors, each with its labels in the order of its dimensions.
 struct Tensors<T> {
     labels: Vec<Vec<Label>>,
     operands: Vec<ArrayD<T>>,

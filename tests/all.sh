@@ -155,7 +155,7 @@ step "the demo" env MPIRUN="$(launcher mpich)" ./.ci/demo target/mpich/release/e
 step "build of the tests" with mpich cargo test "${members[@]}" --features $full --no-run
 step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test "${members[@]}" --features $full --no-fail-fast
 # The flag `--cfg shuttle` causes cargo to rebuild everything, so this build has its own directory. The tests contract
-# nothing, so they need no vector instructions.
+# only tiny tensors, so they need no vector instructions.
 step "orders of events" timeout 900 env RUSTFLAGS="--cfg shuttle --cfg portable_kernels" MPICC="$(compiler mpich)" CARGO_TARGET_DIR=target/shuttle \
     cargo test -p einsum-dist --features mpi --lib shuttle_tests
 if cargo +nightly --version > /dev/null 2>&1; then

@@ -16,8 +16,8 @@
 //!
 //! Every round compiles and runs each triple, once untimed and once timed. Each compiled program is dropped after its
 //! turn, because the programs of all triples would exceed the memory. The medians over the rounds are printed as CSV
-//! (`set` is `all`). The fastest triples and a sample of the other triples then run with each of the three matrices as
-//! the stationary matrix, in alternation (`set` is `stationary`).
+//! with `all` in the column `set`. The fastest triples and a sample of the other triples then run with each of the
+//! three matrices as the stationary matrix, in alternation, with `stationary` in the column `set`.
 //!
 //! Ranks are threads of this process with one worker each. If there are more ranks than cores, the planner assumes that
 //! each rank has a fraction of a core. All results are compared with the result on one rank.

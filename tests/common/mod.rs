@@ -155,8 +155,8 @@ impl Case {
         self.check_on(std::slice::from_ref(world), plan, seed, accumulate);
     }
 
-    /// Does the same as [`Case::check`] on each of these worlds, which have equal ranks and different transports. The
-    /// plan is verified once, and the expected values are computed once.
+    /// Does the same as [`Case::check`] on each of these worlds, which have the same number of ranks and different
+    /// transports. The plan is verified once, and the expected values are computed once.
     pub fn check_on(&self, worlds: &[World], plan: &Plan, seed: u64, accumulate: bool) {
         if self.f64 {
             self.check_as::<f64>(worlds, plan, seed, accumulate);
