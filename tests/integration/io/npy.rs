@@ -329,7 +329,7 @@ fn what_numpy_reads() {
     }
 }
 
-/// NumPy cannot read these headers either. The error must describe the fault in one line.
+/// Tests headers that neither this library nor NumPy can read. The error must describe the fault in one line.
 #[test]
 fn what_numpy_does_not_read() {
     let scratch = Scratch::new("unreadable");

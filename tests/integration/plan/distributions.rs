@@ -172,8 +172,8 @@ fn every_algorithm_from_anywhere_to_anywhere() {
         let ranks = if rng.below(4) == 0 { [1, 4, 9][rng.below(3)] } else { 1 + rng.below(12) };
         let fixed = case.random_distributions(&mut rng, ranks);
         let accumulate = rng.below(3) == 0;
-        // The plan accumulates or overwrites. If the plan overwrites but the run accumulates, the run compiles a second
-        // plan, which accumulates.
+        // The plan either accumulates onto the output or overwrites it. If the plan overwrites but the run accumulates,
+        // the run compiles a second plan, which accumulates.
         let planned = accumulate && rng.below(2) == 0;
         let plan = |algorithm| case.plan_fixed(ranks, algorithm, &fixed, planned);
         let among = AlgorithmName::ALL.chunks(if all { 1 } else { AlgorithmName::ALL.len() });
