@@ -31,7 +31,7 @@ use einsum_dist::{Machine, Plan, PlanOptions, World};
 use product::{Product, Seconds, median, planned, received, run_options};
 
 /// A run must take at least `SLOWDOWN` times as long without overlap as with overlap. With overlap, it must take at
-/// most `MAX_SLOWDOWN` times the longer of computing and transfers, plus the computing time of one block.
+/// most `MAX_SLOWDOWN` times the longer of computing and transfers, plus the computing time of one product of blocks.
 const SLOWDOWN: f64 = 1.6;
 const MAX_SLOWDOWN: f64 = 1.1;
 
