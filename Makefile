@@ -138,7 +138,7 @@ volumes: $(if $(PEERS_PYTHON),,target/peers/ready)
 	mv target/volumes-algorithms.csv benches/results/volumes-algorithms.csv
 	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/volumes/draw.py
 
-# With QUICK=1, only small sizes are measured. Their table and plot are not representative, so they are written to
+# If QUICK is set, only small sizes are measured. Their table and plot are not representative, so they are written to
 # target/.
 TABLES = $(if $(QUICK),target,benches/results)
 

@@ -17,9 +17,9 @@ use num_complex::Complex;
 
 type Extents = &'static [(char, usize)];
 
-/// Expression, extents and the growing label of each case. With these extents, the largest tensor has about 1 MB in f32
-/// (0.5 MB in `i,i->`). Before a measurement, the extent of the growing label is scaled to the requested size and the
-/// element type.
+/// Expression, extents and scaled label of each case. With these extents, the largest tensor has about 1 MB in f32 (0.5
+/// MB in `i,i->`). Before a measurement, the extent of the scaled label is multiplied so that the largest tensor has
+/// the requested size.
 const CASES: &[(&str, Extents, char)] = &[
     ("i,i->", &[('i', 1 << 17)], 'i'),
     ("mk,k->m", &[('m', 128), ('k', 2048)], 'm'),
@@ -40,7 +40,7 @@ const CASES: &[(&str, Extents, char)] = &[
     ("ab->ba", &[('a', 256), ('b', 512)], 'a'),
 ];
 
-/// Cases with small extents, which measure only overhead.
+/// Cases with extents so small that the time of a call is mostly overhead.
 const TINY: &[(&str, Extents)] = &[
     ("mk,kn->mn", &[('m', 4), ('k', 4), ('n', 4)]),
     ("mk,nk->mn", &[('m', 4), ('k', 4), ('n', 4)]),
@@ -188,8 +188,8 @@ struct PlainLoops {
     threads: usize,
 }
 
-/// Number of elements per block. The loop alternates between blocks that it reads and blocks that it writes, so that
-/// both advance at the same relative speed.
+/// Number of elements per block. The loop alternates between reading and writing one block, so that both arrays are
+/// finished at about the same time.
 const STEP: usize = 4096;
 
 impl PlainLoops {

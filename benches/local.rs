@@ -90,7 +90,7 @@ trait Runs {
 
 fn main() -> Result<(), Failure> {
     let threads = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(1);
-    // This thread becomes a worker of the pool, as inside `install`.
+    // This thread becomes a worker of rayon's global pool, as inside `ThreadPool::install`.
     rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global()?;
     let mut slots = BTreeMap::new();
     for line in std::io::stdin().lock().lines() {
@@ -177,7 +177,7 @@ impl<T: Element + bare::Real> Runs for bare::Bare<T> {
     }
 }
 
-/// Dense tensors whose dimensions are in the order of their labels.
+/// Dense tensors, each with its labels in the order of its dimensions.
 struct Tensors<T> {
     labels: Vec<Vec<Label>>,
     operands: Vec<ArrayD<T>>,

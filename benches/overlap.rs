@@ -6,11 +6,11 @@
 //! processor. The link's rate is chosen so that a rank's transfers take as long as its computing.
 //!
 //! The computing time is the wall time of the same schedule on unlimited links. If there are fewer cores than ranks,
-//! the ranks share the cores in both measurements. In a ring of p ranks, each rank computes p blocks and receives
-//! (p - 1) blocks. The longer of computing and transfers determines the run time. If blocks were transferred in one
-//! piece, the computing time of one block could not overlap with any transfer. In ring-mn, this would be the block that
-//! arrives last. In ring-k, it would be half a block before the first transfer and half a block after the last
-//! transfer.
+//! the ranks share the cores in both measurements. In a ring of p ranks, each rank computes p products of blocks and
+//! receives p - 1 blocks. The longer of computing and transfers determines the run time. If blocks were transferred in
+//! one piece, the computing time of one product could not overlap with any transfer. In ring-mn, this would be the
+//! product with the block that arrives last. In ring-k, it would be half a product before the first transfer and half a
+//! product after the last transfer.
 //!
 //! ```text
 //! bound           1.1 max(compute, transfer) + compute / p
@@ -31,7 +31,7 @@ use einsum_dist::{Machine, Plan, PlanOptions, World};
 use product::{Product, Seconds, median, planned, received, run_options};
 
 /// A run must take at least `SLOWDOWN` times as long without overlap as with overlap. With overlap, it must take at
-/// most `MAX_SLOWDOWN` times the longer of computing and transfers, plus the computing time of one block.
+/// most `MAX_SLOWDOWN` times the longer of computing and transfers, plus the computing time of one product of blocks.
 const SLOWDOWN: f64 = 1.6;
 const MAX_SLOWDOWN: f64 = 1.1;
 

@@ -5,8 +5,8 @@
 //! The throttled transport delays each transfer without using a processor. The rate of the transport is chosen so that
 //! the transfer of a batch takes twice as long as the contraction of the batch. If there are fewer cores than ranks,
 //! the ranks share cores and their contractions slow down, so the time of contractions must not determine the result. A
-//! stage of the pipeline takes as long as the longer of the transfer and the contraction. 16 batches through 3 groups
-//! take at least 16 + 2 stages, except that no transfer precedes the first contraction.
+//! stage of the pipeline takes as long as the longer of the transfer and the contraction. 16 batches on 3 groups of
+//! ranks take at least 16 + 2 stages, except that no transfer precedes the first contraction.
 //!
 //! For comparison, a plan without a pipeline runs on the same transport. The benchmark checks that both plans compute
 //! the same bits.
@@ -63,7 +63,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn main() {
     let numbers: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     let (extent, rounds) = (numbers.first().copied().unwrap_or(512), numbers.get(1).copied().unwrap_or(7));
-    // Measures the contraction of a batch without slow transfers, while the same ranks compute as in the pipeline.
+    // Measures the time of a stage without slow transfers. All ranks compute, as in the pipeline on the throttled
+    // transport.
     let mut free = Chain::new(World::in_process(GROUPS), extent, BATCHES);
     free.run();
     let compute = median((0..rounds).map(|_| free.run()).collect()) / (BATCHES + GROUPS - 1) as f64;

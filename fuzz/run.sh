@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds and runs fuzz targets with a stable compiler. Usage: fuzz/run.sh [TARGET]... or fuzz/run.sh --build
-# Without target names, all targets run. With --build, the targets are built but do not run.
+# Without target names, all targets run. If --build is given, the targets are built but do not run.
 #
 #     FUZZ_SECONDS=60   run time of each target in seconds (default: 60), or
 #     FUZZ_RUNS=100000  number of inputs that each target executes; 0 only replays the corpus. The target `arguments`,
@@ -20,8 +20,8 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 programs=$out/$host/release
 mkdir -p $out/corpus $out/artifacts $out/logs
 
-# These are the coverage flags of cargo-fuzz. No target runs a kernel, so vector kernels are left out. Unlike sanitizers, they work with a stable compiler. Because of --target,
-# they do not apply to build scripts.
+# These are the coverage flags of cargo-fuzz. Unlike the flags for sanitizers, they work with a stable compiler. Because
+# of --target, they do not apply to build scripts. No fuzz target runs a kernel, so vector kernels are left out.
 coverage="--cfg fuzzing --cfg portable_kernels -Cpasses=sancov-module"
 for option in level=4 inline-8bit-counters pc-table trace-compares; do
     coverage+=" -Cllvm-args=-sanitizer-coverage-$option"

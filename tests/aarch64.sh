@@ -146,8 +146,8 @@ step() {
     passed=$((passed + count)) failed=$((failed + bad))
 }
 
-# All builds name the same packages and have tests: otherwise cargo would enable other features of dependencies and build
-# the library again.
+# All builds name the same packages and include tests. Otherwise cargo would enable other features of dependencies and
+# build the library again.
 members=(-p einsum-dist -p einsum-dist-cli)
 step "build with default features" build test "${members[@]}" --lib --test integration --no-run
 step 'einsum-dist "mk,kn->mn"' "${emulate[@]}" "$CARGO_TARGET_DIR/${target[1]:-}/debug/einsum-dist" "mk,kn->mn" --check

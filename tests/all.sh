@@ -100,8 +100,8 @@ launcher() { if [ "$1" = mpich ]; then echo "${MPIRUN:-mpirun.mpich}"; else echo
 export -f with compiler launcher
 
 # binary MPI NAME builds a test program and prints its path. With the runner `echo`, cargo prints the path instead of
-# running the program. Like every build of tests, it names all members: with others, cargo would enable other features of
-# dependencies and build the library again.
+# running the program. Like every build of tests, the command names all members of the workspace. If the members
+# differed, cargo would enable other features of dependencies and build the library again.
 binary() {
     with "$1" cargo test -q "${members[@]}" --features $full --test "$2" --config "target.'cfg(all())'.runner = 'echo'" |
         grep "/$2-" | tail -n 1
@@ -140,8 +140,8 @@ step "public interface as in tests/public_api.txt" ./tests/public_api.py target/
 
 # --- one process and in-process ranks -------------------------------------------------------------------------------------
 
-# The packages for crates.io must be small, and must build with default features as a user builds them: the program from
-# the unpacked packages. They are built without optimisation, because other builds test their code.
+# The packages for crates.io must be small, and the program must build from the unpacked packages with default features,
+# as it does for users. The packages are built without optimisation, because other steps test their code.
 step "packages" env CARGO_TARGET_DIR=target/plain cargo package --workspace --no-verify --allow-dirty
 step "packages below 700 kB" small target/plain/package/*.crate
 step "packages, built with default features" env CARGO_TARGET_DIR=target/plain CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false \
@@ -155,7 +155,7 @@ step "the demo" env MPIRUN="$(launcher mpich)" ./.ci/demo target/mpich/release/e
 step "build of the tests" with mpich cargo test "${members[@]}" --features $full --no-run
 step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test "${members[@]}" --features $full --no-fail-fast
 # The flag `--cfg shuttle` causes cargo to rebuild everything, so this build has its own directory. The tests contract
-# nothing, so they need no vector instructions.
+# only tiny tensors, so they need no vector instructions.
 step "orders of events" timeout 900 env RUSTFLAGS="--cfg shuttle --cfg portable_kernels" MPICC="$(compiler mpich)" CARGO_TARGET_DIR=target/shuttle \
     cargo test -p einsum-dist --features mpi --lib shuttle_tests
 if cargo +nightly --version > /dev/null 2>&1; then

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Builds the program from the packages for crates.io: tests/packages.sh DIRECTORY, which contains the .crate files.
 #
-# `cargo package` could build each package itself, but it would then build the library twice: as a package, and as the
-# dependency of the program.
+# `cargo package` could build each package itself, but it would then build the library twice, once as a package and once
+# as the dependency of the program.
 set -euo pipefail
 
-# Below the repository, cargo would take the unpacked packages for members of its workspace.
+# In a folder inside the repository, cargo would treat the unpacked packages as members of the repository's workspace.
 sources=$(mktemp -d)
 trap 'rm -rf "$sources"' EXIT
 export CARGO_TARGET_DIR=$PWD/${CARGO_TARGET_DIR:-target}

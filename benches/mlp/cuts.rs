@@ -1,8 +1,8 @@
-//! Lists the distributions of a matrix by rows, by columns and in tiles, with and without replicas. With r replicas,
-//! the ranks form r groups, and the ranks of each group store the parts of one replica.
+//! Lists the distributions of a matrix by rows, by columns and in tiles, with and without replicas. If a matrix has r
+//! replicas, the ranks form r groups of equal size, and each group stores one replica, divided among its ranks.
 
 /// Returns all distributions of a matrix with these dimensions, in the text form that
-/// [`einsum_dist::plan::FixedDistributions`] parses. Consecutive ranks store the parts of one replica.
+/// [`einsum_dist::plan::FixedDistributions`] parses. A group consists of consecutive ranks.
 pub fn cuts(ranks: usize, [row, column]: [char; 2]) -> Vec<String> {
     let mut all = Vec::new();
     for replicas in (1..=ranks).filter(|replicas| ranks.is_multiple_of(*replicas)) {

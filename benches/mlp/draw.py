@@ -1,4 +1,5 @@
-"""Plots and summarises the results of `make mlp`. The plot shows the predicted and the measured time of all triples; the
+"""Plots and summarises the results of `make mlp`. The plot shows predicted and measured times for all triples of
+distributions (of `left`, `right` and `out`); the
 text lists the fastest triples.
 
 Usage: draw.py [MLP.csv]. The default is benches/results/mlp.csv. The plot and the text are written next to the table.

@@ -4,9 +4,9 @@
 //!
 //! Source: Brock and Golin, "Slicing Is All You Need", section 5.2.1. MLP-1 multiplies a batch by a wide matrix of
 //! weights, and MLP-2 projects the result back. Each of the three matrices is cut by rows, by columns or into tiles,
-//! with every number of replicas that divides the number of ranks. For every triple of distributions, the planner uses
-//! the algorithm `slicing` and chooses the stationary matrix. Triples that need no transfer are included, unlike in the
-//! plots of the paper.
+//! with every number of replicas that divides the number of ranks. A triple consists of one distribution for each
+//! matrix. For every triple, the planner uses the algorithm `slicing` and chooses the stationary matrix. Triples that
+//! need no transfer are included, unlike in the plots of the paper.
 //!
 //! ```text
 //!         m      n      k      here: batch 384, hidden 576
@@ -16,8 +16,8 @@
 //!
 //! Every round compiles and runs each triple, once untimed and once timed. Each compiled program is dropped after its
 //! turn, because the programs of all triples would exceed the memory. The medians over the rounds are printed as CSV
-//! (`set` is `all`). The fastest triples and a sample of the other triples then run with each of the three matrices as
-//! the stationary matrix, in alternation (`set` is `stationary`).
+//! with `all` in the column `set`. The fastest triples and a sample of the other triples then run with each of the
+//! three matrices as the stationary matrix, in alternation, with `stationary` in the column `set`.
 //!
 //! Ranks are threads of this process with one worker each. If there are more ranks than cores, the planner assumes that
 //! each rank has a fraction of a core. All results are compared with the result on one rank.
@@ -41,8 +41,8 @@ const RANKS: [usize; 2] = [4, 6];
 /// Ratio of the weights' longer extent (4 h) to the hidden dimension h, as in the paper.
 const WIDER: usize = 4;
 
-/// Number of fastest triples, and number of other triples, that are measured with each of the three matrices
-/// stationary. Applies per product and number of ranks.
+/// Number of fastest triples, and number of other triples, that are measured with each of the three matrices as the
+/// stationary matrix, for each product and number of ranks.
 const EXAMINED_TRIPLES: usize = 8;
 
 struct Size {
@@ -81,8 +81,8 @@ fn main() {
 /// Measures all triples of one product.
 fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine>, size: &Size) {
     let world = World::in_process(ranks);
-    // Rates in a file apply to a rank with its own cores, so a rank that shares a core has a fraction of these rates.
-    // Measured rates need no correction, because all ranks run while the rates are measured.
+    // The rates in a machine file apply to ranks that do not share cores, so a rank that shares a core has a fraction
+    // of these rates. Measured rates need no correction, because all ranks run while the rates are measured.
     let share = (host::cpus().len() as f64 / ranks as f64).min(1.0);
     let of_file = |rates: &Machine| Machine {
         ranks,
@@ -123,8 +123,8 @@ fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine
     let (quickest, rest) = trials.split_at(EXAMINED_TRIPLES.min(trials.len()));
     for chosen in quickest.iter().chain(rest.iter().step_by(rest.len().div_ceil(EXAMINED_TRIPLES).max(1))) {
         let mut each = Stationary::ALL.map(|stationary| chosen.with(stationary));
-        // The times for the three stationary matrices differ less than those of hundreds of triples, so more rounds are
-        // needed.
+        // The times of one triple with different stationary matrices are closer together than the times of different
+        // triples, so more rounds are needed.
         turns(&mut each, 2 * size.rounds - 1);
         for trial in &each {
             print(mlp, "stationary", trial, trial.stationary() == chosen.stationary());

@@ -11,8 +11,8 @@ use super::digest::digest;
 
 const EXPRESSION: &str = "mk,kn->mn";
 
-/// The three matrices, in every distribution that a triple has used. Keeping them is cheap, because there are far fewer
-/// distributions of a matrix than triples.
+/// The three matrices, in every distribution that a triple has used. Keeping them is cheap, because a matrix has far
+/// fewer distributions than there are triples.
 #[derive(Default)]
 pub struct Matrices(BTreeMap<(usize, String), DistTensor<f32>>);
 
@@ -65,7 +65,7 @@ impl Trial {
         }
     }
 
-    /// Runs the plan once untimed and once timed. Returns the digest of the result if `digested`.
+    /// Runs the plan once untimed and once timed. If `digested` is true, returns the digest of the result.
     pub fn run(&mut self, world: &World, matrices: &mut Matrices, digested: bool) -> Option<Vec<f64>> {
         let [left, right, mut out] = [0, 1, 2].map(|at| {
             let value = if at < 2 { self.plan.operand(at) } else { self.plan.output() };

@@ -18,8 +18,8 @@ pub struct Case {
     grows: [bool; 3],
 }
 
-/// In the rings and in slicing, the matrix that travels keeps its size, and the extent that this matrix does not have
-/// determines the computing time. In grids, the planner chooses the smallest matrix to travel, so all extents grow.
+/// In the rings and in slicing, only one matrix is transferred. Its size is fixed, and the extent that it does not have
+/// determines the computing time. In grids, the planner transfers the smallest matrices, so all extents grow.
 pub const CASES: [Case; 4] = [
     Case { algorithm: AlgorithmName::RingMn, cut: Some("m"), distributions: None, grows: [true, false, false] },
     Case { algorithm: AlgorithmName::RingK, cut: Some("k"), distributions: None, grows: [false, false, true] },

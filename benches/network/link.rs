@@ -1,5 +1,5 @@
-//! Measures the rate of a link and its processor cost with plain TCP streams to the next host and from the previous
-//! host.
+//! Transfers bytes by plain TCP streams to the next host and from the previous host. Measures the rate of the streams,
+//! and runs other work while they transfer.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -52,7 +52,7 @@ impl Streams {
     }
 }
 
-/// Calls `done` with chunks of a buffer until `bytes` bytes have been passed.
+/// Calls `done` with chunks of a buffer until it has received `bytes` bytes in total.
 fn each(bytes: usize, mut done: impl FnMut(&mut [u8]) -> std::io::Result<()>) {
     let mut memory = vec![1; CHUNK.min(bytes)];
     (0..bytes).step_by(CHUNK).for_each(|at| done(&mut memory[..CHUNK.min(bytes - at)]).expect("a link"));

@@ -14,7 +14,7 @@ const MAX_SLOWDOWN: f64 = 1.15;
 
 /// Sizes and number of rounds.
 pub struct Settings {
-    /// Extents of the travelling matrix.
+    /// Extents of the transferred matrix.
     pub extent: usize,
     /// Initial value of the growing extents.
     pub growing: usize,

@@ -34,8 +34,8 @@ impl Seconds {
         Seconds::between::<T>(worlds, plan, rounds, |_| {})
     }
 
-    /// Measures as [`Seconds::of`] does. Every round also calls `other` with the product that only computes.
-    /// Collective.
+    /// Measures as [`Seconds::of`] does. Every round also calls `other` with the product of the world that only
+    /// computes. Collective.
     pub fn between<T: Element>(
         worlds: [&World; 4],
         plan: &Plan,

@@ -28,8 +28,8 @@ impl Sizes {
 /// The two contractions from the thesis, and the plain matrix product in several sizes and shapes. The two contractions
 /// use the inner extent from the thesis, except in their smallest size. The plain product has no c dimension.
 ///
-/// For the first contraction, the thesis compares `c` with `master-worker` only up to the size at which the message
-/// counts of its program overflow.
+/// For the first contraction, the thesis compares `c` with `master-worker` only up to the size at which the element
+/// counts of MPI messages overflow in the thesis's program.
 pub const CASES: [Case; 4] = [
     Case {
         name: "figure 5",

@@ -140,7 +140,7 @@ enum Turn {
     Mpi(usize),
 }
 
-/// Measures one size and prints its rows. Returns for each row whether `auto` is near the best.
+/// Measures one size and prints its rows. Returns for each row whether the time of `auto` is near the best time.
 fn measured(settings: &Settings, at: [usize; 2], size: &Size, mpi: &mut Option<Ranks>) -> Vec<bool> {
     let whole = Machine::new(1, RANKS * settings.workers);
     let one = Variant::new(&World::single(), &whole, size, Some(AlgorithmName::Local));

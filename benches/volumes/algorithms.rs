@@ -1,5 +1,5 @@
-//! Prints the number of words that the busiest rank receives with every algorithm, from its schedule and in closed
-//! form.
+//! Prints, for every algorithm, the number of words that the busiest rank receives. The number is counted in the
+//! schedules and, for comparison, computed by the algorithm's formula.
 //!
 //! Command: `cargo bench --bench volumes -- algorithms`.
 
@@ -19,7 +19,8 @@ fn plan([m, n, k]: [usize; 3], ranks: usize, algorithm: AlgorithmName) -> Option
     shaped.expect("a product").plan(&Machine::new(ranks, 1), &options).ok()
 }
 
-/// Closed form of the number of words that `rank` receives. `None` if the algorithm has no closed form for this plan.
+/// The number of words that `rank` receives, by the algorithm's formula. `None` if the algorithm has no formula for
+/// this plan.
 fn words(plan: &Plan, rank: usize) -> Option<u64> {
     let Source::Contract { left, right, algorithm, .. } = &plan.output().source else { unreachable!("a product") };
     let tensor = |node: usize| {

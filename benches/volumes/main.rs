@@ -1,12 +1,13 @@
-//! Counts the words that the busiest rank receives, for the shapes of the COSMA paper on 2 to 18,432 ranks.
+//! Counts the words that the busiest rank (the one that receives the most) receives, for the shapes of the COSMA paper
+//! on 2 to 18,432 ranks.
 //!
 //! Command: `cargo bench --bench volumes`.
 //!
 //! Our numbers of words are counted in generated schedules instead of estimated. They are compared with the words for
-//! the best grid of an exhaustive search (without rounding), the words for the grids of four decompositions, and the
-//! lower bound. Each of these grids may leave ranks idle, up to the same maximum number ([`rivals`]). A field is empty
-//! if no grid of a decomposition fits into memory. The lower bound assumes that all ranks work. If a few ranks are
-//! idle, the other ranks may receive fewer words than this bound.
+//! the best grid of an exhaustive search (not rounded to whole words), the words for the grids of four decompositions,
+//! and the lower bound. Each of these grids may leave ranks idle, up to the same maximum number ([`rivals`]). A field
+//! is empty if no grid of a decomposition fits into memory. The lower bound assumes that all ranks work. If a few ranks
+//! are idle, the other ranks may receive fewer words than this bound.
 //!
 //! With p ranks, a rank has one of three amounts of memory. In "strong", it has its share of a machine's memory. In
 //! "limited", it has 1/p of the memory for two copies of the tensors. In "extra", it has cbrt(p) times as much as in

@@ -34,8 +34,8 @@ impl Case {
         [m * k, k * n, m * n]
     }
 
-    /// Number of words that the busiest rank receives. `None` if the parts of the tensors and a summand of `out` exceed
-    /// the memory.
+    /// Number of words that the busiest rank receives. `None` if a rank's memory is too small for its parts of the
+    /// three tensors and, if k is cut, its partial sums of a tile of `out`.
     pub fn words(&self, grid: Grid) -> Option<f64> {
         let ([left, right, out], [pm, pn, pk]) = (self.tiles(grid), grid.map(|parts| parts as f64));
         let held = left / pn + right / pm + out / pk + if pk > 1.0 { out } else { 0.0 };

@@ -2,8 +2,8 @@
 //! no operand data.
 //!
 //! The files that command lines may name are in a folder that this target creates at the start. Extents and numbers of
-//! ranks are small, because the times of planning and of the proof grow with them. The memory limit is larger than in
-//! other targets, because plans are far larger than the command lines.
+//! ranks are small, because the time for planning and proving grows with them. The memory limit is larger than in other
+//! targets, because plans are far larger than the command lines.
 #![no_main]
 
 use std::ffi::OsString;

@@ -1,10 +1,10 @@
-//! Compares three numbers for the memory of the ring algorithms, which the schedule plans, the program measures and the
-//! allocator counts.
+//! Compares three numbers for the memory of the ring algorithms: the number that the schedule plans, the number that
+//! the program measures, and the number that the allocator counts.
 //!
 //! | algorithm | memory per rank, in addition to inputs and `out` |
 //! |---|---|
-//! | ring-mn | 2 travelling blocks (1 if there are two ranks, none on a single rank) |
-//! | ring-k | 1 piece of a block of `out`, at most half of it (less for large blocks), even if block sizes differ |
+//! | ring-mn | 2 blocks of the operand that is sent around the ring (1 block on two ranks, none on a single rank) |
+//! | ring-k | 1 piece of a block of `out`, at most half of the block (less for large blocks), even if sizes differ |
 //! | ring-k that accumulates onto `out` | 1 block and 1 piece |
 //!
 //! In addition, each rank that has a worker needs small structures and the packing workspace of a contraction. The
@@ -32,8 +32,9 @@ fn packing_bytes(workers: usize) -> usize {
     workers * ((4 << 20) + einsum_dist::kernel::host().caches.l2)
 }
 
-/// Maximum number of bytes of the tables in a rank's local plans. For each index of a box, the tables contain two
-/// offsets and two lengths, once per set of equal tasks. Local plans share equal tables, so the actual size is smaller.
+/// Maximum number of bytes of the offset tables in a rank's local plans. For each index of the boxes of tensors that a
+/// task contracts, the tables contain two offsets and two lengths. Tasks with equal boxes are counted once. Local plans
+/// share equal tables, so the actual size is smaller.
 fn table_bytes(plan: &Plan, rank: usize) -> usize {
     let schedule = plan.schedule(rank);
     // Returns the extents of a task's box, and the extents of its buffer, which determine the strides of the box.
@@ -45,7 +46,7 @@ fn table_bytes(plan: &Plan, rank: usize) -> usize {
         _ => None,
     });
     let shapes: BTreeSet<_> = shapes.collect();
-    // Every label is in two of the three tensors, so the sum is halved.
+    // Every label is in two of the three tensors, so the sum contains its extent twice and is halved.
     24 * shapes.iter().map(|shape| shape.iter().flat_map(|(extents, _)| extents).sum::<usize>() / 2).sum::<usize>()
 }
 
@@ -169,7 +170,6 @@ fn rings_take_the_memory_that_they_say() {
         |shapes, ranks, algorithm, accumulate| Run { expression: "mk,kn->mn", shapes, ranks, algorithm, accumulate };
     for ranks in [1, 2, 3, 4, 8] {
         let blocks = (ranks as u64 - 1).min(2);
-        // Travelling blocks are counted in full, because n is much longer than the panel that a worker packs.
         for shapes in [matrices(384, 480, 4800), matrices(390, 481, 4805)] {
             for accumulate in [false, true] {
                 let run = run(shapes.clone(), ranks, RingMn, accumulate);
@@ -190,8 +190,8 @@ fn rings_take_the_memory_that_they_say() {
         let max_bytes = onto.check(|plan, _| if ranks > 1 { 3 * half(plan) } else { 0 });
         println!("ring-k, onto, on {ranks}: {max_bytes} bytes, {:.3} blocks", blocks_of(&onto, max_bytes));
     }
-    // With a batch dimension, ring-k halves a different dimension of a block than above. The numbers of ranks do not
-    // divide the extents, so block sizes differ.
+    // If the product has a batch dimension, ring-k cuts blocks into pieces along a different dimension than above. The
+    // numbers of ranks do not divide the extents, so block sizes differ.
     let batched = [vec![6, 161, 200], vec![6, 200, 160]];
     for ranks in [2, 3, 5] {
         let run =

@@ -155,8 +155,8 @@ impl Case {
         self.check_on(std::slice::from_ref(world), plan, seed, accumulate);
     }
 
-    /// Does the same as [`Case::check`] on each of these worlds, which have equal ranks and different transports. The
-    /// plan is verified once, and the expected values are computed once.
+    /// Does the same as [`Case::check`] on each of these worlds, which have the same number of ranks and different
+    /// transports. The plan is verified once, and the expected values are computed once.
     pub fn check_on(&self, worlds: &[World], plan: &Plan, seed: u64, accumulate: bool) {
         if self.f64 {
             self.check_as::<f64>(worlds, plan, seed, accumulate);
@@ -256,7 +256,7 @@ fn index(shape: &[usize], mut at: usize) -> Vec<usize> {
     index
 }
 
-/// The tensors of one check. Every rank stores them completely.
+/// The tensors of one check. Every rank stores the complete tensors.
 struct TestValues<T> {
     left: ArrayD<T>,
     right: ArrayD<T>,
@@ -310,7 +310,8 @@ fn compare<T: Element>(
     assert!(same, "ranks have different results: {}", what());
 }
 
-/// Chooses for each case the applicable algorithm with the fewest non-empty cases so far.
+/// Chooses for each case the applicable algorithm with the fewest non-empty cases so far. The caller decides which
+/// cases count as non-empty.
 #[derive(Default)]
 pub struct Balance {
     /// Number of cases, and number of non-empty cases, for each algorithm.
@@ -319,8 +320,8 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Plans a case with the applicable algorithm of `among` that has the fewest non-empty cases. Increments the number
-    /// of cases and, if `counts`, the number of non-empty cases of this algorithm.
+    /// Plans a case with the applicable algorithm of `among` that has the fewest non-empty cases. Increments this
+    /// algorithm's number of cases and, if `counts` is true, its number of non-empty cases.
     pub fn plan(
         &mut self,
         among: &[AlgorithmName],

@@ -1,5 +1,5 @@
-//! Generates random distributions. Their grids have any number of ranks, and blocked cuts, cyclic cuts and replicas
-//! without any alignment.
+//! Generates random distributions. The three tensors of a contraction have unrelated grids of any number of ranks, with
+//! blocked cuts, cyclic cuts and replicas.
 #![allow(dead_code, reason = "every test program uses a part of it")]
 
 use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};

@@ -123,7 +123,7 @@ fn check<T: Element>(world: &World, tree: &Tree, plans: &[Plan], rng: &mut Rng, 
     }
 }
 
-/// An operand with finite values, except for a few special ones.
+/// An operand whose values are finite, except for a few special values.
 fn operand_of<T: Element>(rng: &mut Rng, shape: &[usize], several: bool) -> ArrayD<T> {
     let narrow = matches!(T::DTYPE, Dtype::Float32 | Dtype::Complex64);
     let (huge, tiny, subnormal) = if narrow { (1e16, 1e-30, 1e-40) } else { (1e150, 1e-300, 1e-310) };

@@ -46,8 +46,8 @@ const NAMES: [&str; 10] = ["m0", "k0", "10", "9", "2", "0", "long_name", "M", "n
 const EXTENTS: [usize; 16] = [1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7, 8, 11, 13, 17];
 
 impl Expression {
-    /// Generates an expression. If `dots`, terms may have an ellipsis for further dimensions, and extents of 1 are
-    /// broadcast.
+    /// Generates an expression. If `dots` is true, terms may have an ellipsis for further dimensions, and extents of 1
+    /// are broadcast.
     pub fn random(rng: &mut Rng, dots: bool) -> Expression {
         let notation = [Notation::Einsum, Notation::Einsum, Notation::Tree, Notation::EinsumIr][rng.below(4)];
         let pool: &[&str] = if notation == Notation::EinsumIr { &NAMES } else { &LETTERS };
@@ -85,7 +85,7 @@ impl Expression {
         found
     }
 
-    /// A shape for a term. If `dots`, extents may be 1, and an ellipsis may match dimensions.
+    /// A shape for a term. If `dots` is true, extents may be 1, and an ellipsis may match dimensions.
     fn shape(&self, term: &[Index], rng: &mut Rng, dots: bool) -> Vec<usize> {
         let single: Vec<bool> = self.names.iter().map(|_| dots && rng.one_in(12)).collect();
         let mut shape = Vec::new();

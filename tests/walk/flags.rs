@@ -1,7 +1,7 @@
 //! Generates random valid and invalid values for every flag of the program.
 //!
-//! Every flag that `--help` lists must have a row in [`FLAGS`]; otherwise the walk fails ([`unknown`]). Rows for flags
-//! that this build lacks are skipped.
+//! Every flag that `--help` lists must be in [`COMPARED`] or have a row in [`FLAGS`]; otherwise the walk fails
+//! ([`unknown`]). Rows for flags that this build lacks are skipped.
 
 use einsum_dist::plan::AlgorithmName;
 

@@ -1,5 +1,5 @@
 //! Runs random contractions with every algorithm. Results must be correct, schedules must pass the verifier, and the
-//! number of received bytes must equal the algorithm's closed form.
+//! number of received bytes must equal that of the algorithm's formula.
 
 use crate::common::{Case, Rng, on_another_grid};
 use einsum_dist::algorithm::{Algorithm, Contraction, Tensor};
@@ -12,7 +12,8 @@ const CASES: usize = 400;
 /// Plans with the given algorithm. Returns `None` if the algorithm does not apply.
 fn plan(case: &Case, ranks: usize, algorithm: AlgorithmName, accumulate: bool) -> Option<Plan> {
     let dtype = if case.f64 { Dtype::Float64 } else { Dtype::Float32 };
-    // Ranks beyond the largest square may be idle, so that Cannon's algorithm applies to any number of ranks.
+    // Cannon's algorithm runs on a square number of ranks. It applies to any number, because the remaining ranks may be
+    // idle.
     let idle = true;
     let options = PlanOptions::default().dtype(dtype).algorithm(algorithm).accumulate(accumulate).idle(idle);
     let shapes = [case.shape(&case.left), case.shape(&case.right)];
@@ -36,7 +37,7 @@ impl<'a> Tiles<'a> {
         algorithm
     }
 
-    /// Closed form of the number of words that `rank` receives. `None` if the algorithm has no closed form.
+    /// The number of words that `rank` receives, by the algorithm's formula. `None` if the algorithm has no formula.
     fn received(&self, rank: usize) -> Option<u64> {
         let tensor = |node: usize| {
             let Value { labels, shape, distribution, .. } = self.plan.values[node].clone();
@@ -105,7 +106,7 @@ fn cannon_names_the_nearest_square() {
 }
 
 /// On 8 ranks, a product with m = n = k is cut 2 x 2 x 2. If the memory limit is only slightly larger than the tensors,
-/// k must not be cut, because a cut along k needs memory for a summand of `out`.
+/// k must not be cut, because a cut along k needs memory for partial sums of `out`.
 #[test]
 fn memory_decides_between_two_and_three_dimensions() {
     let cuts = |memory_limit| {

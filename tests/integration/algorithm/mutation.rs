@@ -1,5 +1,5 @@
 //! Applies single mutations to correct schedules. The verifier must reject each mutant, or the mutant must yield the
-//! same bits.
+//! same bits as the correct schedule.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

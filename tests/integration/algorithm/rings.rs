@@ -1,5 +1,5 @@
-//! Tests how rings divide travelling blocks into pieces. Pieces are contiguous slices along the outermost dimension, or
-//! slices along the dimension that is cut across ranks.
+//! Tests how rings divide the blocks that they transfer into pieces. Pieces are contiguous slices along the outermost
+//! dimension, or slices along the dimension that is cut across ranks.
 
 use crate::common::Case;
 use einsum_dist::plan::AlgorithmName;
@@ -20,8 +20,8 @@ fn plan(case: &Case, ranks: usize, cut: &str, accumulate: bool) -> Plan {
 
 #[test]
 fn pieces_are_cut_along_the_outermost_dimension_where_they_are_deep_enough() {
-    // Each case has an expression, shapes, the cut dimension of the stationary tensor, and the position of the
-    // dimension along which blocks are cut into pieces.
+    // Each case has an expression, shapes, the cut dimension of the stationary tensor (the one that is not
+    // transferred), and the position of the dimension along which blocks are cut into pieces.
     let cases: [(&str, [&[usize]; 2], &str, usize); 8] = [
         ("mk,kn->mn", [&[9, 2100], &[2100, 71]], "m", 0),
         ("km,kn->nm", [&[2100, 71], &[2100, 9]], "n", 0),

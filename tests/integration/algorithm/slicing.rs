@@ -1,5 +1,6 @@
-//! Tests plans that run in slices because they would otherwise exceed a memory limit. Results must not change, and the
-//! measured memory must equal the planned memory, which must be within the limit.
+//! Tests plans that would exceed a memory limit if they did not run in slices. A slice is a run for one range of
+//! indices of each sliced dimension. Results must not change, and the measured memory must equal the planned memory,
+//! which must be within the limit.
 
 use einsum_dist::distribution::Distribution;
 use einsum_dist::plan::{PathReport, PlanError};

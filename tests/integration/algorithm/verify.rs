@@ -70,8 +70,8 @@ fn planned(expression: &str, shapes: &[Vec<usize>], ranks: usize, algorithm: Opt
     shaped.plan(&Machine::new(ranks, 1), &PlanOptions::default().algorithm(algorithm)).unwrap()
 }
 
-/// Ranks whose blocks have the same extents form a class. The verifier follows only some ranks of each class instead of
-/// all ranks.
+/// Ranks whose blocks have the same extents form a class. On thousands of ranks, the verifier follows the elements of
+/// only some ranks of each class.
 #[test]
 fn thousands_of_ranks_verify_by_classes() {
     let product = [vec![1000, 700], vec![700, 900]];

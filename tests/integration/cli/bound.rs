@@ -123,8 +123,8 @@ fn norms_of_any_scale() {
     assert_eq!(report["output"]["norm"], serde_json::Value::Null);
 }
 
-/// If all operands were multiplied in order, products would leave the range of double precision. Products along the
-/// tree do not.
+/// If all operands were multiplied in order, products would leave the range of double precision. The products of the
+/// tree's single steps stay in this range.
 #[test]
 fn double_precision_is_not_its_own_limit() {
     let folder = Folder::new("own-limit");
@@ -154,8 +154,8 @@ fn double_precision_is_not_its_own_limit() {
     run(&folder, &["ab,bc->c", "left.npy", "right.npy", "-t1", "--check"]).succeeded();
 }
 
-/// With little memory, the check sums its reference in pieces. The rounding errors of these sums must not be reported
-/// as errors of the result.
+/// If little memory is allowed, the check computes the sums of its reference in pieces. The rounding errors of these
+/// sums must not be reported as errors of the result.
 #[test]
 fn pieces_of_double_precision_are_as_good() {
     let folder = Folder::new("double-pieces");

@@ -518,7 +518,7 @@ fn a_step_of_many_labels_is_shortened() {
     assert!(ran.contains("steps") && ran.lines().all(|line| line.chars().count() < 500), "{ran}");
 }
 
-/// Dimensions that a forced algorithm needs in full must not be sliced, whereas others may be.
+/// Dimensions that a forced algorithm needs in full must not be sliced; other dimensions may be sliced.
 #[test]
 fn a_forced_algorithm_under_a_limit() {
     let folder = Folder::new("forced");

@@ -151,7 +151,7 @@ fn random_blocks_are_parts_of_the_whole() {
 }
 
 /// Tests blocks above and below each threshold, in every combination. The thresholds are the buffer size, the longest
-/// gap that is read instead of skipped, and the length of a long run.
+/// gap that is read instead of skipped, and the length from which contiguous elements are read without the buffer.
 #[test]
 fn blocks_beyond_every_threshold() {
     let scratch = Scratch::new("large");
@@ -329,7 +329,7 @@ fn what_numpy_reads() {
     }
 }
 
-/// NumPy cannot read these headers either. The error must describe the fault in one line.
+/// Tests headers that neither this library nor NumPy can read. The error must describe the fault in one line.
 #[test]
 fn what_numpy_does_not_read() {
     let scratch = Scratch::new("unreadable");

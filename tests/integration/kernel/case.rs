@@ -1,11 +1,12 @@
-//! Generates labels and extents for random contractions. Extents are near the sizes of vectors, tiles and boxes.
+//! Generates labels and extents for random contractions. Extents are near the sizes of vectors, register tiles and
+//! cache blocks.
 
 use crate::common::Rng;
 use einsum_dist::dims::Label;
 use einsum_dist::local_plan::Caches;
 
 /// Extents at which kernels change their behaviour, and the extents one below and one above. They are vector lengths,
-/// numbers of rows and columns of register tiles, cache line lengths, and depths of boxes.
+/// numbers of rows and columns of register tiles, cache line lengths, and depths of cache blocks.
 const EDGES: [usize; 38] = [
     2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 48, 49, 63, 64, 65, 95, 96, 97,
     127, 128, 129, 255, 257, 511, 512, 513,
@@ -41,8 +42,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// A random contraction with an index space of at most `space`. If `full`, the index space is nearly as large as
-    /// allowed.
+    /// A random contraction with an index space of at most `space`. If `full` is true, the index space is nearly as
+    /// large as allowed.
     pub fn random(rng: &mut Rng, style: Style, space: usize, full: bool) -> Case {
         let mut case = Case { extents: Vec::new(), left: Vec::new(), right: Vec::new(), out: Vec::new() };
         for kind in 0..4 {
@@ -115,7 +116,7 @@ impl Case {
     }
 }
 
-/// Random cache sizes. Some are realistic. Most are so small that a few thousand elements fill many boxes.
+/// Random cache sizes. Some are realistic. Most are so small that a few thousand elements fill many cache blocks.
 pub fn caches(rng: &mut Rng) -> Caches {
     let of = |l1: usize, l2: usize| Caches { l1: l1 << 10, l2: l2 << 10 };
     match rng.below(6) {

@@ -11,8 +11,8 @@ fn labels(text: &str) -> Vec<Label> {
     text.bytes().map(|b| Label(u32::from(b))).collect()
 }
 
-/// Contracts tensors that are large enough for several threads and slabs. Compares a sample of elements, and requires
-/// the same bits from a second run.
+/// Contracts tensors that are large enough for several threads, and for packing several batch indices together.
+/// Compares a sample of elements, and requires the same bits from a second run.
 fn large(left: &str, right: &str, out: &str, extents: &[(char, usize)]) {
     let mut rng = Rng::new(9);
     let shape =

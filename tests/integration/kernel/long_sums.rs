@@ -138,7 +138,8 @@ fn contraction<T: Element>(text: &str, sizes: &[usize], of: SumKind, columns: bo
 #[test]
 fn contractions_of_every_nest() {
     for data in DATA {
-        // Dot products of dense operands, and of operands with different strides, in long and in short runs.
+        // Dot products of dense operands, and of operands with different strides, stored in long and in short
+        // contiguous runs.
         contraction::<f32>("a,a->", &[100_001], SumKind::Number, false, data);
         contraction::<f64>("a,a->", &[100_001], SumKind::Number, false, data);
         contraction::<Complex<f32>>("a,a->", &[100_001], SumKind::Number, false, data);
@@ -206,7 +207,7 @@ fn sums_of_one_tensor() {
         sums::<f64>("a->", &[300_003], false, data);
         sums::<Complex<f32>>("a->", &[300_003], false, data);
         sums::<Complex<f64>>("a->", &[100_003], false, data);
-        // Sums along a diagonal, along short runs, and across few or many elements.
+        // A sum along a diagonal.
         sums::<f32>("aa->", &[1_001], false, data);
         // Sums along short diagonals of real and of complex elements, and along a long complex diagonal.
         sums::<f32>("abb->", &[20_000, 2], false, data);
@@ -255,8 +256,8 @@ fn sums_of_short_lines() {
     }
 }
 
-/// Tests LIBXSMM's generated code for a long k, which is cut into boxes. The sum over each box starts at 0 and is added
-/// to `out` afterwards.
+/// Tests LIBXSMM's generated code for a long k, which is cut into blocks. The sum over each block of k starts at 0 and
+/// is added to `out` afterwards.
 #[test]
 fn generated_products_of_deep_sums() {
     if !has_xsmm() {

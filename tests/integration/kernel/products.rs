@@ -23,9 +23,9 @@ fn extent(label: char) -> usize {
     }
 }
 
-/// `left` has a negative stride along the batch, and `out` has gaps. Each target is paired with the expected number of
-/// threads among which a plan divides the small products of generated code, or with `None` if the plan is expected to
-/// be of a different kind.
+/// `left` has a negative stride along the batch, and `out` has gaps. Each target is paired with the number of threads
+/// among which the plan must divide the small products. The number is `None` if the plan must not be one for small
+/// products by generated code.
 fn check<T: Element>([left, right, out]: [&str; 3], targets: &[(Target, Option<usize>)]) {
     let mut rng = Rng::new(5);
     let mut random = |text: &str| {

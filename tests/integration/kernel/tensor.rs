@@ -26,7 +26,7 @@ pub struct Tensor<T> {
 }
 
 impl<T: Element> Tensor<T> {
-    /// A tensor of the given shape. If `plain`, it is dense, with dimensions in any order.
+    /// A tensor of the given shape. If `plain` is true, the tensor is dense, with dimensions in any order.
     pub fn random(rng: &mut Rng, extents: &[usize], plain: bool, may_broadcast: bool) -> Self {
         let mut axes: Vec<usize> = (0..extents.len()).collect();
         rng.shuffle(&mut axes);

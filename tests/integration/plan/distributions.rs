@@ -107,8 +107,8 @@ impl<'a> TransferCount<'a> {
                     received += self.common(2, &share, &block);
                 }
             }
-            // Replicas are summed by an all-reduce. A rank receives the summands of its own part from the other
-            // replicas, and then their finished parts.
+            // Replicas are summed by an all-reduce. Each rank first receives the partial sums for its own part of the
+            // block from the other ranks, and then the finished parts of these ranks.
             let (replicas, number) = (out.replicas() as u64, out.replica(rank).unwrap() as u64);
             let extents: Vec<u64> =
                 self.labels(2).iter().map(|&l| block[l].iter().filter(|holds| **holds).count() as u64).collect();
@@ -172,8 +172,8 @@ fn every_algorithm_from_anywhere_to_anywhere() {
         let ranks = if rng.below(4) == 0 { [1, 4, 9][rng.below(3)] } else { 1 + rng.below(12) };
         let fixed = case.random_distributions(&mut rng, ranks);
         let accumulate = rng.below(3) == 0;
-        // The plan accumulates or overwrites. If the plan overwrites but the run accumulates, the run compiles a second
-        // plan, which accumulates.
+        // The plan either accumulates onto the output or overwrites it. If the plan overwrites but the run accumulates,
+        // the run compiles a second plan, which accumulates.
         let planned = accumulate && rng.below(2) == 0;
         let plan = |algorithm| case.plan_fixed(ranks, algorithm, &fixed, planned);
         let among = AlgorithmName::ALL.chunks(if all { 1 } else { AlgorithmName::ALL.len() });

@@ -1,5 +1,5 @@
-//! Tests properties of selected contractions and trees: closed forms of transferred bytes, unchanged inputs, equal
-//! bits, and error messages.
+//! Tests properties of selected contractions and trees: formulae for transferred bytes, unchanged inputs, equal bits,
+//! and error messages.
 
 use crate::common::{Rng, random};
 use einsum_dist::dims::Label;
@@ -74,8 +74,8 @@ fn rings_receive_what_their_closed_forms_say() {
                 let mut program = world.compile::<f64>(&plan).unwrap();
                 run(&mut program, &operands(&plan, 1));
                 let measured = program.measured().unwrap();
-                // The travelling tensor. A rank receives all of this tensor's blocks except the block of rank `rank +
-                // offset`.
+                // The tensor whose blocks are sent around the ring. A rank receives all of these blocks except that of
+                // rank `rank + offset`.
                 let (travels, offset) = match algorithm {
                     RingMn if plan.operand(0).distribution == plan.output().distribution => (plan.operand(1), 0),
                     RingMn => (plan.operand(0), 0),

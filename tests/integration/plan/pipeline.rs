@@ -6,7 +6,8 @@ use einsum_dist::plan::{PipelineChoice, Source};
 use einsum_dist::{Dtype, Machine, Operand, Plan, PlanOptions, Problem, World};
 use ndarray::ArrayD;
 
-/// `[[bi,ij->bj],jk->bk],kl->bl` and its shapes. With `batched`, all tensors have an additional batch dimension `c`.
+/// `[[bi,ij->bj],jk->bk],kl->bl` and its shapes. If `batched` is true, all tensors have an additional batch dimension
+/// `c`.
 fn chain(rng: &mut Rng, contractions: usize, batched: bool) -> (String, Vec<Vec<usize>>) {
     let names: Vec<char> = ('i'..='z').take(contractions + 1).collect();
     let extents: Vec<usize> = (0..=contractions).map(|_| 1 + rng.below(24)).collect();

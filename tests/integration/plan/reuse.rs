@@ -1,5 +1,5 @@
-//! Tests repeated runs of a program on changed data. Everything must be recomputed except values that depend only on
-//! constant operands.
+//! Tests repeated runs of a program on changed data. Everything must be recomputed, except values that depend only on
+//! constant operands. These values are kept from run to run.
 
 use einsum_dist::plan::{AlgorithmName, PlanError};
 use einsum_dist::schedule::verify::{self, Fault};
