@@ -1,8 +1,8 @@
 //! Defines the parsed expression, which is an arena of nodes in post-order. Each node has a span in the text as typed.
 //!
 //! Invariants: children precede their parent, and the root is the last node. Operands are numbered in written order,
-//! and labels in order of first appearance. Only the root of a [`Form::Einsum`] may lack its output. Because of the
-//! arena, cloning, comparing and dropping an expression needs no recursion, whatever its depth.
+//! and labels in order of first appearance. Only the root node of an expression in [`Form::Einsum`] may omit its output
+//! labels. Because of the arena, cloning, comparing and dropping an expression needs no recursion, whatever its depth.
 //!
 //! `builder` constructs expressions. They are immutable afterwards.
 
@@ -64,7 +64,8 @@ pub enum NodeKind {
     Einsum {
         /// The inputs, in written order.
         inputs: Vec<NodeId>,
-        /// The output, or `None` if it is implicit. Only the root of [`Form::Einsum`] can have an implicit output.
+        /// The output, or `None` if it is implicit. Only the root node of an expression in [`Form::Einsum`] can have an
+        /// implicit output.
         output: Option<Term>,
     },
 }

@@ -1,5 +1,5 @@
-//! Predicts the seconds for products, memory traffic and messages, on one machine and for one element type. Algorithms
-//! compute their prices from these times.
+//! Predicts the times, in seconds, of products, memory traffic and messages, on one machine and for one element type.
+//! Algorithms compute their prices from these times.
 //!
 //! If computing and receiving overlap, the predicted time is the maximum of the two times. For a ring, for example, the
 //! first is the time of all computing. The second is the time of all receiving, plus that of the computing that cannot

@@ -1,5 +1,5 @@
-//! Assigns a host's cores to its ranks and their threads. The result is a plain value that depends only on the topology
-//! and the numbers of ranks and threads.
+//! Assigns a host's cores to its ranks and their threads. The assignment is a pure function of the topology, the
+//! numbers of ranks and workers, and whether ranks communicate.
 //!
 //! ```text
 //! two domains of four cores      0 1 2 3 | 4 5 6 7

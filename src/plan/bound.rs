@@ -1,5 +1,5 @@
 //! Computes the communication lower bound of a contraction, which is the number of words that the busiest rank must
-//! receive.
+//! receive if the work and the tensors are divided evenly among the ranks.
 //!
 //! The bound is the larger of two bounds, and never negative. The first bound depends on memory. If each of the p ranks
 //! of one batch computes x = m n k / p multiply-adds and has S words of memory, a rank needs Q = 2x/a + a^2 words,

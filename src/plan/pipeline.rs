@@ -310,7 +310,8 @@ struct Divisions {
 }
 
 impl Divisions {
-    /// Computes the divisions into up to `most` ranges. Cost: O(n x `most`) for n amounts of work.
+    /// For each count from 1 to `most`, computes the division of `work` into that many consecutive ranges. Cost: O(n x
+    /// `most`) for n amounts of work.
     fn new(work: &[f64], most: usize) -> Divisions {
         let mut sums = Vec::with_capacity(work.len() + 1);
         sums.push(0.0);

@@ -183,8 +183,9 @@ impl Plan {
         schedules.iter().map(|schedule| packing.peak_bytes(schedule)).collect()
     }
 
-    /// A lower bound on the number of bytes that the busiest rank receives in this step, valid for every algorithm;
-    /// `None` unless the step is a contraction of distributed tensors.
+    /// A lower bound on the maximum number of bytes that any rank receives in this step. It holds for algorithms that
+    /// divide the work and the tensors evenly among the ranks. `None` unless the step is a contraction of distributed
+    /// tensors.
     pub fn lower_bound_bytes(&self, value: &Value) -> Option<f64> {
         bound::bytes(self, value)
     }

@@ -69,8 +69,8 @@ pub struct NodeReport {
     pub seconds: Option<f64>,
     /// Maximum and mean number of bytes that a rank receives for this step.
     pub bytes_received: Bytes,
-    /// Minimum number of bytes that the busiest rank must receive with any algorithm
-    /// ([`Plan::lower_bound_bytes`](crate::Plan::lower_bound_bytes)).
+    /// Minimum number of bytes that the busiest rank must receive with any algorithm that divides the work and the
+    /// tensors evenly among the ranks ([`Plan::lower_bound_bytes`](crate::Plan::lower_bound_bytes)).
     pub lower_bound_bytes: Option<f64>,
     /// Seconds that the cost model predicts for this step.
     pub predicted_seconds: f64,

@@ -38,8 +38,9 @@ use crate::schedule::collective::CollectiveAlgorithm;
 pub struct Grid {
     /// The cut dimensions and their numbers of tiles. No dimension is listed twice.
     pub cuts: Vec<(Label, usize)>,
-    /// For `left`, `right` and `out`, the cuts along which several ranks need the same tile and divide it. Along a cut
-    /// that is not listed, the first rank stores the tile.
+    /// For `left`, `right` and `out`, the cuts along which several ranks need the same tile and divide it. Along any
+    /// other cut of a dimension that the tensor lacks, the tile is not divided: the first rank along the cut stores all
+    /// of it.
     pub shared: [Vec<Sharing>; 3],
     /// The approximate number of rounds in which a rank receives operands from other ranks. The exact number can differ
     /// slightly, because rounds end where a rank's stored part of an operand ends, if possible.

@@ -99,8 +99,9 @@ impl<'a> Geometry<'a> {
         [&self.contraction.left, &self.contraction.right, &self.contraction.out]
     }
 
-    /// Returns a rank's block of a tensor. Returns `None` if the rank has no block. If the tensor is distributed as
-    /// partial sums, only the first summand is nonzero. Ranks with any other summand therefore also have no block here.
+    /// Returns a rank's block of a tensor, or `None` if the rank has no block. If `out` is distributed as partial sums,
+    /// all products are added to the first summand, and the other summands stay zero. Ranks that store another summand
+    /// therefore have no block here.
     fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
         let Contraction { left, right, .. } = self.contraction;
         let at = if tensor.node == left.node && tensor.labels == left.labels {

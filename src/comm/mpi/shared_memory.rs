@@ -341,8 +341,10 @@ fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
     let here = node.members.iter().enumerate().filter_map(|(rank, number)| Some((rank, (*number)?)));
     let peer = |(rank, number)| -> Result<Peer, CommError> {
         let theirs = window.segment(number)?;
-        // SAFETY: every segment has the requested size, and lives as long as the window, which outlives the peers. This
-        // process has one producer to each rank of its node, and one consumer from each.
+        // SAFETY: every segment has the requested size, and lives as long as the window, which outlives the peers.
+        // There is one channel (a queue of slots) from each rank of the node to each rank of the node. This process
+        // creates the only producer of each channel that it sends through, and the only consumer of each channel that
+        // it receives from.
         unsafe {
             let bell = Bell::new(theirs);
             let producer = Producer::new(layout, window.own().add(Bell::BYTES), number);

@@ -18,7 +18,7 @@ pub enum FileError {
     #[error("{}: is a directory", display_path(path))]
     IsDirectory { path: PathBuf },
 
-    /// The path has the form of a directory name, and there is no such directory.
+    /// The path ends in `/`, `/.` or `..`, so it can only name a directory, and there is no such directory.
     #[error("{}: is the name of a directory, not of a file", display_path(path))]
     NamesDirectory { path: PathBuf },
 

@@ -1,8 +1,9 @@
 //! Implements micro-kernels, which multiply a few rows by a few columns and accumulate the products in registers.
 //!
-//! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile size, given in vectors and columns. A
-//! tile has one of the sizes that [`crate::local_plan::register_tiles`] returns, or fewer columns. There is one
-//! function per size, so that all sums stay in registers and inner loops have constant lengths.
+//! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile size. The size is the number of rows,
+//! counted in vectors, and the number of columns. A tile has one of the sizes that
+//! [`crate::local_plan::register_tiles`] returns, or fewer columns. There is one function per size, so that all sums
+//! stay in registers and inner loops have constant lengths.
 
 mod complex;
 #[cfg(target_arch = "x86_64")]

@@ -5,8 +5,8 @@
 //! any two tasks that access the same elements if at least one of them writes. [`whole`] checks the schedules of all
 //! ranks together. Sends and receives must match, and no element may be read before it is written. The run must
 //! terminate even with one transfer in flight per lane and no buffering. [`whole`] also follows the *provenance* of
-//! every element, from the operands through every task and transfer, and compares it with the expression. Each element
-//! of `out` must contain the product for each index of k exactly once, on every owner and replica.
+//! every element, from the operands through every computation and transfer, and compares it with the expression. Each
+//! element of `out` must contain the product for each index of k exactly once, on every owner and replica.
 //!
 //! The verifier derives the contents of all boxes itself. A task only states which boxes it reads and writes.
 //!
