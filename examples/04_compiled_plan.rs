@@ -3,7 +3,7 @@
 //! `cargo run --release --example 04_compiled_plan`
 
 use einsum_dist::ndarray::Array2;
-use einsum_dist::{Dtype, Machine, PlanOptions, Problem, World};
+use einsum_dist::{PlanOptions, Problem, World};
 
 fn main() -> einsum_dist::Result<()> {
     // The matrix is well conditioned, because its diagonal is much larger than the noise in the other elements.
@@ -13,10 +13,8 @@ fn main() -> einsum_dist::Result<()> {
         Array2::from_shape_fn((size, size), |(i, j)| noise(i, j) + if i == j { size as f64 / 2.0 } else { 0.0 });
 
     // Compiling selects kernels and allocates buffers. Each run below only computes and communicates.
-    let options = PlanOptions::default().dtype(Dtype::Float64);
     let problem = Problem::parse("ij,jk->ik")?.shapes(&[vec![size, size], vec![size, size]])?;
-    let plan = problem.plan(&Machine::new(4, 1), &options)?;
-    let mut product = World::in_process(4).compile::<f64>(&plan)?;
+    let mut product = World::in_process(4).prepare::<f64>(&problem, 1, &PlanOptions::default())?;
 
     // Each step computes X <- 2 X - X (A X), which doubles the number of correct digits.
     let mut inverse = Array2::from_diag_elem(size, 2.0 / size as f64);

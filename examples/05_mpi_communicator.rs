@@ -10,7 +10,7 @@ use einsum_dist::mpi::topology::Color;
 use einsum_dist::mpi::traits::Communicator;
 use einsum_dist::mpi::{Threading, initialize_with_threading};
 use einsum_dist::ndarray::Ix2;
-use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
+use einsum_dist::{DistTensor, PlanOptions, Problem, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // This program initialises MPI. The library needs MPI_THREAD_FUNNELED, because it calls MPI from the thread that
@@ -25,10 +25,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // program's communicator nor receives messages that the program sends over it.
     let world = World::from_communicator(&communicator)?;
     let (m, k, n) = (60, 40, 50);
-    let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(AlgorithmName::RingMn);
+    let options = PlanOptions::default().algorithm(AlgorithmName::RingMn);
     let problem = Problem::parse("mk,kn->mn")?.shapes(&[vec![m, k], vec![k, n]])?;
-    let plan = problem.plan(&Machine::new(world.ranks(), 1), &options)?;
-    let mut program = world.compile::<f64>(&plan)?;
+    let mut program = world.prepare::<f64>(&problem, 1, &options)?;
+    let plan = program.plan().clone();
 
     // Every rank creates its own blocks, in the distributions that the plan specifies. No tensor is gathered.
     let distribution = |operand| &plan.operand(operand).distribution;

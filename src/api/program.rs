@@ -10,12 +10,13 @@ use super::dist_tensor::{allocation_error, part};
 use super::launch::{Slots, launch};
 use super::record::Record;
 use super::validate::{Tensor, expect_distribution, expect_fit, expect_memory, expect_shape};
-use super::{DistTensor, Error, Operand, Output, Result, World};
+use super::{DistTensor, Error, Operand, Output, Result, Shaped, World};
 use crate::distribution::{Bounds, Distribution, Region};
 use crate::exec::{Factors, Fault, Injection, RankProgram, ResolvedKernel};
 use crate::kernel::Element;
+use crate::machine::Machine;
 use crate::memory::{OutOfMemory, Slot, copy_of, zero_array};
-use crate::plan::{Plan, ResultResidency, Value};
+use crate::plan::{Plan, PlanOptions, ResultResidency, Value};
 use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 
 /// A plan that is compiled for a world. Kernels are selected, tasks are planned, and buffers are allocated. The program
@@ -32,13 +33,12 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// every process also needs memory for the whole operands and the whole output.
 ///
 /// ```
-/// use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
+/// use einsum_dist::{DistTensor, PlanOptions, Problem, World};
 /// use ndarray::{Array2, s};
 ///
-/// let options = PlanOptions::default().dtype(Dtype::Float64);
 /// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![4, 6], vec![6, 5]])?;
 /// let world = World::in_process(2);
-/// let mut program = world.compile::<f64>(&shaped.plan(&Machine::new(2, 1), &options)?)?;
+/// let mut program = world.prepare::<f64>(&shaped, 1, &PlanOptions::default())?;
 ///
 /// // Views are used in place: here every second column of one array, and a part of another.
 /// let (wide, right) = (Array2::<f64>::ones((4, 12)), Array2::<f64>::ones((6, 5)));
@@ -92,6 +92,16 @@ impl World {
     /// plans. If, on any rank, the kernel is not available, threads cannot be started, or memory runs out.
     pub fn compile<T: Element>(&self, plan: &Plan) -> Result<Program<T>> {
         Program::compile(self, plan)
+    }
+
+    /// Plans an einsum for this world's ranks and for elements of type `T`, and compiles the plan. Every rank gets
+    /// `workers` threads. `options.dtype` is ignored. Collective.
+    ///
+    /// # Errors
+    /// The same as for [`Shaped::plan`] and [`World::compile`].
+    pub fn prepare<T: Element>(&self, shaped: &Shaped, workers: usize, options: &PlanOptions) -> Result<Program<T>> {
+        let machine = Machine::new(self.ranks(), workers);
+        self.compile(&shaped.plan(&machine, &options.clone().dtype(T::DTYPE))?)
     }
 }
 
