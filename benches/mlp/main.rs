@@ -41,15 +41,15 @@ const RANKS: [usize; 2] = [4, 6];
 /// Ratio of the weights' longer extent (4 h) to the hidden dimension h, as in the paper.
 const WIDER: usize = 4;
 
-/// Number of fastest triples, and number of other triples, that are measured with each of the three matrices as the
-/// stationary matrix, for each product and number of ranks.
+/// Number of fastest triples of distributions, and number of other triples, that are measured with each of the three
+/// matrices as the stationary matrix, for each product and number of ranks.
 const EXAMINED_TRIPLES: usize = 8;
 
 struct Size {
     batch: usize,
     hidden: usize,
     rounds: usize,
-    /// Every `step`-th triple is measured.
+    /// Of all triples of distributions (one each for `left`, `right` and `out`), every `step`-th is measured.
     step: usize,
 }
 
@@ -78,7 +78,7 @@ fn main() {
     }
 }
 
-/// Measures all triples of one product.
+/// Measures one product with every `size.step`-th triple of distributions for `left`, `right` and `out`.
 fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine>, size: &Size) {
     let world = World::in_process(ranks);
     // The rates in a machine file apply to ranks that do not share cores, so a rank that shares a core has a fraction
@@ -123,8 +123,8 @@ fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine
     let (quickest, rest) = trials.split_at(EXAMINED_TRIPLES.min(trials.len()));
     for chosen in quickest.iter().chain(rest.iter().step_by(rest.len().div_ceil(EXAMINED_TRIPLES).max(1))) {
         let mut each = Stationary::ALL.map(|stationary| chosen.with(stationary));
-        // The times of one triple with different stationary matrices are closer together than the times of different
-        // triples, so more rounds are needed.
+        // The times of one triple of distributions with different stationary matrices are closer together than the
+        // times of different triples, so more rounds are needed.
         turns(&mut each, 2 * size.rounds - 1);
         for trial in &each {
             print(mlp, "stationary", trial, trial.stationary() == chosen.stationary());

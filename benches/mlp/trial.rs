@@ -1,4 +1,5 @@
-//! Plans and runs one triple of distributions, and stores its predicted time and its measurements.
+//! Plans and runs one triple of distributions (one each for `left`, `right` and `out`), and stores its predicted time
+//! and its measurements.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -11,8 +12,8 @@ use super::digest::digest;
 
 const EXPRESSION: &str = "mk,kn->mn";
 
-/// The three matrices, in every distribution that a triple has used. Keeping them is cheap, because a matrix has far
-/// fewer distributions than there are triples.
+/// The three matrices, in every distribution that a trial has used. Keeping them is cheap, because a matrix has far
+/// fewer distributions than there are triples of distributions.
 #[derive(Default)]
 pub struct Matrices(BTreeMap<(usize, String), DistTensor<f32>>);
 
@@ -48,7 +49,7 @@ impl Trial {
         Trial { distributions, plan, predicted, simulated, planned, measured: Vec::new(), seconds: Vec::new() }
     }
 
-    /// Returns the same triple with the given stationary matrix.
+    /// Returns a trial of the same three distributions with the given stationary matrix.
     pub fn with(&self, stationary: Stationary) -> Trial {
         let mut plan = self.plan.clone();
         let predicted = self.predicted.filter(|_| stationary == self.stationary());

@@ -33,7 +33,7 @@ impl<'a> ResultSink<'a> {
     /// Consumes the part of the result that begins at `corner`. Collective.
     ///
     /// # Errors
-    /// If the output cannot be written, or if the check cannot read an operand again.
+    /// If writing the output fails, or if the check cannot read an operand or runs out of memory.
     pub fn consume<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize]) -> Result<()> {
         for (_, block) in part.first_replicas() {
             for element in &block {

@@ -52,7 +52,7 @@ pub trait Generator {
         false
     }
 
-    /// The order in which each of `ranks` ranks adds up the products for its block of `out`.
+    /// The order in which a rank adds up the products for its block of `out`, if there are `ranks` ranks.
     fn order(&self, _contraction: &Contraction, _ranks: usize) -> Order {
         Order::Ascending
     }

@@ -277,7 +277,7 @@ impl Algorithm {
         self.generator().applies(kinds)
     }
 
-    /// The order in which each of `ranks` ranks adds up the products for its block of `out`.
+    /// The order in which a rank adds up the products for its block of `out`, if there are `ranks` ranks.
     pub fn order(&self, contraction: &Contraction, ranks: usize) -> Order {
         self.generator().order(contraction, ranks)
     }

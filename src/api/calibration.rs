@@ -217,8 +217,8 @@ impl World {
         Ok(if alike && hosts.len() == self.ranks() && each < self.ranks() { each } else { 1 })
     }
 
-    /// Measures the links from each rank to rank `to(rank)` by moving one row per rank. Each run first copies the row,
-    /// which takes `copied` seconds.
+    /// Measures the links from each rank to rank `to(rank)` by moving a matrix that has one row on each rank. Each run
+    /// first copies the rows, which takes `copied` seconds if a row has [`COPIED_ELEMENTS`] elements.
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];

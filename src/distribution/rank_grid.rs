@@ -201,12 +201,12 @@ impl Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Cut { dim, how: Cut::Even } }])
     }
 
-    /// A distribution in which each of `ranks` ranks stores the complete tensor.
+    /// A distribution over `ranks` ranks, each of which stores the complete tensor.
     pub fn replicated(ranks: usize) -> Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Replicate }])
     }
 
-    /// A distribution in which each of `ranks` ranks stores one summand of the tensor.
+    /// A distribution over `ranks` ranks, each of which stores one summand of the tensor.
     pub fn partial(ranks: usize) -> Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Partial }])
     }

@@ -69,7 +69,7 @@ mod tests {
     }
 
     /// Checks that Linux marks a large allocation with `hg`, the `smaps` flag for memory with requested huge pages.
-    /// Does nothing on systems where programs need not request them.
+    /// Does nothing if Linux uses huge pages without a request, or never.
     #[test]
     #[cfg(target_os = "linux")]
     fn large_memory_has_huge_pages() {

@@ -4,8 +4,8 @@
 //! Generated code overwrites its result, so a product that must be scaled or added to `out` is first written to a
 //! buffer. If LIBXSMM has no code for the size, plain loops compute the products, so every plan can run.
 //!
-//! The batch is split into shares, one per thread. Shares write disjoint products of `out`, and each share has its own
-//! buffer. If `beta` is 0, `out` is not read.
+//! The batch is split into shares, one per thread. Each share writes its own products into `out`; no two shares write
+//! the same product. Each share has its own buffer. If `beta` is 0, `out` is not read.
 
 use rayon::prelude::*;
 

@@ -43,7 +43,7 @@ const MIN_VECTOR_BYTES: usize = 16;
 const MAX_SMALL_UNIT_REALS: usize = 32;
 
 /// # Safety
-/// The instruction set is available. The elements at all offsets of the plan's loops, relative to `from`, may be read.
+/// The processor must support `isa`. The elements at all offsets of the plan's loops, relative to `from`, may be read.
 /// The elements at all offsets of the loops over `out`, relative to `to`, may be written, and no other thread accesses
 /// them.
 pub(super) unsafe fn sum<T: Element>(plan: &Sum, isa: Isa, from: *const T, to: *mut T) {
@@ -191,7 +191,7 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
     type Output = ();
 
     /// # Safety
-    /// The instruction set is available, and the source of the steps may be read.
+    /// The processor must support the instruction set `S`, and the source of the steps must be readable.
     #[inline(always)]
     unsafe fn run<S: Simd<R>>(self) {
         let Steps { share: &SumShare { plan, parts, .. }, from, count, range, total } = self;
@@ -226,7 +226,7 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
 /// Adds the reals of each line to the corresponding reals of `total`.
 ///
 /// # Safety
-/// The instruction set is available; `count` reals of each line may be read.
+/// The processor must support the instruction set `S`, and `count` reals of each line must be readable.
 #[inline(always)]
 unsafe fn add<S: Simd<R>, R: Real, const N: usize>(lines: [*const R; N], count: usize, total: &mut [R]) {
     assert!(count <= total.len(), "a unit larger than its buffer");

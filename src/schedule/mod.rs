@@ -57,7 +57,7 @@ pub struct Schedule {
     pub offsets: Vec<usize>,
     /// Size of the arena in bytes.
     pub arena_bytes: usize,
-    /// The sections, in order of their tasks. All work tasks outside sections run one after another.
+    /// The sections, in the order of their tasks in `tasks`. All work tasks outside sections run one after another.
     pub sections: Vec<Section>,
     /// How long the tensor of each node stays valid. The tensor of a node that is not listed stays valid for one slice.
     pub lasting: Vec<ReuseScope>,

@@ -8,7 +8,7 @@
 //! | a trace file for viewers, with every task | `trace` |
 //! | the overlap of work and transfers | `busy` |
 //!
-//! Invariants: the spans on each lane of a rank are ordered by their starts. For any two ranks, sends from one to the
+//! Invariants: the spans on each lane of a rank are in order of start time. For any two ranks, sends from one to the
 //! other are in the same order as the matching receives. Transfers on one lane may overlap in time. Work tasks overlap
 //! only if they are in different branches of the same section of the schedule.
 
@@ -115,7 +115,7 @@ pub struct Timeline {
     pub clock_error: f64,
     /// The values of the plan as expressions, such as `mk,kn->mn`.
     pub steps: Vec<String>,
-    /// All tasks of all ranks. The tasks on one lane are ordered by their starts.
+    /// All tasks of all ranks. The tasks on one lane are in order of start time.
     pub spans: Vec<Span>,
 }
 

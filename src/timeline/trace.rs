@@ -41,7 +41,7 @@ struct Tracks {
 }
 
 impl Tracks {
-    /// Places a span on the first free track, and returns the track. Spans must be placed in order of their starts.
+    /// Places a span on the first free track, and returns the track. Spans must be placed in order of start time.
     fn place(&mut self, [start, end]: [f64; 2]) -> usize {
         let at = self.free.iter().position(|&free| free <= start).unwrap_or(self.free.len());
         self.free.resize(self.free.len().max(at + 1), 0.0);

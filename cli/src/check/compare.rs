@@ -144,7 +144,7 @@ impl<'a> Comparison<'a> {
     /// part. Returns the findings about the compared elements.
     ///
     /// # Errors
-    /// If a file cannot be read again, or memory runs out.
+    /// If reading a file fails, or memory runs out.
     pub fn part<T: Element>(&self, pass: &Pass<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
         let mut tally = Tally::default();
         for (region, block) in part.first_replicas().filter(|(region, _)| !region.is_empty()) {
@@ -172,7 +172,7 @@ impl<'a> Comparison<'a> {
     /// Reads all operands, and returns the largest absolute value of each.
     ///
     /// # Errors
-    /// If memory runs out, or a file cannot be read again.
+    /// If memory runs out, or reading a file fails.
     pub fn largest_operands(&self) -> Result<Vec<f64>> {
         self.sources.iter().map(Source::largest).collect()
     }

@@ -29,8 +29,8 @@ const RESULT_VECTORS: f64 = 4.0;
 /// How elements of the result are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evaluation {
-    /// Each element is a single sum over all labels. The sum uses only the labels and extents of the plan, so that it
-    /// is independent of mistakes in the plan.
+    /// Each element is a single sum over all labels. The sum takes only labels and extents from the plan, so other
+    /// mistakes in the plan cannot affect it.
     Directly,
     /// Elements are computed from intermediates, along the tree.
     AlongTree,

@@ -100,7 +100,7 @@ impl<'a> Source<'a> {
     /// Returns the largest absolute value of all elements, or NaN if any element is NaN.
     ///
     /// # Errors
-    /// If there is too little memory for [`CHUNK_ELEMENTS`] elements, or a file cannot be read again.
+    /// If there is too little memory for [`CHUNK_ELEMENTS`] elements, or if reading a file fails.
     pub fn largest(&self) -> Result<f64> {
         let Source::File { header, .. } = self else {
             // The real and imaginary parts of random elements are between -1 and 1.

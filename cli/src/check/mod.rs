@@ -73,7 +73,7 @@ impl<'a> Check<'a> {
     /// Collective.
     ///
     /// # Errors
-    /// If a file cannot be read again.
+    /// If reading a file fails, or memory runs out.
     pub fn part<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize]) -> Result<bool> {
         let mut found = self.run_pass(&self.first, part, corner)?;
         if found.is_open() {

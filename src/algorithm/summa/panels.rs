@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use crate::distribution::tile_bounds;
 
-/// A range of indices of k, and the ranks that own this range of the operands.
+/// A range of values of the summed index k, and the ranks that own this range of the operands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Panel {
     pub range: Range<usize>,

@@ -9,7 +9,8 @@ use crate::dtype::Dtype;
 /// Merges `len` contiguous reals at `from` into the `len` contiguous reals at `to`.
 ///
 /// # Safety
-/// The instruction set is available; `len` reals at `from` and at `to` may be accessed as `merge` requires.
+/// The processor must support the instruction set `S`. `len` reals at `from` and at `to` must be accessible as `merge`
+/// requires.
 #[inline(always)]
 unsafe fn merge_run<S: Simd<R>, R: Real>(from: *const R, to: *mut R, len: usize, merge: impl Merge<R>) {
     let whole = len / S::LANES * S::LANES;
@@ -27,7 +28,8 @@ unsafe fn merge_run<S: Simd<R>, R: Real>(from: *const R, to: *mut R, len: usize,
 /// Computes `to = from`.
 ///
 /// # Safety
-/// The instruction set is available; `len` elements at `from` may be read, and `len` elements at `to` may be written.
+/// The processor must support the instruction set `S`. `len` elements at `from` must be readable, and `len` elements at
+/// `to` must be writable.
 #[inline(always)]
 pub(super) unsafe fn copy_run<S: Both, T: Element>(from: *const T, to: *mut T, len: usize) {
     // Elements of 4 bytes are moved as `f32`, and all others as `f64`. Moves preserve every bit.
@@ -44,8 +46,8 @@ pub(super) unsafe fn copy_run<S: Both, T: Element>(from: *const T, to: *mut T, l
 /// Computes `to = from + beta to`. If `beta` is 0, `to` is not read.
 ///
 /// # Safety
-/// The instruction set is available; `len` elements of `from` may be read; `len` elements of `to` may be written, and
-/// are initialised unless `beta` is 0.
+/// The processor must support the instruction set `S`. `len` elements of `from` must be readable. `len` elements of
+/// `to` must be writable, and initialised unless `beta` is 0.
 #[inline(always)]
 pub(super) unsafe fn add_run<S: Both, T: Element>(from: *const T, beta: T, to: *mut T, len: usize) {
     let Complex { re, im } = beta.to_c64();

@@ -39,8 +39,8 @@ pub(super) struct Arguments<T> {
 /// # Safety
 /// `arguments` points to the first elements of the tensors that the plan was made for, so all offsets of the plan may
 /// be read in the operands and written in `out`. No other code accesses `out`, and `out` is initialised unless `beta`
-/// is 0. `workspace` has the number of elements that the plan requires. The instruction set and the kernel family are
-/// available, and the plan was made for them.
+/// is 0. `workspace` has the number of elements that the plan requires. The processor must support `isa`, `family` must
+/// be available, and the plan must have been made for both.
 pub(super) unsafe fn run<T: Element>(
     plan: &GemmPlan,
     isa: Isa,

@@ -79,8 +79,8 @@ impl<T: Element> Pack<'_, T> {
 
     /// Returns the number of rows from `row` on that are evenly spaced and in the same panel, and their stride.
     ///
-    /// Callers loop over such ranges of rows themselves instead of passing a closure, because vector code inside a
-    /// closure would be compiled without the instructions that `S` needs.
+    /// Callers loop over these ranges themselves. If this were a helper that took a closure, the closure's vector code
+    /// would be compiled without the target features that `S` needs.
     #[inline(always)]
     fn piece(&self, row: usize) -> (usize, isize) {
         let (panel, lane) = self.rows.panel_of(row, self.panel);

@@ -8,8 +8,8 @@ use crate::kernel::simd::{Both, Size, transpose_squares};
 /// if `rows` and `cols` are multiples of the number of elements in a vector. Strides are in elements.
 ///
 /// # Safety
-/// The instructions are available. The elements of `from` may be read, and the elements of `to` may be written. Source
-/// and destination do not overlap.
+/// The processor must support the instruction set `S`. The elements of `from` must be readable, and the elements of
+/// `to` must be writable. Source and destination must not overlap.
 #[inline(always)]
 pub(super) unsafe fn transpose_tile<S: Both, T: Element>(
     from: *const T,

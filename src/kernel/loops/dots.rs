@@ -199,7 +199,7 @@ fn starts<T, const N: usize>(start: *const T, count: usize, stride: isize) -> [*
 /// Adds up the `U` vectors of sums for one element.
 ///
 /// # Safety
-/// The instructions are available.
+/// The processor must support the instruction set `S`.
 #[inline(always)]
 unsafe fn merged<S, T: Lanes<S>, const U: usize>(parts: &[T::Sum; U]) -> T::Sum {
     let mut sum = parts[0];

@@ -15,8 +15,8 @@ use crate::kernel::simd::{Real, Simd};
 /// An element type that has vectors for the instruction set `S`.
 ///
 /// # Safety
-/// Same as for [`Simd`]: the instructions are available, and pointers are valid for the number of elements that each
-/// function states.
+/// Same as for [`Simd`]: the processor must support the instruction set `S`, and pointers must be valid for the number
+/// of elements that each function states.
 pub(super) trait Lanes<S>: Element {
     type Vector: Copy;
     /// A factor by which a vector is multiplied.

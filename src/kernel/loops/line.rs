@@ -303,7 +303,7 @@ impl<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> Lines<S, 
     /// Returns the sums for a vector of lanes, or for its first `count` lanes.
     ///
     /// # Safety
-    /// The instructions are available; these lanes of all terms may be read.
+    /// The processor must support the instruction set `S`, and these lanes of all terms must be readable.
     #[inline(always)]
     unsafe fn sum(&self, lane: usize, count: Option<usize>) -> [T::Sum; R] {
         // SAFETY: guaranteed by the caller.

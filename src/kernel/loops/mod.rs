@@ -53,7 +53,7 @@ struct Task<'a, T, N> {
 /// Computes `out = alpha left right + beta out`. If `beta` is 0, `out` is not read.
 ///
 /// # Safety
-/// The instruction set is available. The elements of `left` and `right` at the offsets of the plan's loops may be read.
+/// The processor must support `isa`. The elements of `left` and `right` at the offsets of the plan's loops may be read.
 /// The offsets in `out` are distinct. No other code accesses the elements of `out` at these offsets, and they are
 /// initialised unless `beta` is 0.
 ///

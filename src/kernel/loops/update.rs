@@ -64,7 +64,7 @@ impl<T: Element> Visit<T> {
     /// Returns the form of this visit for vectors, in which `alpha` and `beta` are broadcast to all lanes.
     ///
     /// # Safety
-    /// The instructions are available.
+    /// The processor must support the instruction set `S`.
     #[inline(always)]
     pub unsafe fn vectors<S>(self) -> Vectors<S, T>
     where
@@ -88,7 +88,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     /// Returns the finished sum times `alpha`. Does not add the old values of `out`.
     ///
     /// # Safety
-    /// The instructions are available.
+    /// The processor must support the instruction set `S`.
     #[inline(always)]
     unsafe fn scaled(&self, sum: T::Sum) -> T::Vector {
         // SAFETY: guaranteed by the caller.
@@ -99,7 +99,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     }
 
     /// # Safety
-    /// The instructions are available.
+    /// The processor must support the instruction set `S`.
     #[inline(always)]
     unsafe fn joined(&self, old: T::Vector, sum: T::Vector) -> T::Vector {
         // SAFETY: guaranteed by the caller.
@@ -112,8 +112,8 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     }
 
     /// # Safety
-    /// The instructions are available. A vector of elements may be written, and also read unless old values are
-    /// dropped.
+    /// The processor must support the instruction set `S`. A vector of elements must be writable at `out`, and also
+    /// readable unless old values are dropped.
     #[inline(always)]
     pub unsafe fn full(&self, out: *mut T, sum: T::Sum) {
         // SAFETY: guaranteed by the caller.
@@ -139,8 +139,8 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     /// Overwrites old values with stores that bypass the caches.
     ///
     /// # Safety
-    /// The instructions are available. `out` is aligned to the size of a vector, and a vector of elements may be
-    /// written there.
+    /// The processor must support the instruction set `S`. `out` must be aligned to the size of a vector, and a vector
+    /// of elements must be writable there.
     #[inline(always)]
     pub unsafe fn stream(&self, out: *mut T, sum: T::Sum) {
         // SAFETY: guaranteed by the caller.

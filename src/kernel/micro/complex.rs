@@ -20,7 +20,7 @@ pub(super) type Sums<Vector, const V: usize, const N: usize> = [[[Vector; V]; 2]
 /// whether the `N` elements of `right` are contiguous at each step of the sum.
 ///
 /// # Safety
-/// Same as for [`Call`]; the instructions of `S` are available.
+/// Same as for [`Call`], and the processor must support the instruction set `S`.
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
@@ -126,7 +126,7 @@ struct Scale<Vector> {
 
 impl<Vector: Copy> Scale<Vector> {
     /// # Safety
-    /// The instructions of `S` are available.
+    /// The processor must support the instruction set `S`.
     #[inline(always)]
     unsafe fn new<S: Simd<R, Vector = Vector>, R: Real>([re, im]: [R; 2]) -> Self {
         // SAFETY: guaranteed by the caller.
@@ -136,7 +136,7 @@ impl<Vector: Copy> Scale<Vector> {
     /// Multiplies a vector of interleaved complex numbers by this factor.
     ///
     /// # Safety
-    /// The instructions of `S` are available.
+    /// The processor must support the instruction set `S`.
     #[inline(always)]
     unsafe fn times<S: Simd<R, Vector = Vector>, R: Real>(self, a: Vector) -> Vector {
         // SAFETY: guaranteed by the caller.

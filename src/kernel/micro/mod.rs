@@ -102,7 +102,7 @@ impl<R> Call<R> {
 }
 
 /// # Safety
-/// Same as for [`Call`]; the kernel's instructions are available.
+/// Same as for [`Call`], and the processor must support the kernel's instruction set.
 pub type Kernel<R> = unsafe fn(&Call<R>, &[TileOffsets]);
 
 /// Element types that micro-kernels process as vectors of real numbers.
@@ -159,7 +159,7 @@ enum RemainingWork {
 /// column. A complex column has separate sums for its real parts and its imaginary parts.
 ///
 /// # Safety
-/// Same as for [`Call`]; the instructions of `S` are available; sums may be written to `sums`.
+/// Same as for [`Call`]. The processor must support the instruction set `S`, and `sums` must be writable.
 #[inline(always)]
 unsafe fn compute_specialised<
     S: TileSums<R>,
@@ -276,14 +276,15 @@ macro_rules! kernels {
     };
     ($kernel:ident, $parts:ident, $isa:ident, $(#[$feature:meta])?) => {
         /// # Safety
-        /// Same as for [`Call`]; the instructions are available.
+        /// Same as for [`Call`], and the processor must support the kernel's instruction set.
         $(#[$feature])?
         unsafe fn $kernel<R: Real, const V: usize, const N: usize, const P: bool>(call: &Call<R>, tile_offsets: &[TileOffsets])
         where
             $isa: TileSums<R>,
         {
             /// # Safety
-            /// Same as for [`Call`]; the instructions are available; `sums` contains the sums if they were computed.
+            /// Same as for [`Call`]. The processor must support the kernel's instruction set, and `sums` must contain
+            /// the sums if they were computed.
             $(#[$feature])?
             #[inline(never)]
             unsafe fn finish<R: Real, const V: usize, const N: usize, const P: bool>(

@@ -259,8 +259,8 @@ macro_rules! sums {
         /// if there is no code for the tile.
         ///
         /// # Safety
-        /// Same as for [`Sum`]. Full vectors may be written to the destination. The instructions are available. A
-        /// column has `PARTS` real numbers per term.
+        /// Same as for [`Sum`]. Full vectors must be writable at the destination. The processor must support the target
+        /// features below. A column has `PARTS` real numbers per term.
         #[target_feature(enable = "avx2,fma")]
         #[inline]
         unsafe fn $avx2<const V: usize, const N: usize, const PARTS: usize>(
@@ -306,8 +306,8 @@ macro_rules! sums {
         /// if there is no code for the tile.
         ///
         /// # Safety
-        /// Same as for [`Sum`]. Full vectors may be written to the destination. The instructions are available. A
-        /// column has `PARTS` real numbers per term.
+        /// Same as for [`Sum`]. Full vectors must be writable at the destination. The processor must support the target
+        /// features below. A column has `PARTS` real numbers per term.
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
         #[inline]
         unsafe fn $avx512<const V: usize, const N: usize, const PARTS: usize>(

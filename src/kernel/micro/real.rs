@@ -29,7 +29,7 @@ pub(super) type Sums<Vector, const V: usize, const N: usize> = [[Vector; V]; N];
 /// each step of the sum.
 ///
 /// # Safety
-/// Same as for [`Call`]; the instructions of `S` are available.
+/// Same as for [`Call`], and the processor must support the instruction set `S`.
 #[inline(always)]
 pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
     call: &Call<R>,

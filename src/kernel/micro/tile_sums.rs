@@ -17,7 +17,8 @@ pub trait TileSums<R: Real>: Simd<R> {
     /// code for the tile.
     ///
     /// # Safety
-    /// Same as for [`Sum`]. Full vectors may be written to the destination. The instructions are available.
+    /// Same as for [`Sum`]. Full vectors must be writable at the destination, and the processor must support this
+    /// instruction set.
     #[inline(always)]
     unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(_: &Sum<R>, _: &TileDestination<R>) -> bool {
         false

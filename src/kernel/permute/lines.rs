@@ -60,8 +60,8 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Lines<'_, R, M> {
     type Output = ();
 
     /// # Safety
-    /// The instructions are available. Sources may be read, destinations may be accessed as `merge` requires, and
-    /// sources and destinations do not overlap.
+    /// The processor must support the instruction set `S`. Sources must be readable, destinations must be accessible as
+    /// `merge` requires, and sources and destinations must not overlap.
     #[inline(always)]
     unsafe fn run<S: Simd<R>>(self) {
         // SAFETY: guaranteed by the caller.
@@ -129,8 +129,8 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
 /// requires that `M::PUTS` is true, and a fence must follow the stores.
 ///
 /// # Safety
-/// The instructions are available. The source may be read, the destination may be accessed as `merge` requires, and
-/// source and destination do not overlap.
+/// The processor must support the instruction set `S`. The source must be readable, the destination must be accessible
+/// as `merge` requires, and the two must not overlap.
 #[inline(always)]
 unsafe fn line<S: Simd<R>, R: Real, M: Merge<R>, const STREAM: bool>(
     from: *const R,

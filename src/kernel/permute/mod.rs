@@ -41,7 +41,7 @@ impl<T: Element> Factors<T> {
 /// Executes `plan` on two tensors, given by pointers to their first elements.
 ///
 /// # Safety
-/// The instruction set is available. The plan is for elements of the size of `T`. Every source offset of the planned
+/// The processor must support `isa`. The plan is for elements of the size of `T`. Every source offset of the planned
 /// loops, added to `from`, points to an element that may be read. Every destination offset, added to `to`, points to an
 /// element that may be written, that no other thread accesses, and that is initialised unless `beta` is 0. No two
 /// indices refer to the same element of the destination, and the tensors do not overlap.

@@ -95,8 +95,8 @@ impl Words {
     }
 
     /// # Safety
-    /// The instruction set is available. The elements of the block may be read in the source and written in the
-    /// destination.
+    /// The processor must support `self.isa`. The elements of the block must be readable in the source and writable in
+    /// the destination.
     unsafe fn transpose(&self, from: *const f32, to: *mut f32, cols_to: Starts, size: Size) {
         let Words { isa, words_per_unit, ref rows_from, ahead } = *self;
         // SAFETY: guaranteed by the caller.
@@ -124,7 +124,8 @@ impl<const P: usize> RealBody<f32> for Block<'_, P> {
     type Output = ();
 
     /// # Safety
-    /// The instructions are available; the elements may be read and written.
+    /// The processor must support the instruction set `S`. The elements must be readable in the source and writable in
+    /// the destination.
     #[inline(always)]
     unsafe fn run<S: Simd<f32>>(self) {
         let Block { from, rows_from, to, cols_to, size: Size { rows, cols }, ahead } = self;

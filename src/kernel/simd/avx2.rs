@@ -18,7 +18,7 @@ fn same(a: __m256) -> __m256 {
 }
 
 /// # Safety
-/// The instructions are available.
+/// The processor must support AVX2.
 #[inline(always)]
 unsafe fn low_8_ps(a: __m256, b: __m256) -> __m256 {
     // SAFETY: guaranteed by the caller.
@@ -26,7 +26,7 @@ unsafe fn low_8_ps(a: __m256, b: __m256) -> __m256 {
 }
 
 /// # Safety
-/// The instructions are available.
+/// The processor must support AVX2.
 #[inline(always)]
 unsafe fn high_8_ps(a: __m256, b: __m256) -> __m256 {
     // SAFETY: guaranteed by the caller.
@@ -37,7 +37,7 @@ unsafe fn high_8_ps(a: __m256, b: __m256) -> __m256 {
 /// such as AMD Zen, a masked store would cost as much as tens of instructions.
 ///
 /// # Safety
-/// The instructions are available; `count` elements, at most 8, may be written.
+/// The processor must support AVX2. `count` must be at most 8, and `count` elements must be writable.
 #[inline(always)]
 unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
     // SAFETY: guaranteed by the caller; only the first `count` elements are stored.
@@ -64,7 +64,7 @@ unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
 /// Like [`store_first_ps`], for `f64`.
 ///
 /// # Safety
-/// The instructions are available; `count` elements, at most 4, may be written.
+/// The processor must support AVX2. `count` must be at most 4, and `count` elements must be writable.
 #[inline(always)]
 unsafe fn store_first_pd(to: *mut f64, vector: __m256d, count: usize) {
     // SAFETY: guaranteed by the caller; an `f64` is stored as two `f32`.
@@ -72,7 +72,7 @@ unsafe fn store_first_pd(to: *mut f64, vector: __m256d, count: usize) {
 }
 
 /// # Safety
-/// The instructions are available.
+/// The processor must support AVX2.
 #[inline(always)]
 unsafe fn odd_pd(a: __m256d) -> __m256d {
     // SAFETY: guaranteed by the caller.
@@ -80,7 +80,7 @@ unsafe fn odd_pd(a: __m256d) -> __m256d {
 }
 
 /// # Safety
-/// The instructions are available.
+/// The processor must support AVX2.
 #[inline(always)]
 unsafe fn sum_ps(a: __m256) -> f32 {
     // SAFETY: guaranteed by the caller.
@@ -92,7 +92,7 @@ unsafe fn sum_ps(a: __m256) -> f32 {
 }
 
 /// # Safety
-/// The instructions are available.
+/// The processor must support AVX2.
 #[inline(always)]
 unsafe fn sum_pd(a: __m256d) -> f64 {
     // SAFETY: guaranteed by the caller.
@@ -114,7 +114,7 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn zero() -> $vector {
-                // SAFETY: the trait requires that the instructions are available.
+                // SAFETY: the trait requires that the processor supports the instructions.
                 unsafe { $zero() }
             }
 
@@ -151,7 +151,7 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn add(a: $vector, b: $vector) -> $vector {
-                // SAFETY: the instructions are available.
+                // SAFETY: the processor supports the instructions.
                 unsafe { $add(a, b) }
             }
 
@@ -199,8 +199,8 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
-                // SAFETY: the instructions are available, and the caller guarantees that 16 bytes can be read at each
-                // of the first two addresses.
+                // SAFETY: the processor supports the instructions, and the caller guarantees that 16 bytes can be read
+                // at each of the first two addresses.
                 unsafe {
                     let first = _mm256_castps128_ps256(_mm_loadu_ps(from[0].cast()));
                     $from_ps(_mm256_insertf128_ps::<1>(first, _mm_loadu_ps(from[1].cast())))
@@ -218,7 +218,7 @@ macro_rules! avx2 {
 
             #[inline(always)]
             unsafe fn low_4(a: $vector, b: $vector) -> $vector {
-                // SAFETY: the instructions are available.
+                // SAFETY: the processor supports the instructions.
                 unsafe { $from_ps(_mm256_unpacklo_ps($to_ps(a), $to_ps(b))) }
             }
 

@@ -14,7 +14,7 @@ fn same(a: __m512) -> __m512 {
 }
 
 /// # Safety
-/// The instructions are available.
+/// The processor must support AVX-512.
 #[inline(always)]
 unsafe fn low_8_ps(a: __m512, b: __m512) -> __m512 {
     // SAFETY: guaranteed by the caller.
@@ -22,7 +22,7 @@ unsafe fn low_8_ps(a: __m512, b: __m512) -> __m512 {
 }
 
 /// # Safety
-/// The instructions are available.
+/// The processor must support AVX-512.
 #[inline(always)]
 unsafe fn high_8_ps(a: __m512, b: __m512) -> __m512 {
     // SAFETY: guaranteed by the caller.
@@ -30,7 +30,7 @@ unsafe fn high_8_ps(a: __m512, b: __m512) -> __m512 {
 }
 
 /// # Safety
-/// The instructions are available.
+/// The processor must support AVX-512.
 #[inline(always)]
 unsafe fn odd_pd(a: __m512d) -> __m512d {
     // SAFETY: guaranteed by the caller.
@@ -49,7 +49,7 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn zero() -> $vector {
-                // SAFETY: the trait requires that the instructions are available.
+                // SAFETY: the trait requires that the processor supports the instructions.
                 unsafe { $zero() }
             }
 
@@ -85,7 +85,7 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn add(a: $vector, b: $vector) -> $vector {
-                // SAFETY: the instructions are available.
+                // SAFETY: the processor supports the instructions.
                 unsafe { $add(a, b) }
             }
 
@@ -133,8 +133,8 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
-                // SAFETY: the instructions are available, and the caller guarantees that 16 bytes can be read at each
-                // of the four addresses.
+                // SAFETY: the processor supports the instructions, and the caller guarantees that 16 bytes can be read
+                // at each of the four addresses.
                 unsafe {
                     let all = _mm512_castps128_ps512(_mm_loadu_ps(from[0].cast()));
                     let all = _mm512_insertf32x4::<1>(all, _mm_loadu_ps(from[1].cast()));
@@ -156,7 +156,7 @@ macro_rules! avx512 {
 
             #[inline(always)]
             unsafe fn low_4(a: $vector, b: $vector) -> $vector {
-                // SAFETY: the instructions are available.
+                // SAFETY: the processor supports the instructions.
                 unsafe { $from_ps(_mm512_unpacklo_ps($to_ps(a), $to_ps(b))) }
             }
 

@@ -20,11 +20,12 @@ pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
     /// Returns the new value of the destination. `old` is ignored unless [`Merge::reads`] is true.
     ///
     /// # Safety
-    /// The instructions are available.
+    /// The processor must support the instruction set `S`.
     unsafe fn merge<S: Simd<R>>(self, old: S::Vector, value: S::Vector) -> S::Vector;
 
     /// # Safety
-    /// The instructions are available; `LANES` reals may be written, and read if the merge reads.
+    /// The processor must support the instruction set `S`. `LANES` reals must be writable at `to`, and readable if the
+    /// merge reads.
     #[inline(always)]
     unsafe fn all<S: Simd<R>>(self, to: *mut R, value: S::Vector) {
         // SAFETY: guaranteed by the caller.
@@ -102,7 +103,7 @@ impl<R: Real, F: Factor<R>> Merge<R> for Blend<F> {
 /// lane separately, as `Element::scaled` does.
 pub(in super::super) trait Factor<R: Real>: Copy + Send + Sync {
     /// # Safety
-    /// The instructions are available.
+    /// The processor must support the instruction set `S`.
     unsafe fn times<S: Simd<R>>(self, value: S::Vector) -> S::Vector;
 }
 

@@ -63,7 +63,7 @@ pub trait Real:
     /// Like [`dispatch`], for code that uses vectors of one real type only.
     ///
     /// # Safety
-    /// The instruction set is available, and the body's own requirements hold.
+    /// The processor must support `isa`, and the body's own requirements must hold.
     unsafe fn dispatch<B: RealBody<Self>>(isa: Isa, body: B) -> B::Output;
 }
 
@@ -74,7 +74,7 @@ pub trait RealBody<R: Real> {
     /// Runs the code.
     ///
     /// # Safety
-    /// The instructions of `S` are available, and the body's own requirements hold.
+    /// The processor must support the instruction set `S`, and the body's own requirements must hold.
     unsafe fn run<S: Simd<R>>(self) -> Self::Output;
 }
 
@@ -111,8 +111,8 @@ real!(f64, Of64);
 /// Vectors of `R` for one instruction set.
 ///
 /// # Safety
-/// Every function may be called only if the instructions are available. Pointers need no alignment. Sources must be
-/// readable, and destinations writable, for the number of elements that each function states.
+/// Every function may be called only if the processor supports the instruction set. Pointers need no alignment. Sources
+/// must be readable, and destinations writable, for the number of elements that each function states.
 pub trait Simd<R: Real>: Copy + 'static {
     type Vector: Copy;
 
@@ -216,14 +216,14 @@ pub(super) trait Body {
     /// Runs the code.
     ///
     /// # Safety
-    /// The instructions of `S` are available, and the body's own requirements hold.
+    /// The processor must support the instruction set `S`, and the body's own requirements must hold.
     unsafe fn run<S: Both>(self) -> Self::Output;
 }
 
 /// Runs the version of a body that is compiled for an instruction set.
 ///
 /// # Safety
-/// The instruction set is available, and the body's own requirements hold.
+/// The processor must support `isa`, and the body's own requirements must hold.
 #[inline(always)]
 pub(super) unsafe fn dispatch<B: Body>(isa: Isa, body: B) -> B::Output {
     // SAFETY: guaranteed by the caller.

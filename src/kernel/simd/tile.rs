@@ -16,14 +16,14 @@ const MAX_TILE_VECTORS: usize = 16;
 /// Loads a full tile and returns its columns. `from` returns the address of a row.
 ///
 /// # Safety
-/// The instructions are available; the tile may be read.
+/// The processor must support the instruction set `S`, and the tile must be readable.
 #[inline(always)]
 unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(
     from: impl Fn(usize) -> *const R,
 ) -> [S::Vector; MAX_TILE_VECTORS] {
     let in_piece = 16 / size_of::<R>();
     let pieces = S::LANES / in_piece;
-    // SAFETY: piece `q` of rows below the side of the tile is inside the tile; the instructions are available.
+    // SAFETY: piece `q` of rows below the side of the tile is inside the tile; the processor supports `S`.
     unsafe {
         let mut out = [S::zero(); MAX_TILE_VECTORS];
         for q in 0..pieces {
@@ -57,7 +57,7 @@ unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(
 /// For each piece of 16 bytes, transposes the 4 x 4 words that the four vectors have in this piece.
 ///
 /// # Safety
-/// The instructions are available.
+/// The processor must support the instruction set `S`.
 #[inline(always)]
 unsafe fn quad<S: Simd<R>, R: Real>([a, b, c, d]: [S::Vector; 4]) -> [S::Vector; 4] {
     // SAFETY: guaranteed by the caller.
@@ -71,7 +71,7 @@ unsafe fn quad<S: Simd<R>, R: Real>([a, b, c, d]: [S::Vector; 4]) -> [S::Vector;
 /// Returns the columns of a tile, given its rows.
 ///
 /// # Safety
-/// The instructions are available.
+/// The processor must support the instruction set `S`.
 #[inline(always)]
 unsafe fn transpose<S: Simd<R>, R: Real, const P: usize>(
     rows: [S::Vector; MAX_TILE_VECTORS],
@@ -123,8 +123,8 @@ pub(in super::super) struct Size {
 /// `from` and `to` return the addresses of rows. There are at most as many rows and columns as a vector has elements.
 ///
 /// # Safety
-/// The instructions are available. The `P` reals of every element may be read in the source and written in the
-/// destination. Source and destination do not overlap.
+/// The processor must support the instruction set `S`. The `P` reals of every element must be readable in the source
+/// and writable in the destination. Source and destination must not overlap.
 #[inline(always)]
 pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: usize>(
     from: impl Fn(usize) -> *const R,
@@ -191,8 +191,8 @@ unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
 /// if `rows` and `cols` are multiples of the number of elements in a vector. Strides are in elements.
 ///
 /// # Safety
-/// The instructions are available. The elements of `from` may be read, and the elements of `to` may be written. Source
-/// and destination do not overlap.
+/// The processor must support the instruction set `S`. The elements of `from` must be readable, and the elements of
+/// `to` must be writable. Source and destination must not overlap.
 #[inline(always)]
 pub(in super::super) unsafe fn transpose_squares<S: Simd<R>, R: Real, const P: usize>(
     from: *const R,

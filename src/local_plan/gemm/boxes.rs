@@ -34,7 +34,8 @@ const MIN_SLAB_DEPTH: usize = 32;
 /// The depth of a box is divided by the number of slab indices that are packed together, but by no more than this
 /// number.
 const MAX_SLAB_SHARE: usize = 4;
-/// The number of rows in a box with a dense copy of `out` is chosen as if the box had at most this many columns.
+/// When the number of rows of a box with a dense copy of `out` is chosen, column counts above this number are treated
+/// as this number. Otherwise, a box would have few rows if `out` has many columns.
 const MAX_BUFFERED_COLUMNS: usize = 256;
 /// Maximum number of bytes of packed columns. A larger box would exceed one core's share of the last-level cache and
 /// gain nothing.

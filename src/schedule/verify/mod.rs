@@ -6,7 +6,8 @@
 //! ranks together. Sends and receives must match, and no element may be read before it is written. The run must
 //! terminate even with one transfer in flight per lane and no buffering. [`whole`] also follows the *provenance* of
 //! every element, from the operands through every computation and transfer, and compares it with the expression. Each
-//! element of `out` must contain the product for each index of k exactly once, on every owner and replica.
+//! element of `out` must contain the product for each value of the summed index k exactly once, on every owner and
+//! replica.
 //!
 //! The verifier derives the contents of all boxes itself. A task only states which boxes it reads and writes.
 //!

@@ -279,8 +279,8 @@ fn generated_products_of_deep_sums() {
     }
 }
 
-/// Each time that products are added to `out`, its previous contents undergo one more addition, which the bound must
-/// include.
+/// Adding products to `out` costs one more rounded addition to its previous contents, and the error bound must account
+/// for it.
 #[test]
 fn small_products_onto_out() {
     let (runs, depth) = (400, 64);

@@ -127,7 +127,8 @@ fn check_arrow(tracks: &BTreeMap<(usize, u64), Vec<Slice>>, sent: &Value, receiv
     assert!(from.kind == "send" && from.name == format!("to {target}"), "{sent} is in {}", from.name);
     assert!(to.kind == "receive" && to.name == format!("from {source}"), "{received} is in {}", to.name);
     assert!(from.bytes > Some(0) && from.bytes == to.bytes, "{:?} to {:?} bytes", from.bytes, to.bytes);
-    // Viewers draw an arrow from the slice that starts first.
+    // Viewers draw an arrow from whichever of its two slices starts earlier, so the send must not start later than the
+    // arrival.
     assert!(arrived.kind == "arrived" && from.start <= arrived.start + late + ROUNDED, "{sent} to {received}");
     assert!(number(sent, "ts") <= number(received, "ts") + late, "{sent} to {received}");
 }

@@ -171,7 +171,7 @@ impl GridFit<'_> {
     }
 
     /// Returns the same grid with only one round per part of an operand, or `None` if the grid has no more rounds than
-    /// that. Also returns `None` if there is a memory limit, because fewer rounds have larger pieces and thus need more
+    /// that. Also returns `None` if any memory limit is set, because fewer rounds mean larger pieces and thus more
     /// memory.
     pub fn few_rounds(&self, grid: &Grid) -> Option<Grid> {
         let rounds = self.sharing_most(grid);
@@ -179,7 +179,7 @@ impl GridFit<'_> {
     }
 
     /// Returns the same grid with up to `MAX_PIECES` rounds, or `None` if the grid already has that many. On slow
-    /// links, the smaller pieces leave less transfer time exposed. Also returns `None` if there is a memory limit, or
+    /// links, the smaller pieces leave less transfer time exposed. Also returns `None` if any memory limit is set, or
     /// if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();

@@ -34,10 +34,10 @@ impl Volumes {
     }
 
     /// The number of words that a rank stores. It stores its parts of the three tensors, its partial sums for `out`,
-    /// and `slots` slots per operand. The pieces in these slots have one index of k, which is the minimum. If
-    /// `in_place` is true, the rank adds up its own part of `out` directly in its block of `out`. Partial sums are sent
-    /// after all operands have arrived, so the slots for operands and the buffers for partial sums are never needed at
-    /// the same time.
+    /// and `slots` slots per operand. Each slot has the minimum size, which fits the elements for one value of the
+    /// summed index k. If `in_place` is true, the rank adds up its own part of `out` directly in its block of `out`.
+    /// Partial sums are sent after all operands have arrived, so the slots for operands and the buffers for partial
+    /// sums are never needed at the same time.
     pub fn held(&self, slots: f64, in_place: bool) -> f64 {
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         let own = out / k as f64;
