@@ -28,6 +28,8 @@ pub struct Pieces<'a, R> {
     rounds: &'a R,
     tensor: &'a Tensor,
     rank: usize,
+    /// For each round, the piece that this rank gathers.
+    gathered: Vec<Option<Region>>,
     slots: Vec<BufferId>,
 }
 
@@ -36,30 +38,24 @@ impl<'a, R: Rounds> Pieces<'a, R> {
     pub fn new(builder: &mut Builder, rounds: &'a R, tensor: &'a Tensor, most: usize) -> Pieces<'a, R> {
         let rank = builder.rank();
         let chunks = (0..rounds.rounds_of(rank)).filter_map(|round| rounds.piece(tensor, rank, round));
-        let gathered: Vec<Region> = chunks.filter(|piece| !rounds.holds(tensor, rank, piece)).collect();
-        let largest = largest(&gathered);
-        let slots = (0..gathered.len().min(most)).map(|_| tensor.scratch(builder, largest.clone())).collect();
-        Pieces { rounds, tensor, rank, slots }
-    }
-
-    /// Returns the piece for a rank's chunk if the rank must gather the piece. Returns `None` if the rank reads the
-    /// piece in place, or if the piece is empty.
-    fn gathered(&self, rank: usize, round: usize) -> Option<Region> {
-        let piece = self.rounds.piece(self.tensor, rank, round)?;
-        (!piece.is_empty() && !self.rounds.holds(self.tensor, rank, &piece)).then_some(piece)
+        let stored: Vec<Region> = chunks.filter(|piece| !rounds.holds(tensor, rank, piece)).collect();
+        let largest = largest(&stored);
+        let slots = (0..stored.len().min(most)).map(|_| tensor.scratch(builder, largest.clone())).collect();
+        let gathered = (0..rounds.rounds_of(rank)).map(|round| gathered(rounds, tensor, rank, round)).collect();
+        Pieces { rounds, tensor, rank, gathered, slots }
     }
 
     /// Sends this rank's part of a piece that `target` gathers.
     pub fn send(&self, builder: &mut Builder, target: usize, round: usize) {
-        let Some(piece) = self.gathered(target, round) else { return };
+        let Some(piece) = gathered(self.rounds, self.tensor, target, round) else { return };
         let boxes = self.rounds.overlap(self.tensor, &piece, self.rank, target);
         builder.send(target, boxes.iter().filter_map(|bounds| self.tensor.view(self.rank, bounds)).collect());
     }
 
     /// Receives the part of a piece that `source` stores, if this rank gathers the piece.
     pub fn recv(&self, builder: &mut Builder, source: usize, round: usize) {
-        let Some(piece) = self.gathered(self.rank, round) else { return };
-        let boxes = self.rounds.overlap(self.tensor, &piece, source, self.rank);
+        let Some(piece) = self.own(round) else { return };
+        let boxes = self.rounds.overlap(self.tensor, piece, source, self.rank);
         let into =
             boxes.iter().filter_map(|bounds| Some(View { buffer: self.slot(round)?, bounds: piece.locate(bounds)? }));
         builder.recv(source, into.collect());
@@ -68,7 +64,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
     /// Returns a view of the piece for this rank's chunk. For a gathered piece, this function also appends tasks that
     /// copy the rank's own part of the piece into the buffer with the received parts.
     pub fn here(&self, builder: &mut Builder, round: usize) -> Option<View> {
-        let Some(piece) = self.gathered(self.rank, round) else {
+        let Some(piece) = self.own(round) else {
             let piece = self.rounds.piece(self.tensor, self.rank, round)?;
             // An empty piece may have no position in the block, so any buffer is valid for it.
             return self.tensor.stored(self.rank, &piece).or_else(|| {
@@ -77,7 +73,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
             });
         };
         let buffer = self.slot(round)?;
-        for bounds in self.rounds.overlap(self.tensor, &piece, self.rank, self.rank) {
+        for bounds in self.rounds.overlap(self.tensor, piece, self.rank, self.rank) {
             if let (Some(input), Some(bounds)) = (self.tensor.view(self.rank, &bounds), piece.locate(&bounds)) {
                 builder.work(Work::Unary { input, out: View { buffer, bounds } });
             }
@@ -85,9 +81,21 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         Some(View { buffer, bounds: piece.extents().into_iter().map(|extent| 0..extent).collect() })
     }
 
+    /// Returns the piece that this rank gathers in a round.
+    fn own(&self, round: usize) -> Option<&Region> {
+        self.gathered.get(round)?.as_ref()
+    }
+
     fn slot(&self, round: usize) -> Option<BufferId> {
         self.slots.get(round % self.slots.len().max(1)).copied()
     }
+}
+
+/// Returns the piece for a rank's chunk if the rank must gather the piece. Returns `None` if the rank reads the piece in
+/// place, or if the piece is empty.
+fn gathered(rounds: &impl Rounds, tensor: &Tensor, rank: usize, round: usize) -> Option<Region> {
+    let piece = rounds.piece(tensor, rank, round)?;
+    (!piece.is_empty() && !rounds.holds(tensor, rank, &piece)).then_some(piece)
 }
 
 /// Returns the smallest extents of a buffer that can store any one of these regions.

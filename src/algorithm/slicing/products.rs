@@ -89,10 +89,11 @@ impl<'a> Products<'a> {
             return;
         }
         let out = &geometry.contraction.out;
+        let own = self.sent(me, round).filter(|_| self.makes(me, round));
         for distance in 1..ranks {
             let (target, source) = ((me + distance) % ranks, (me + ranks - distance) % ranks);
-            if let Some(region) = self.sent(me, round).filter(|_| self.makes(me, round)) {
-                let boxes = geometry.overlap(out, &region, target, me);
+            if let Some(region) = &own {
+                let boxes = geometry.overlap(out, region, target, me);
                 let buffer = self.slot(&self.computed, round);
                 let from = boxes.iter().filter_map(|b| Some(View { buffer: buffer?, bounds: region.locate(b)? }));
                 builder.send(target, from.collect());
