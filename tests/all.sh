@@ -207,7 +207,7 @@ for mpi in mpich openmpi; do
         step "contractions and their bytes, $mpi, $ranks ranks" env RANKS=$ranks \
             sh tests/pmpi/compare.sh "$run" "$(compiler $mpi)" "$path" contractions
     done
-    # Planning takes most of the time, so one run tests both transports.
+    # One run tests both transports, so that each contraction is planned and verified only once.
     for ranks in 2 3 4 7; do
         step "contractions by shared and rma, $mpi, $ranks ranks" "$run" -n $ranks "$path" contractions shared,rma
     done

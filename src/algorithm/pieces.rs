@@ -38,9 +38,9 @@ impl<'a, R: Rounds> Pieces<'a, R> {
     pub fn new(builder: &mut Builder, rounds: &'a R, tensor: &'a Tensor, most: usize) -> Pieces<'a, R> {
         let rank = builder.rank();
         let chunks = (0..rounds.rounds_of(rank)).filter_map(|round| rounds.piece(tensor, rank, round));
-        let stored: Vec<Region> = chunks.filter(|piece| !rounds.holds(tensor, rank, piece)).collect();
-        let largest = largest(&stored);
-        let slots = (0..stored.len().min(most)).map(|_| tensor.scratch(builder, largest.clone())).collect();
+        let buffered: Vec<Region> = chunks.filter(|piece| !rounds.holds(tensor, rank, piece)).collect();
+        let largest = largest(&buffered);
+        let slots = (0..buffered.len().min(most)).map(|_| tensor.scratch(builder, largest.clone())).collect();
         let gathered = (0..rounds.rounds_of(rank)).map(|round| gathered(rounds, tensor, rank, round)).collect();
         Pieces { rounds, tensor, rank, gathered, slots }
     }

@@ -23,8 +23,8 @@
 //! bitwise identical results. Complex numbers are never conjugated. Kernels do not communicate with other ranks. This
 //! module does not choose kernels; [`crate::local_plan`] does.
 
-// The configuration `portable_kernels` leaves out the kernels with vector instructions. It halves the time to build
-// tests of code outside the kernels.
+// The configuration `portable_kernels` leaves out the kernels with vector instructions. Builds that test code outside
+// the kernels use it to save time.
 #![cfg_attr(portable_kernels, allow(dead_code, unused_imports, unused_macros))]
 
 mod compiled;
