@@ -28,6 +28,9 @@ pub(super) trait Lanes<S>: Element {
 
     const LANES: usize;
 
+    /// Same as [`Simd::PORTABLE`].
+    const PORTABLE: bool;
+
     /// # Safety
     /// The requirements of the trait hold. This section applies to all functions of the trait.
     unsafe fn load(from: *const Self) -> Self::Vector;
@@ -65,6 +68,8 @@ impl<R: Real + Element, S: Simd<R>> Lanes<S> for R {
     type Scale = S::Vector;
 
     const LANES: usize = S::LANES;
+
+    const PORTABLE: bool = S::PORTABLE;
 
     #[inline(always)]
     unsafe fn load(from: *const R) -> S::Vector {
@@ -178,6 +183,8 @@ where
     type Scale = (S::Vector, S::Vector, bool);
 
     const LANES: usize = S::LANES / 2;
+
+    const PORTABLE: bool = S::PORTABLE;
 
     #[inline(always)]
     unsafe fn load(from: *const Self) -> S::Vector {

@@ -149,10 +149,10 @@ impl<T> Block<'_, T> {
                 // SAFETY: guaranteed by the caller; at least this many terms remain.
                 unsafe {
                     match left.min(max_terms) {
-                        8.. => self.terms::<S, 8, EACH, STREAMS>(visit, from, tiled),
-                        4.. => self.terms::<S, 4, EACH, STREAMS>(visit, from, tiled),
-                        2.. => self.terms::<S, 2, EACH, STREAMS>(visit, from, tiled),
-                        _ => self.terms::<S, 1, EACH, STREAMS>(visit, from, tiled),
+                        8.. => self.visit_terms::<S, 8, EACH, STREAMS>(visit, from, tiled),
+                        4.. => self.visit_terms::<S, 4, EACH, STREAMS>(visit, from, tiled),
+                        2.. => self.visit_terms::<S, 2, EACH, STREAMS>(visit, from, tiled),
+                        _ => self.visit_terms::<S, 1, EACH, STREAMS>(visit, from, tiled),
                     }
                 }
                 term += match left.min(max_terms) {
@@ -167,6 +167,47 @@ impl<T> Block<'_, T> {
                 return;
             }
         }
+    }
+
+    /// Calls [`Block::terms`], or [`Block::separate_terms`] for portable code, because the compiler takes very long for
+    /// a function that contains the portable code for all numbers of terms.
+    ///
+    /// # Safety
+    /// Same as for [`run`].
+    #[inline(always)]
+    unsafe fn visit_terms<S, const P: usize, const EACH: bool, const STREAMS: bool>(
+        &self,
+        visit: Visit<T>,
+        at: [isize; 2],
+        tiled: bool,
+    ) where
+        T: Lanes<S>,
+    {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if const { T::PORTABLE } {
+                self.separate_terms::<S, P, EACH, STREAMS>(visit, at, tiled);
+            } else {
+                self.terms::<S, P, EACH, STREAMS>(visit, at, tiled);
+            }
+        }
+    }
+
+    /// Same as [`Block::terms`], but not inlined.
+    ///
+    /// # Safety
+    /// Same as for [`run`].
+    #[inline(never)]
+    unsafe fn separate_terms<S, const P: usize, const EACH: bool, const STREAMS: bool>(
+        &self,
+        visit: Visit<T>,
+        at: [isize; 2],
+        tiled: bool,
+    ) where
+        T: Lanes<S>,
+    {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.terms::<S, P, EACH, STREAMS>(visit, at, tiled) }
     }
 
     /// Adds `P` terms to all rows of the block.

@@ -12,9 +12,9 @@ use crate::local_plan::TileOffsets;
 /// Number of real numbers per element.
 pub(super) const PARTS: usize = 2;
 
-/// The sums of products of each vector of `left` with each column of `right`. For each column, the sums of products
-/// with its real parts precede the sums of products with its imaginary parts.
-pub(super) type Sums<Vector, const V: usize, const N: usize> = [[[Vector; V]; 2]; N];
+/// The sums of products of each vector of `left` with one column of `right`. The sums of products with the column's real
+/// parts precede the sums of products with its imaginary parts.
+pub(super) type ColumnSums<Vector, const V: usize> = [[Vector; V]; 2];
 
 /// Computes a tile of `V` vectors by `N` columns. A complex element fills two lanes of a vector. `PACKED` states
 /// whether the `N` elements of `right` are contiguous at each step of the sum.
@@ -53,62 +53,60 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
             left = left.wrapping_offset(call.left_step);
             right = advanced(right, call.right_step);
         }
-        put::<S, R, V, N>(call, tile_offset, &sums);
+        for n in 0..N {
+            put::<S, R, V>(call, tile_offset, n, &sums[n]);
+        }
     }
 }
 
-/// Combines the sums of products with the real and the imaginary parts of `right`, and writes the results to `out`.
+/// Combines the sums of products of column `n` with the real and the imaginary parts of `right`, and writes the results
+/// to `out`.
 ///
 /// # Safety
 /// Same as for [`tile`].
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
-pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
+pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
     call: &Call<R>,
     tile_offset: &TileOffsets,
-    sums: &Sums<S::Vector, V, N>,
+    n: usize,
+    sums: &ColumnSums<S::Vector, V>,
 ) {
     let last = call.rows - (V - 1) * S::LANES;
     let whole = last == S::LANES;
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let out = call.out.wrapping_offset(tile_offset.out);
+        let to = call.out.wrapping_offset(tile_offset.out).offset(2 * *call.columns.add(n));
         let (alpha, beta) = (Scale::<S::Vector>::new::<S, R>(call.alpha), Scale::<S::Vector>::new::<S, R>(call.beta));
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
         // The usual case, without scaling and without adding to `out`, has separate code with fewer branches. This
         // matters for sums of a few terms, which take as long to store as to compute.
         if !scales && !reads {
-            for n in 0..N {
-                let to = out.offset(2 * *call.columns.add(n));
-                for v in 0..V {
-                    let to = to.offset(tile_offset.vectors[v]);
-                    let sum = S::sub_add(sums[n][0][v], S::swap_pairs(sums[n][1][v]));
-                    if call.streams {
-                        S::stream(to, sum);
-                    } else if v < V - 1 || whole {
-                        S::store(to, sum);
-                    } else {
-                        S::store_first(to, sum, last);
-                    }
+            for v in 0..V {
+                let to = to.offset(tile_offset.vectors[v]);
+                let sum = S::sub_add(sums[0][v], S::swap_pairs(sums[1][v]));
+                if call.streams {
+                    S::stream(to, sum);
+                } else if v < V - 1 || whole {
+                    S::store(to, sum);
+                } else {
+                    S::store_first(to, sum, last);
                 }
             }
             return;
         }
-        for n in 0..N {
-            let to = out.offset(2 * *call.columns.add(n));
-            for v in 0..V {
-                let to = to.offset(tile_offset.vectors[v]);
-                let sum = S::sub_add(sums[n][0][v], S::swap_pairs(sums[n][1][v]));
-                let value = if scales { alpha.times::<S, R>(sum) } else { sum };
-                if call.streams {
-                    S::stream(to, value);
-                } else if v < V - 1 || whole {
-                    S::store(to, if reads { S::add(beta.times::<S, R>(S::load(to)), value) } else { value });
-                } else {
-                    let value = if reads { S::add(beta.times::<S, R>(S::load_first(to, last)), value) } else { value };
-                    S::store_first(to, value, last);
-                }
+        for v in 0..V {
+            let to = to.offset(tile_offset.vectors[v]);
+            let sum = S::sub_add(sums[0][v], S::swap_pairs(sums[1][v]));
+            let value = if scales { alpha.times::<S, R>(sum) } else { sum };
+            if call.streams {
+                S::stream(to, value);
+            } else if v < V - 1 || whole {
+                S::store(to, if reads { S::add(beta.times::<S, R>(S::load(to)), value) } else { value });
+            } else {
+                let value = if reads { S::add(beta.times::<S, R>(S::load_first(to, last)), value) } else { value };
+                S::store_first(to, value, last);
             }
         }
     }

@@ -252,8 +252,8 @@ fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: 
 /// Defines the function that looks up a kernel for one instruction set. Tiles with the maximum number of columns are
 /// compiled a second time, for packed columns.
 ///
-/// The remaining work on a tile is done in a separate function, `finish`. If `finish` were inlined into the loop over
-/// tiles, the compiler would keep sums in memory instead of registers.
+/// The remaining work on a tile is done in separate functions, `compute` and `write`. If they were inlined into the loop
+/// over tiles, the compiler would keep sums in memory instead of registers.
 macro_rules! kernels {
     ($find:ident, $real:ident, $complex:ident, $isa:ident, $(#[$feature:meta])?
      real { $($v:literal: $($n:literal)* and $packed:literal;)* }
@@ -283,28 +283,41 @@ macro_rules! kernels {
             $isa: TileSums<R>,
         {
             /// # Safety
-            /// Same as for [`Call`]. The processor must support the kernel's instruction set, and `sums` must contain
-            /// the sums if they were computed.
+            /// Same as for [`Call`], and the processor must support the kernel's instruction set.
             $(#[$feature])?
             #[inline(never)]
-            unsafe fn finish<R: Real, const V: usize, const N: usize, const P: bool>(
+            unsafe fn compute<R: Real, const V: usize, const N: usize, const P: bool>(
                 call: &Call<R>,
                 tile_offset: &TileOffsets,
                 at: usize,
-                sums: Option<&$parts::Sums<<$isa as Simd<R>>::Vector, V, N>>,
+            ) where
+                $isa: TileSums<R>,
+            {
+                // SAFETY: guaranteed by the caller.
+                unsafe { $parts::tile::<$isa, R, V, N, P>(call, tile_offset, at) }
+            }
+
+            /// Writes sums to `out`. Tiles with different numbers of columns share this function, because code for each
+            /// number would not be faster.
+            ///
+            /// # Safety
+            /// Same as for [`Call`], and the processor must support the kernel's instruction set.
+            $(#[$feature])?
+            #[inline(never)]
+            unsafe fn write<R: Real, const V: usize>(
+                call: &Call<R>,
+                tile_offset: &TileOffsets,
+                sums: &[$parts::ColumnSums<<$isa as Simd<R>>::Vector, V>],
             ) where
                 $isa: Simd<R>,
             {
-                // SAFETY: guaranteed by the caller.
-                unsafe {
-                    match sums {
-                        Some(sums) => $parts::put::<$isa, R, V, N>(call, tile_offset, sums),
-                        None => $parts::tile::<$isa, R, V, N, P>(call, tile_offset, at),
-                    }
+                for (n, sums) in sums.iter().enumerate() {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { $parts::put::<$isa, R, V>(call, tile_offset, n, sums) }
                 }
             }
 
-            let mut sums = MaybeUninit::<$parts::Sums<<$isa as Simd<R>>::Vector, V, N>>::uninit();
+            let mut sums = MaybeUninit::<[$parts::ColumnSums<<$isa as Simd<R>>::Vector, V>; N]>::uninit();
             // Complex sums must be combined before they are written.
             let store = if $parts::PARTS == 1 { call.store() } else { None };
             for (at, tile_offset) in tile_offsets.iter().enumerate() {
@@ -315,10 +328,8 @@ macro_rules! kernels {
                         compute_specialised::<$isa, R, V, N, { $parts::PARTS }, P>(call, tile_offset, at, store, room);
                     match remaining {
                         RemainingWork::Nothing => (),
-                        RemainingWork::Write => {
-                            finish::<R, V, N, P>(call, tile_offset, at, Some(sums.assume_init_ref()))
-                        }
-                        RemainingWork::All => finish::<R, V, N, P>(call, tile_offset, at, None),
+                        RemainingWork::Write => write::<R, V>(call, tile_offset, sums.assume_init_ref()),
+                        RemainingWork::All => compute::<R, V, N, P>(call, tile_offset, at),
                     }
                 }
             }

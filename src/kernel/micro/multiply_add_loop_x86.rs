@@ -23,8 +23,6 @@ use super::tile_sums::{Store, Sum, TileDestination, TileSums};
 enum Order {
     Columns,
     Terms,
-    /// Like `Terms`, for complex numbers, which are pairs of real numbers.
-    Pairs,
 }
 
 impl<R> Sum<R> {
@@ -36,7 +34,7 @@ impl<R> Sum<R> {
         if self.column == one {
             Some(Order::Columns)
         } else if self.right_step == one {
-            Some(if parts == 1 { Order::Terms } else { Order::Pairs })
+            Some(Order::Terms)
         } else {
             None
         }
@@ -230,17 +228,20 @@ macro_rules! steps {
 
 /// Emits the code for the sums of the first columns of a list, with a branch for each number of columns. The conditions
 /// are constant, so the compiler's back end processes one branch only. Processing the other branches too would take a
-/// fifth of the back end's time for this crate.
+/// fifth of the back end's time for this crate. If terms are contiguous, real and complex types have different code,
+/// because complex numbers are pairs of real numbers.
 #[rustfmt::skip]
 macro_rules! columns {
     ($shape:tt [$($set:tt)*] [$($done:tt)*]) => {};
     ([$v:tt $vectors:ident $order:ident $from:ident $place:ident $t:tt $real:ident] [$($set:tt)*] [$($done:tt)*]
      { $c:tt $($column:tt)* } $($rest:tt)*) => {
         if const { $vectors == $v && N * PARTS == $c + 1 } {
-            match $order {
-                Order::Columns => sum!(columns $from $place $t $real $($set)* $($done)* { $c $($column)* }),
-                Order::Terms => sum!(terms $from $place $t $real $($set)* $($done)* { $c $($column)* }),
-                Order::Pairs => sum!(pairs $from $place $t $real $($set)* $($done)* { $c $($column)* }),
+            if $order == Order::Columns {
+                sum!(columns $from $place $t $real $($set)* $($done)* { $c $($column)* });
+            } else if const { PARTS == 1 } {
+                sum!(terms $from $place $t $real $($set)* $($done)* { $c $($column)* });
+            } else {
+                sum!(pairs $from $place $t $real $($set)* $($done)* { $c $($column)* });
             }
             // Clears the upper halves of the vector registers, because values left there would slow down later SSE
             // instructions. The compiler does not clear them, because it cannot see that the assembly uses them.
@@ -371,6 +372,8 @@ sums!(f64, "d", avx2_f64, avx512_f64);
 macro_rules! tile_sums {
     ($real:ident, $isa:ident, $sums:ident) => {
         impl TileSums<$real> for $isa {
+            const SPECIALISED: bool = true;
+
             #[inline(always)]
             unsafe fn sums<const V: usize, const N: usize, const PARTS: usize>(
                 sum: &Sum<$real>,

@@ -2,7 +2,7 @@
 //! registers. Outer products of a column of `left` and a row of `right` are added to the tile one after the other.
 
 use super::super::simd::{Real, Simd};
-use super::{CACHE_LINE, Call, Columns, advanced, columns, prefetch};
+use super::{CACHE_LINE, Call, Columns, TileSums, advanced, columns, prefetch};
 use crate::local_plan::TileOffsets;
 
 /// Repeats a block of code for every column, because the compiler does not unroll a loop of 16 iterations, and an index
@@ -22,8 +22,8 @@ macro_rules! each_column {
 /// Number of real numbers per element.
 pub(super) const PARTS: usize = 1;
 
-/// The sums of products of each column of `right` with each vector of `left`.
-pub(super) type Sums<Vector, const V: usize, const N: usize> = [[Vector; V]; N];
+/// The sums of products of one column of `right` with each vector of `left`.
+pub(super) type ColumnSums<Vector, const V: usize> = [Vector; V];
 
 /// Computes a tile of `V` vectors by `N` columns. `PACKED` states whether the `N` elements of `right` are contiguous at
 /// each step of the sum.
@@ -31,7 +31,7 @@ pub(super) type Sums<Vector, const V: usize, const N: usize> = [[Vector; V]; N];
 /// # Safety
 /// Same as for [`Call`], and the processor must support the instruction set `S`.
 #[inline(always)]
-pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
+pub(super) unsafe fn tile<S: TileSums<R>, R: Real, const V: usize, const N: usize, const PACKED: bool>(
     call: &Call<R>,
     tile_offset: &TileOffsets,
     at: usize,
@@ -47,7 +47,8 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
         let ahead = call.ahead;
         let mut sums = [[S::zero(); V]; N];
         let mut rest = call.depth;
-        if readable == S::LANES {
+        // Where specialised code computes most tiles of full vectors, unrolling the others would only take build time.
+        if const { !S::SPECIALISED } && readable == S::LANES {
             for _ in 0..call.depth / 2 {
                 for _ in 0..2 {
                     prefetch(next);
@@ -73,44 +74,42 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
             left = left.wrapping_offset(call.left_step);
             right = advanced(right, call.right_step);
         }
-        put::<S, R, V, N>(call, tile_offset, &sums);
+        each_column!(n in N, { put::<S, R, V>(call, tile_offset, n, &sums[n]) });
     }
 }
 
-/// Scales the sums and writes or adds them to `out`.
+/// Scales the sums of column `n` and writes or adds them to `out`.
 ///
 /// # Safety
 /// Same as for [`tile`].
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
-pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
+pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
     call: &Call<R>,
     tile_offset: &TileOffsets,
-    sums: &Sums<S::Vector, V, N>,
+    n: usize,
+    sums: &ColumnSums<S::Vector, V>,
 ) {
     let last = call.rows - (V - 1) * S::LANES;
     let whole = last == S::LANES;
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let out = call.out.wrapping_offset(tile_offset.out);
         let plain = call.alpha[0] == R::ONE;
         let reads = call.beta[0] != R::ZERO;
         let (alpha, beta) = (S::splat(call.alpha[0]), S::splat(call.beta[0]));
-        each_column!(n in N, {
-            let to = out.offset(*call.columns.add(n));
-            for v in 0..V {
-                let to = to.offset(tile_offset.vectors[v]);
-                let value = if plain { sums[n][v] } else { S::mul(sums[n][v], alpha) };
-                if call.streams {
-                    S::stream(to, value);
-                } else if v < V - 1 || whole {
-                    S::store(to, if reads { S::mul_add(S::load(to), beta, value) } else { value });
-                } else {
-                    let value = if reads { S::mul_add(S::load_first(to, last), beta, value) } else { value };
-                    S::store_first(to, value, last);
-                }
+        let to = call.out.wrapping_offset(tile_offset.out).offset(*call.columns.add(n));
+        for v in 0..V {
+            let to = to.offset(tile_offset.vectors[v]);
+            let value = if plain { sums[v] } else { S::mul(sums[v], alpha) };
+            if call.streams {
+                S::stream(to, value);
+            } else if v < V - 1 || whole {
+                S::store(to, if reads { S::mul_add(S::load(to), beta, value) } else { value });
+            } else {
+                let value = if reads { S::mul_add(S::load_first(to, last), beta, value) } else { value };
+                S::store_first(to, value, last);
             }
-        });
+        }
     }
 }
 
@@ -121,7 +120,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize, const N: usize>(
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]
 #[inline(always)]
 unsafe fn step<S: Simd<R>, R: Real, const V: usize, const N: usize>(
-    sums: &mut Sums<S::Vector, V, N>,
+    sums: &mut [ColumnSums<S::Vector, V>; N],
     left: *const R,
     last: usize,
     right: &Columns<R>,

@@ -13,6 +13,9 @@ use super::super::simd::{Generic, Real, Simd};
 /// # Safety
 /// Same as for [`Simd`].
 pub trait TileSums<R: Real>: Simd<R> {
+    /// Whether there is specialised code for any tile.
+    const SPECIALISED: bool = false;
+
     /// Computes and writes a tile of `V` vectors by `N` columns of `PARTS` real numbers. Returns false if there is no
     /// code for the tile.
     ///

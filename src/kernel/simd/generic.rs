@@ -26,6 +26,8 @@ macro_rules! generic {
 
             const LANES: usize = $lanes;
 
+            const PORTABLE: bool = true;
+
             #[inline(always)]
             unsafe fn zero() -> Self::Vector {
                 [0.0; $lanes]

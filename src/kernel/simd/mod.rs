@@ -118,6 +118,9 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     const LANES: usize;
 
+    /// Whether the code is portable, so that functions may be compiled separately from the [`Body`] that calls them.
+    const PORTABLE: bool = false;
+
     /// Returns a vector with 0 in every lane.
     unsafe fn zero() -> Self::Vector;
 
@@ -235,9 +238,19 @@ pub(super) unsafe fn dispatch<B: Body>(isa: Isa, body: B) -> B::Output {
             Isa::Avx512 => on_avx512(body),
             #[cfg(all(target_arch = "aarch64", not(portable_kernels)))]
             Isa::Neon => body.run::<Neon>(),
-            _ => body.run::<Generic>(),
+            _ => on_any(body),
         }
     }
+}
+
+/// Not inlined, because a function that contains several portable bodies takes the compiler very long.
+///
+/// # Safety
+/// Same as for [`dispatch`].
+#[inline(never)]
+unsafe fn on_any<B: Body>(body: B) -> B::Output {
+    // SAFETY: guaranteed by the caller.
+    unsafe { body.run::<Generic>() }
 }
 
 /// # Safety
