@@ -85,11 +85,10 @@ impl Run {
         let base = settled();
         PEAK.store(base, Relaxed);
         let world = World::in_process(self.ranks);
-        let tensor = |value: &einsum_dist::plan::Value, operand| {
-            DistTensor::<f64>::random(&world, &value.shape, &value.distribution, 1, operand)
-        };
-        let (left, right) = (tensor(plan.operand(0), 0), tensor(plan.operand(1), 1));
-        let mut out = tensor(plan.output(), 2);
+        let tensor =
+            |value: &einsum_dist::plan::Value| DistTensor::<f64>::zeros(&world, &value.shape, &value.distribution);
+        let (left, right) = (tensor(plan.operand(0)), tensor(plan.operand(1)));
+        let mut out = tensor(plan.output());
         let mut program = world.compile::<f64>(&plan).unwrap();
         let beta = if self.accumulate { 0.5 } else { 0.0 };
         for _ in 0..2 {

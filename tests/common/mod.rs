@@ -149,15 +149,20 @@ impl Case {
         Problem::parse(&self.expression()).unwrap().shapes(&shapes).unwrap().plan(&machine, &options).ok()
     }
 
-    /// Runs a plan on arrays and on distributed tensors, and compares results and transferred bytes with the expected
-    /// ones. Collective.
+    /// Verifies a plan, runs it on arrays and on distributed tensors, and compares results and transferred bytes with
+    /// the expected ones.
     pub fn check(&self, world: &World, plan: &Plan, seed: u64, accumulate: bool) {
-        self.check_on(std::slice::from_ref(world), plan, seed, accumulate);
+        self.verify(plan);
+        self.run_on(std::slice::from_ref(world), plan, seed, accumulate);
     }
 
-    /// Does the same as [`Case::check`] on each of these worlds, which have the same number of ranks and different
-    /// transports. The plan is verified once, and the expected values are computed once.
-    pub fn check_on(&self, worlds: &[World], plan: &Plan, seed: u64, accumulate: bool) {
+    pub fn verify(&self, plan: &Plan) {
+        plan.verify().unwrap_or_else(|error| panic!("{error}: {}", self.describe(plan)));
+    }
+
+    /// Runs and compares in the same way as [`Case::check`] on each of these worlds, which have the same number of ranks
+    /// and different transports. The expected values are computed once. Collective.
+    pub fn run_on(&self, worlds: &[World], plan: &Plan, seed: u64, accumulate: bool) {
         if self.f64 {
             self.check_as::<f64>(worlds, plan, seed, accumulate);
         } else {
@@ -166,19 +171,12 @@ impl Case {
     }
 
     fn check_as<T: Element>(&self, worlds: &[World], plan: &Plan, seed: u64, accumulate: bool) {
-        // All processes have the same plan and gather the same measurements, so only one process verifies the schedules
-        // of all ranks and compares the bytes.
-        let ranks = if worlds[0].is_root() { 0..plan.ranks() } else { 0..0 };
-        if !ranks.is_empty() {
-            plan.verify().unwrap_or_else(|error| panic!("{error}: {}", self.describe(plan)));
-        }
-        let received: Vec<u64> = ranks.map(|rank| plan.schedule(rank).bytes_received()).collect();
         let whole = |labels: &[usize], operand| random::<T>(&self.shape(labels), seed, operand);
         let values =
             TestValues { left: whole(&self.left, 0), right: whole(&self.right, 1), prior: whole(&self.out, 2) };
         let want = self.wanted(&worlds[0], &values.left, &values.right);
         for world in worlds {
-            self.run_and_compare(world, plan, &received, accumulate, &values, &want);
+            self.run_and_compare(world, plan, accumulate, &values, &want);
         }
     }
 
@@ -186,12 +184,10 @@ impl Case {
         format!("{} {:?} on {}\n{}", self.expression(), self.extents, plan.ranks(), plan.explain())
     }
 
-    /// `received` is the planned number of bytes that each rank receives. It is empty on processes that compare nothing.
     fn run_and_compare<T: Element>(
         &self,
         world: &World,
         plan: &Plan,
-        received: &[u64],
         accumulate: bool,
         values: &TestValues<T>,
         want: &ExpectedElements,
@@ -201,11 +197,13 @@ impl Case {
         let (alpha, beta) = (T::from_f64(1.5, 0.0), T::from_f64(if accumulate { -0.5 } else { 0.0 }, 0.0));
 
         let mut program = world.compile::<T>(plan).unwrap();
+        // Each process compares the bytes of its own ranks.
+        let ranks = world.local_ranks();
+        let received: Vec<u64> = ranks.clone().map(|rank| plan.schedule(rank).bytes_received()).collect();
         let bytes = |program: &einsum_dist::Program<T>| {
             let measured = program.measured().unwrap();
-            assert!(received.is_empty() || received.len() == measured.len());
-            for (rank, (measured, &planned)) in measured.iter().zip(received).enumerate() {
-                assert_eq!(measured.received.iter().sum::<u64>(), planned, "rank {rank}: {}", what());
+            for (rank, &planned) in ranks.clone().zip(&received) {
+                assert_eq!(measured[rank].received.iter().sum::<u64>(), planned, "rank {rank}: {}", what());
             }
         };
         let mut out = prior.clone();

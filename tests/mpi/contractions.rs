@@ -17,7 +17,7 @@ use std::io::Write;
 use crate::common::{Balance, Case, Rng, batched, large_file, same_bits};
 use einsum_dist::comm::launcher::launcher;
 use einsum_dist::plan::{AlgorithmName, FixedDistributions};
-use einsum_dist::{Moved, World};
+use einsum_dist::{Moved, Plan, World};
 
 /// Number of random contractions per run of this program.
 const CASES: usize = 800;
@@ -58,8 +58,15 @@ pub fn main() {
         Some(other) => panic!("no scenario `{other}`"),
         None => {
             let special: usize = worlds.iter().map(crate::common::special::special_values).sum();
-            let cases = random_contractions(&worlds) + matrix_products(&worlds) + batches(&worlds) + thesis(&worlds);
-            special + cases * worlds.len()
+            let ranks = worlds[0].ranks();
+            let (random, balance) = random_contractions(ranks);
+            let tests: Vec<Test> =
+                [random, matrix_products(ranks), batches(ranks), thesis(ranks)].into_iter().flatten().collect();
+            run(&worlds, &tests);
+            if worlds[0].is_root() {
+                println!("{ranks} ranks: {balance}");
+            }
+            special + tests.len() * worlds.len()
         }
     };
     if worlds[0].is_root() {
@@ -77,28 +84,47 @@ pub fn main() {
     worlds.into_iter().rev().for_each(|world| world.finish().unwrap());
 }
 
-/// Runs random contractions. All ranks generate the same cases. In every second case, the tensors have arbitrary
-/// distributions.
-fn random_contractions(worlds: &[World]) -> usize {
-    let ranks = worlds[0].ranks();
+/// A planned contraction. All ranks plan the same contractions.
+struct Test {
+    case: Case,
+    plan: Plan,
+    seed: u64,
+    accumulate: bool,
+}
+
+/// Verifies and runs contractions. Collective.
+fn run(worlds: &[World], tests: &[Test]) {
+    // All ranks have the same plans, so each rank verifies a part of them. They do so before the first run, because ranks
+    // that wait for others would take processor time from the verifying rank.
+    for test in tests.iter().skip(worlds[0].local_ranks().start).step_by(worlds[0].ranks()) {
+        test.case.verify(&test.plan);
+    }
+    for Test { case, plan, seed, accumulate } in tests {
+        case.run_on(worlds, plan, *seed, *accumulate);
+    }
+}
+
+/// Random contractions. In every second one, the tensors have arbitrary distributions.
+fn random_contractions(ranks: usize) -> (Vec<Test>, Balance) {
     let mut rng = Rng::new(ranks as u64);
     let mut balance = Balance::default();
-    for number in 0..CASES {
+    let mut test = |number: usize| {
         let case = Case::random(&mut rng);
         let accumulate = rng.below(3) == 0;
-        let fixed =
-            if number % 2 == 0 { FixedDistributions::default() } else { case.random_distributions(&mut rng, ranks) };
+        let fixed = if number.is_multiple_of(2) {
+            FixedDistributions::default()
+        } else {
+            case.random_distributions(&mut rng, ranks)
+        };
         let plan = |algorithm| case.plan_fixed(ranks, algorithm, &fixed, false);
         let plan = balance.plan(&AlgorithmName::ALL, !case.is_empty(), plan).expect("local always applies");
-        case.check_on(worlds, &plan, number as u64, accumulate);
-    }
-    if worlds[0].is_root() {
-        println!("{ranks} ranks: {balance}");
-    }
+        Test { case, plan, seed: number as u64, accumulate }
+    };
+    let tests = (0..CASES).map(&mut test).collect();
     let applied = AlgorithmName::ALL.into_iter().zip(balance.filled);
     let mut applied = applied.filter(|(algorithm, _)| algorithm.ranks().allows(ranks));
     assert!(applied.all(|(_, filled)| filled >= MIN_NON_EMPTY_CASES), "{balance}");
-    CASES
+    (tests, balance)
 }
 
 fn delays(mut world: World) -> (World, usize) {
@@ -112,63 +138,57 @@ fn delays(mut world: World) -> (World, usize) {
     (world, passed)
 }
 
-/// Runs a case with each algorithm and each choice of cut dimensions. Returns the number of combinations that apply.
-fn check_cuts(worlds: &[World], case: &Case, algorithms: &[AlgorithmName], cuts: &[&[&str]]) -> usize {
-    let mut ran = 0;
-    for &algorithm in algorithms {
-        for cut in cuts {
-            if let Some(plan) = case.plan_cut(worlds[0].ranks(), algorithm, cut) {
-                case.check_on(worlds, &plan, 1, ran % 2 == 1);
-                ran += 1;
-            }
-        }
-    }
-    ran
+/// A case with each algorithm and each choice of cut dimensions that applies.
+fn with_cuts(ranks: usize, case: &Case, algorithms: &[AlgorithmName], cuts: &[&[&str]]) -> Vec<Test> {
+    let each = algorithms.iter().flat_map(|&algorithm| cuts.iter().map(move |cut| (algorithm, cut)));
+    let plans = each.filter_map(|(algorithm, cut)| case.plan_cut(ranks, algorithm, cut)).enumerate();
+    plans.map(|(number, plan)| Test { case: case.clone(), plan, seed: 1, accumulate: number % 2 == 1 }).collect()
 }
 
 use AlgorithmName::{BatchParallel, Local, RingK, RingMn};
 
-fn matrix_products(worlds: &[World]) -> usize {
+fn matrix_products(ranks: usize) -> Vec<Test> {
     let products = [false, true].map(|f64| {
         let case = Case::of("mk,kn->mn", [&[1023, 517], &[517, 771]], f64);
-        check_cuts(worlds, &case, &[Local], &[&[]])
-            + check_cuts(worlds, &case, &[RingMn], &[&["m"], &["n"]])
-            + check_cuts(worlds, &case, &[RingK], &[&["k", "m"], &["k", "n"]])
+        let mut tests = with_cuts(ranks, &case, &[Local], &[&[]]);
+        tests.extend(with_cuts(ranks, &case, &[RingMn], &[&["m"], &["n"]]));
+        tests.extend(with_cuts(ranks, &case, &[RingK], &[&["k", "m"], &["k", "n"]]));
+        assert_eq!(tests.len(), 5);
+        tests
     });
-    assert_eq!(products, [5, 5]);
-    10
+    products.into_iter().flatten().collect()
 }
 
-fn batches(worlds: &[World]) -> usize {
+fn batches(ranks: usize) -> Vec<Test> {
     let case = Case::of("cmk,ckn->cmn", [&[10, 33, 21], &[10, 21, 17]], true);
-    let ran = check_cuts(worlds, &case, &[BatchParallel], &[&["c"]])
-        + check_cuts(worlds, &case, &[RingMn], &[&["m"], &["n"]])
-        + check_cuts(worlds, &case, &[RingK], &[&["k"]]);
-    assert_eq!(ran, 4);
-    ran
+    let mut tests = with_cuts(ranks, &case, &[BatchParallel], &[&["c"]]);
+    tests.extend(with_cuts(ranks, &case, &[RingMn], &[&["m"], &["n"]]));
+    tests.extend(with_cuts(ranks, &case, &[RingK], &[&["k"]]));
+    assert_eq!(tests.len(), 4);
+    tests
 }
 
-/// Runs the contraction from the thesis, cut along each dimension and each pair of dimensions.
-fn thesis(worlds: &[World]) -> usize {
+/// The contraction from the thesis, cut along each dimension and each pair of dimensions.
+fn thesis(ranks: usize) -> Vec<Test> {
     let expression = "[m0,c0,k0,k1,m1],[n0,c0,k0,n1,k1]->[m0,n0,c0,n1,m1]";
     let (left, right) = ([5, 4, 6, 3, 7], [6, 4, 6, 5, 3]);
     let names = ["c0", "m0", "m1", "n0", "n1", "k0", "k1"];
-    let mut ran = 0;
+    let mut tests = Vec::new();
     for f64 in [false, true] {
         let case = Case::of(expression, [&left, &right], f64);
         for name in names {
-            let alone = check_cuts(worlds, &case, &[BatchParallel, RingMn, RingK], &[&[name]]);
-            assert_eq!(alone, 1, "one algorithm cuts {name} first");
-            ran += alone;
+            let alone = with_cuts(ranks, &case, &[BatchParallel, RingMn, RingK], &[&[name]]);
+            assert_eq!(alone.len(), 1, "one algorithm cuts {name} first");
+            tests.extend(alone);
         }
         // The expected pairs are an m and an n dimension for ring-mn, and a k dimension with an m or n dimension for
         // ring-k.
         let pairs: Vec<[&str; 2]> =
             names.iter().flat_map(|a| names.iter().map(move |b| [*a, *b])).filter(|[a, b]| a < b).collect();
         let pairs: Vec<&[&str]> = pairs.iter().map(<[&str; 2]>::as_slice).collect();
-        let both = check_cuts(worlds, &case, &[RingMn, RingK], &pairs);
-        assert_eq!(both, 4 + 8, "pairs of dimensions to cut");
-        ran += both;
+        let both = with_cuts(ranks, &case, &[RingMn, RingK], &pairs);
+        assert_eq!(both.len(), 4 + 8, "pairs of dimensions to cut");
+        tests.extend(both);
     }
-    ran
+    tests
 }
