@@ -44,7 +44,7 @@ help:
 	@echo "make test-long     send signals at random moments, and run random command lines: SIGNALS=200, COMMANDS=20000 or SECONDS=, SEED=, COMMAND="
 	@echo "make test-aarch64  run the kernel tests for AArch64, in an emulator on other processors"
 	@echo "make test-numa     test thread binding and first touch on a machine with two NUMA domains, emulated by qemu"
-	@echo "make test-asan     run the tests of unsafe code under AddressSanitizer, with a nightly compiler"
+	@echo "make test-asan     run the tests of unsafe code under AddressSanitizer"
 	@echo "make test-large    move and store blocks of more than 2^31 elements and 4 GiB, in files and with every transport;"
 	@echo "                   needs several minutes and 22 GB of memory"
 	@echo "make bench         compare local contractions with NumPy, torch, TBLIS, OpenBLAS and MKL: benches/results/local.md;"
