@@ -21,8 +21,9 @@ fn main() -> einsum_dist::Result<()> {
     println!("{text} -> {:?}, first score {}", scores.shape(), scores[[0, 0, 0, 0]]);
 
     // Runs the same contraction on several ranks in this process. A problem is planned for a machine, and the plan is
-    // compiled for a world, which is a group of ranks. By default, the planner divides the heads (dimension h) among
-    // the ranks, so no data move. The algorithm `ring-mn` moves blocks of the keys from rank to rank.
+    // compiled for a world, which is a group of ranks. By default, the planner divides the sequences (dimension b)
+    // or the heads (h) among the ranks, so no data move. The algorithm `ring-mn` moves blocks of one operand, here of the
+    // queries, from rank to rank.
     let problem = Problem::parse(text)?.shapes(&[queries.shape().to_vec(), keys.shape().to_vec()])?;
     for (ranks, algorithm) in [(2, None), (4, None), (3, Some(AlgorithmName::RingMn))] {
         let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(algorithm);

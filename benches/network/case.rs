@@ -7,7 +7,7 @@ use einsum_dist::{Dtype, Machine, Plan, PlanOptions};
 use super::product::{Product, planned, received};
 use super::rank::{Settings, Worlds};
 
-/// An algorithm to measure, and which of its extents grow until computing takes as long as the transfers.
+/// An algorithm to measure.
 pub struct Case {
     pub algorithm: AlgorithmName,
     /// The dimension that the algorithm must cut. If this is `None`, the planner cuts the dimension that requires the
@@ -15,6 +15,7 @@ pub struct Case {
     cut: Option<&'static str>,
     /// The dimensions along which `left`, `right` and `out` are cut, for algorithms with fixed distributions.
     distributions: Option<[&'static str; 3]>,
+    /// Which of m, n and k are scaled until computing takes about as long as the transfers.
     grows: [bool; 3],
 }
 

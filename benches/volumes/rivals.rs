@@ -88,7 +88,7 @@ impl Case {
         self.least((1..=max_layers).flat_map(|layers| self.squarest(layers)))
     }
 
-    /// The best grid of recursive bisection over all allowed numbers of ranks. Each step cuts the longest dimension by
+    /// Recursive bisection gives one grid for each allowed number of ranks. Returns the best of these grids. Each step cuts the longest dimension by
     /// the smallest prime factor of the remaining number of ranks.
     pub fn recursive(&self) -> Option<Grid> {
         let Shape { m, n, k } = self.extents;

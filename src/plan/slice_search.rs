@@ -27,8 +27,8 @@ const MAX_VISITS: usize = 300_000_000;
 /// Estimated node visits per trial and node, assuming about ten rounds, each of which evaluates about sixty labels.
 const VISITS_PER_NODE: usize = 600;
 
-/// Added to the overhead of slicing a label, so that the scores of labels that add no operations still depend on how
-/// much they reduce the excess.
+/// Added to the added cost before it is divided by the reduction of the excess. Without it, all labels that can be sliced
+/// at no cost would have the same score, however much they reduce the excess.
 const SLICE_WEIGHT: f64 = 0.01;
 
 /// Computes a price from the total number of operations in all slices, and the number of slices.

@@ -3,12 +3,12 @@
 //!
 //! # Errors of a run
 //!
-//! Each step adds an error of random sign to its numbers. This error is at least as large as the worst combined effect
-//! of all roundings up to and including this step. That effect is gamma for all steps of the tree (see `limits`) times
-//! the sum of the absolute products of the step's two operands. Later steps propagate this error like an actual error,
-//! so errors cancel where the numbers cancel. This is Monte Carlo arithmetic (D. S. Parker, Monte Carlo Arithmetic,
-//! UCLA CSD-970002, 1997), to first order. Each number has two error samples, which are stored as the real and the
-//! imaginary part of one complex number.
+//! Each step adds an error of random sign to its numbers, except that the last step's error has no sign. This error is
+//! at least as large as the worst combined effect of all roundings up to and including this step. That effect is gamma
+//! for all steps of the tree (see `limits`) times the sum of the absolute products of the step's two operands. Later
+//! steps propagate this error like an actual error, so errors cancel where the numbers cancel. This is Monte Carlo
+//! arithmetic (D. S. Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997), to first order. Each number has two error
+//! samples, which are stored as the real and the imaginary part of one complex number.
 //!
 //! Whatever the signs, the error of a result element is at least the error of the last step alone.
 

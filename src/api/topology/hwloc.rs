@@ -1,7 +1,7 @@
 //! Reads the topology from hwloc.
 //!
-//! No other file uses types from hwloc. Threads are not pinned with hwloc, because builds without hwloc also pin
-//! threads (`pinning`).
+//! No other file uses types from hwloc. Threads are pinned without hwloc, so that this also works in builds
+//! without hwloc (`pinning`).
 
 use hwlocality::Topology as Hwloc;
 use hwlocality::cpu::cpuset::CpuSet;

@@ -26,7 +26,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
         for lane in (0..dots.lanes.extent).step_by(dots.chunk) {
             let mut row = 0;
             while row < rows {
-                // A complex sum needs two registers, so a complex tile has half the rows.
+                // A complex sum needs two registers, so complex tiles of three columns have two rows instead of four.
                 let height = match (rows - row, cols) {
                     (1, 1) => 1,
                     (_, 1) => 4,

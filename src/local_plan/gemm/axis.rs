@@ -40,8 +40,9 @@ pub struct Table {
     pub unit: [Option<(usize, usize)>; 2],
     /// The extent of the box in each dimension.
     pub lens: Vec<usize>,
-    /// The length of a run. The indices of a run are evenly spaced in the tensors that are read or written in place.
-    /// Panels must not cross the end of a run. All runs have the same length.
+    /// The length of a run. In the tensors for which `Axis::new` was called with `runs`, consecutive indices of a run
+    /// have evenly spaced offsets. If there is no such tensor, the box is one run. Panels must not cross the end of a
+    /// run. All runs have the same length.
     pub run: usize,
 }
 

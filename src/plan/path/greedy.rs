@@ -124,8 +124,8 @@ impl<'a> Network<'a> {
         others
     }
 
-    /// Returns the labels of a pair's result, ascending. These are the pair's labels that the output or a tensor
-    /// outside the pair has.
+    /// Returns the labels of a pair's result, ascending. These are the labels of the pair that also occur in
+    /// the output or in a tensor outside the pair.
     fn result(&self, left: usize, right: usize) -> impl Iterator<Item = u32> {
         let needed =
             move |label: &u32| self.holders[*label as usize].iter().any(|&holder| holder != left && holder != right);

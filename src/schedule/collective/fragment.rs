@@ -98,8 +98,8 @@ fn corner(buffer: BufferId, like: &View) -> View {
     View { buffer, bounds: like.bounds.iter().map(|range| 0..range.len()).collect() }
 }
 
-/// Declares up to two slots (scratch memory for one piece each) for the summands that this rank receives, but not more
-/// slots than it receives pieces. Each slot has one buffer for each box of the message with the most boxes.
+/// Declares the slots into which this rank receives summands. A slot is scratch memory for one piece. There are two
+/// slots, or fewer if the rank receives fewer than two pieces of summands. Each slot has one buffer for each box of the message with the most boxes.
 fn slots(
     builder: &mut Builder,
     pattern: &Pattern,
