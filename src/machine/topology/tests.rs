@@ -1,0 +1,20 @@
+use super::*;
+
+#[test]
+fn units_are_of_one_domain_or_of_several() {
+    let mut host = Topology::flat(&[0, 1]);
+    host.domains.push(Domain { number: 8, socket: 1, memory: 0, cores: vec![vec![2, 6], vec![3, 7]] });
+    assert_eq!(
+        [&[1][..], &[6, 3], &[1, 2], &[], &[9]].map(|units| host.domain_of(units)),
+        [Some(0), Some(8), None, None, None]
+    );
+    assert_eq!(host.to_string(), "2 sockets, 2 NUMA domains, 4 cores of 6 hardware threads together");
+}
+
+#[test]
+fn a_mask_leaves_what_it_names() {
+    let host = Topology::flat(&[0, 1, 2]);
+    assert_eq!(host.restricted(&[2, 0, 5]), Topology::flat(&[0, 2]));
+    assert_eq!(host.restricted(&[]).domains, []);
+    assert_eq!(Topology::flat(&[0]).to_string(), "1 socket, 1 NUMA domain, 1 core");
+}
