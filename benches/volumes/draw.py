@@ -38,7 +38,7 @@ FEWEST, BYTES = {"largeK": 2048, "largeM": 2048}, 8
 def table(rows):
     """Mean MB in double precision, over all numbers of ranks from 128 (or FEWEST) on for which the matrices fit into
     memory."""
-    lines = ["| shape | memory | ranks | ours | COSMA's grid | recursive | 2.5D | 2D | paper: COSMA | CARMA | CTF | ScaLAPACK |",
+    lines = ["| shape | memory | ranks | ours | COSMA's grid | recursive | 2.5D | 2D | paper: COSMA | paper: CARMA | paper: CTF | paper: ScaLAPACK |",
              "|---" * 12 + "|"]
     for (shape, memory), (scalapack, ctf, carma, cosma) in PAPER.items():
         fewest = FEWEST.get(shape, 128)
@@ -47,9 +47,9 @@ def table(rows):
 
         def mean(column):
             values = [float(row[column]) for row in some if row[column]]
-            return f"{sum(values) / len(values) * BYTES / 1e6:.0f}" if len(values) == len(some) and values else "-"
+            return f"{sum(values) / len(values) * BYTES / 1e6:.0f}" if len(values) == len(some) and values else "n/a"
 
-        ranks = f"{min(int(row['ranks']) for row in some)} to {max(int(row['ranks']) for row in some)}" if some else "-"
+        ranks = f"{min(int(row['ranks']) for row in some)} to {max(int(row['ranks']) for row in some)}" if some else "n/a"
         cells = [mean(column) for column in ("ours", "cosma", "recursive", "2.5d", "2d")]
         lines.append(f"| {shape} | {memory} | {ranks} | " + " | ".join([*cells, *map(str, (cosma, carma, ctf, scalapack))]) + " |")
     return "\n".join(lines) + "\n"

@@ -78,7 +78,7 @@ pub struct Args {
     pub algorithm: String,
 
     /// Distributions of the operands and the result, separated by `;`: `m:2 k:3; k:cyclic(64,2) n:3; x6`. Each is a
-    /// grid of ranks whose axes are even tiles (`m:2`), block-cyclic tiles (`m:cyclic(64,2)`), tiles cut at given
+    /// grid of ranks whose axes are even cuts (`m:2`), block-cyclic cuts (`m:cyclic(64,2)`), cuts at given
     /// indices (`m:at(10,30)`) or replicas (`x2`). `one` is a single rank, `@4` or `@(2,0)` at the end selects the
     /// ranks, and `*` leaves the choice to the planner
     #[arg(long, value_name = "SPEC", allow_hyphen_values = true, value_parser = values::text())]
@@ -188,7 +188,7 @@ pub struct Args {
     #[arg(help_heading = "Reports")]
     pub trace: Option<PathBuf>,
 
-    /// Draw the tasks and transfers of up to 64 ranks over time, as an SVG picture
+    /// Draw the tasks of up to 64 ranks over time, as an SVG picture
     #[arg(long, value_name = "FILE.svg", allow_hyphen_values = true, value_parser = values::file())]
     #[arg(help_heading = "Reports")]
     pub timeline: Option<PathBuf>,

@@ -6,7 +6,7 @@
 //!
 //! | axis | means |
 //! |---|---|
-//! | `m:4` | m in even tiles over 4 ranks |
+//! | `m:4` | m cut evenly over 4 ranks |
 //! | `m:cyclic(64,2)` | m block-cyclic: blocks of 64 indices assigned round-robin to 2 ranks |
 //! | `m:at(10,30)` | m cut before indices 10 and 30, over 3 ranks |
 //! | `x2` | replicated on 2 ranks |
