@@ -129,7 +129,7 @@ impl World {
         Ok(first.map(|theirs| String::from_utf8_lossy(theirs).into_owned()))
     }
 
-    /// Finds the ranks that share cores with this process. Collective.
+    /// Counts the ranks that share cores with this process. Collective.
     fn sharing(&self) -> Result<Sharing> {
         let name = host::name();
         let mine = format!("{name} {:?}", host::cpus());

@@ -104,8 +104,8 @@ impl Endpoint {
         each!(self, end => end.idle(in_flight, computing, longest))
     }
 
-    /// Sets whether the calling thread has a core of its own. If so, the thread does not sleep while transfers need
-    /// polling.
+    /// Tells the endpoint whether the calling thread has a core of its own. If so, the thread does not sleep while
+    /// transfers need polling.
     pub fn spin(&mut self, spin: bool) {
         match self {
             // Every event wakes the thread, so it can always sleep.

@@ -136,7 +136,8 @@ impl Sliced {
 }
 
 impl MemoryFit<'_> {
-    /// Returns a plan that fits, which is `whole` itself, a plan with grids that need less memory, or a sliced plan.
+    /// Returns a plan that fits: `whole`, or a plan made with a lower memory limit, or, if neither fits, a sliced plan.
+    /// If the options permit it, the plan may compute the result in parts.
     fn fitted(&self, whole: Plan) -> Result<Plan, PlanError> {
         let whole = self.with_tighter_limits(whole);
         let held = self.fit(whole.clone());

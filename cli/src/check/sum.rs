@@ -18,7 +18,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::super::compensated::ComplexSum;
 
-/// Added to every squared error except that of the number 0, because squared errors smaller than this may underflow.
+/// Added to the square of the error that a step adds to a number, to cover parts of the square that underflow. It is not
+/// added if the sum of the absolute products is 0, because such a number has no error.
 const MIN_SQUARE: f64 = 1e-290;
 
 /// A number, the sum of the absolute values of the operand products that contribute to it, and two samples of the error

@@ -133,7 +133,8 @@ impl Endpoint {
         self.node.neighbours()
     }
 
-    /// Sets whether the thread has a core of its own. If so, the thread does not sleep while any transfer is in flight.
+    /// Tells the endpoint whether the thread has a core of its own. If so, the thread does not sleep while any transfer
+    /// is in flight.
     pub fn spin(&mut self, spin: bool) {
         self.pause = Pause::new(spin);
     }

@@ -12,9 +12,10 @@
 //!         || |  ||    |     ||        |         ||  ...       beside workers and a slow link: up to 1 ms asleep
 //! ```
 //!
-//! While workers compute, yielding is worse than sleeping. On a core of its own, a yielding thread uses memory
-//! bandwidth and clock frequency that the workers need. On a worker's core, a yielding thread loses the core for
-//! milliseconds, and the link becomes idle in the meantime. A thread that has slept is scheduled again much sooner.
+//! While workers compute, a thread without a core of its own sleeps instead of yielding. If it runs on an idle core,
+//! yielding would take memory bandwidth from the workers and lower the clock frequency of their cores. On a worker's
+//! core, a thread that yields loses the core for milliseconds, and the link becomes idle in the meantime. A thread that
+//! has slept is scheduled again much sooner.
 //!
 //! Each sleep interrupts a worker twice. The poll after a sleep moves the bytes that a slow link has delivered during
 //! the sleep. If this poll is much shorter than the sleep, the next sleep is longer. If the poll takes at least as long

@@ -87,10 +87,11 @@ pub struct GemmPlan {
     pub cols: Axis,
     /// Offsets in both operands.
     pub depth: Axis,
-    /// Number of elements in a vector. A panel has `lanes` x `vectors` rows.
+    /// Number of elements in a vector.
     pub lanes: usize,
+    /// Number of vectors in a panel of the rows' operand, which has `lanes` x `vectors` rows.
     pub vectors: usize,
-    /// Number of columns in a panel.
+    /// Number of columns in a panel of the columns' operand.
     pub columns: usize,
     pub access: [Access; 2],
     pub out: OutAccess,

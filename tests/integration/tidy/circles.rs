@@ -1,5 +1,5 @@
-//! Tests that there are no import cycles. Inside every folder of `src` and `cli/src`, files and folders import each
-//! other in only one direction.
+//! Tests that there are no import cycles. If a file or folder of `src` or `cli/src` imports a
+//! sibling in the same folder, that sibling must not import it back, directly or through other siblings.
 //!
 //! A module may import from its parent's file, and a parent may import from its children. Any other import is treated
 //! as an import between two siblings. The siblings are those children of the closest common parent that contain the two
@@ -63,7 +63,7 @@ fn imports_have_no_circles() {
     for folder in ["src", "cli/src"] {
         faults.extend(faults_of(folder, &Modules::of_crate(folder)));
     }
-    none("Siblings import each other in one direction: move what both need to a file of its own.", faults);
+    none("Siblings do not import each other in both directions: move what both need to a file of its own.", faults);
 }
 
 fn faults_of(folder: &str, modules: &Modules) -> Vec<String> {
