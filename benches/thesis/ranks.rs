@@ -1,9 +1,9 @@
 //! Runs all variants on MPI ranks. The processes of these ranks do not use a core while they wait for their turn.
 //!
-//! The program starts itself once under mpirun. Every rank connects to the port that its arguments name, sends its rank
-//! number, and answers lines until the connection closes:
+//! The program starts itself once under mpirun. Every rank connects to the port given on its command line, sends its
+//! rank number, and answers requests of one line until the connection closes:
 //!
-//! | line | answer |
+//! | request | answer |
 //! |---|---|
 //! | `open CASE SIZE`: compiles all variants and drops the previous ones | the summary of each variant, as JSON |
 //! | `run VARIANT RUNS` | seconds of a run |

@@ -259,7 +259,7 @@ impl WriteLease {
         self.0.dense_bytes().map(|(start, bytes)| unsafe { std::slice::from_raw_parts_mut(start, bytes) })
     }
 
-    /// Fills the box from `from` in row-major order. `from` must have exactly the size of the box.
+    /// Copies the bytes of `from` into the box, in row-major order. `from` must have exactly the size of the box.
     pub fn unpack(&mut self, from: &[u8]) {
         assert!(from.len() == self.bytes(), "the source has the size of the box");
         let (start, mut done) = (self.0.start(), 0);

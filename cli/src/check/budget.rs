@@ -27,7 +27,7 @@ const SLOW_LIMIT_DIVISORS: [u64; 3] = [8, 4, 2];
 /// Maximum number of operations of a quick check, which takes seconds. A check with more operations is slow.
 const MAX_QUICK_OPERATIONS: f64 = 1e10;
 
-/// Number of bytes beyond which more memory does not speed up a check.
+/// Maximum number of bytes that a memory limit reserves for a check, unless the check needs more.
 const SUFFICIENT_BYTES: u64 = 1 << 26;
 
 /// Returns the minimum number of bytes that a check needs. With this much memory, the check computes one product at a

@@ -2,8 +2,9 @@
 //!
 //! A waiting thread cannot simply sleep, because Open MPI and MPICH move large messages only during calls. MPICH also
 //! moves only a bounded number of bytes of a large message per call. While bytes move, the thread polls again
-//! immediately. Once no bytes move, it yields its core between polls, unless workers are computing. If there are still
-//! no bytes after many polls, it sleeps between polls, briefly at first. A thread with a core of its own never sleeps.
+//! immediately. Once bytes stop moving, it yields its core between polls, or sleeps if workers are computing. If
+//! there are still no bytes after many polls, it sleeps in any case, briefly at first. A thread with a core of its own
+//! never sleeps.
 //!
 //! ```text
 //! polls   |||||||||| . . . . . . |   |     |       |  ...     no worker computes: 256 yields, then 20 to 200 us asleep

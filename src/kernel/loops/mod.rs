@@ -168,7 +168,8 @@ unsafe fn buffered<T: Element>(task: Task<'_, T, Nest>, isa: Isa) {
 
 impl<T: Element> Task<'_, T, Nest> {
     /// # Safety
-    /// Same as for [`run`], with one nest.
+    /// Same as for the function [`run`](fn@run), with the loops of this nest. If there is a `buffer`, it has room for
+    /// [`Buffer::elements`] sums.
     unsafe fn run(&self, isa: Isa) {
         // SAFETY: guaranteed by the caller; `T` is the type that `T::DTYPE` names, because `Element` is sealed.
         unsafe {

@@ -188,7 +188,7 @@ impl GridFit<'_> {
         wanted.then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// The maximum, over both operands, of the number of ranks that share a tile of the operand.
+    /// The number of ranks that share a tile of `left`, or of `right` if this number is larger.
     fn sharing_most(&self, grid: &Grid) -> usize {
         let parts = |labels: &[Label]| -> usize {
             grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()

@@ -54,8 +54,8 @@ impl Volumes {
         tiles + (slots * self.travelling() / self.tile[3].max(1.0)).max(summands)
     }
 
-    /// The number of elements in a rank's tiles of the operands that it shares. Of each such tile, the rank receives
-    /// parts from other ranks.
+    /// The number of elements in the operand tiles that a rank shares with other ranks. The rank receives parts of each
+    /// of these tiles from those ranks.
     pub fn travelling(&self) -> f64 {
         let ([left, right, _], [_, m, n, _]) = (self.tensors(), self.parts);
         let moves = |tile: f64, sharing: usize| if sharing > 1 { tile } else { 0.0 };
