@@ -89,13 +89,11 @@ export -f small
 
 skip() { printf '%-58s skipped: %s\n' "$1" "$2"; }
 
-# with MPI COMMAND... runs a command with the target directory and the compiler for one MPI. Builds for Open MPI have no
-# kernels with vector instructions, because these are a third of the build and are tested with MPICH.
+# with MPI COMMAND... runs a command with the target directory and the compiler for one MPI.
 with() {
-    local mpi=$1 wrapper=()
+    local mpi=$1
     shift
-    if [ "$mpi" = openmpi ]; then wrapper=(RUSTC_WORKSPACE_WRAPPER="$PWD/tests/rustc/portable_kernels.sh"); fi
-    env MPICC="$(compiler "$mpi")" CARGO_TARGET_DIR="target/$mpi" ${wrapper[@]+"${wrapper[@]}"} "$@"
+    env MPICC="$(compiler "$mpi")" CARGO_TARGET_DIR="target/$mpi" "$@"
 }
 compiler() { if [ "$1" = mpich ]; then echo "${MPICC:-mpicc.mpich}"; else echo "${OPENMPI_CC:-mpicc.openmpi}"; fi; }
 launcher() { if [ "$1" = mpich ]; then echo "${MPIRUN:-mpirun.mpich}"; else echo "${OPENMPI_RUN:-mpirun.openmpi}"; fi; }
