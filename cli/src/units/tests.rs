@@ -1,3 +1,5 @@
+//! Unit tests of `units`.
+
 use super::*;
 
 #[test]

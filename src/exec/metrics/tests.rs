@@ -1,3 +1,5 @@
+//! Unit tests of `metrics`.
+
 use super::*;
 
 #[test]

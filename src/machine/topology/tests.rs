@@ -1,3 +1,5 @@
+//! Unit tests of `topology`.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Unit tests of `slice`.
+
 use super::*;
 
 #[test]

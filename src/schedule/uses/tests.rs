@@ -1,3 +1,5 @@
+//! Unit tests of `uses`.
+
 use super::*;
 
 /// Tests that both reads are kept if the tasks may run at the same time. Such tasks complete in any order, so the
