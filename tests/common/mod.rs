@@ -164,13 +164,13 @@ impl Case {
     /// and different transports. The expected values are computed once. Collective.
     pub fn run_on(&self, worlds: &[World], plan: &Plan, seed: u64, accumulate: bool) {
         if self.f64 {
-            self.check_as::<f64>(worlds, plan, seed, accumulate);
+            self.run_as::<f64>(worlds, plan, seed, accumulate);
         } else {
-            self.check_as::<f32>(worlds, plan, seed, accumulate);
+            self.run_as::<f32>(worlds, plan, seed, accumulate);
         }
     }
 
-    fn check_as<T: Element>(&self, worlds: &[World], plan: &Plan, seed: u64, accumulate: bool) {
+    fn run_as<T: Element>(&self, worlds: &[World], plan: &Plan, seed: u64, accumulate: bool) {
         let whole = |labels: &[usize], operand| random::<T>(&self.shape(labels), seed, operand);
         let values =
             TestValues { left: whole(&self.left, 0), right: whole(&self.right, 1), prior: whole(&self.out, 2) };

@@ -90,6 +90,12 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
     }
 }
 
+/// Runs code that is not inlined into its caller.
+#[inline(never)]
+fn separately(code: impl FnOnce()) {
+    code();
+}
+
 /// Rows of elements, in `out` or in a buffer.
 #[derive(Debug, Clone, Copy)]
 struct Rows<T> {
@@ -169,8 +175,8 @@ impl<T> Block<'_, T> {
         }
     }
 
-    /// Calls [`Block::terms`], or [`Block::separate_terms`] for portable code, because the compiler takes very long for
-    /// a function that contains the portable code for all numbers of terms.
+    /// Calls [`Block::terms`]. Portable code is compiled separately for each number of terms, because the compiler takes
+    /// very long for a function that contains all of it.
     ///
     /// # Safety
     /// Same as for [`run`].
@@ -186,28 +192,11 @@ impl<T> Block<'_, T> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if const { T::PORTABLE } {
-                self.separate_terms::<S, P, EACH, STREAMS>(visit, at, tiled);
+                separately(|| self.terms::<S, P, EACH, STREAMS>(visit, at, tiled));
             } else {
                 self.terms::<S, P, EACH, STREAMS>(visit, at, tiled);
             }
         }
-    }
-
-    /// Same as [`Block::terms`], but not inlined.
-    ///
-    /// # Safety
-    /// Same as for [`run`].
-    #[inline(never)]
-    unsafe fn separate_terms<S, const P: usize, const EACH: bool, const STREAMS: bool>(
-        &self,
-        visit: Visit<T>,
-        at: [isize; 2],
-        tiled: bool,
-    ) where
-        T: Lanes<S>,
-    {
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.terms::<S, P, EACH, STREAMS>(visit, at, tiled) }
     }
 
     /// Adds `P` terms to all rows of the block.

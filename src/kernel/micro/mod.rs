@@ -298,7 +298,7 @@ macro_rules! kernels {
             }
 
             /// Writes sums to `out`. Tiles with different numbers of columns share this function, because code for each
-            /// number would not be faster.
+            /// number would take longer to compile.
             ///
             /// # Safety
             /// Same as for [`Call`], and the processor must support the kernel's instruction set.
