@@ -41,7 +41,8 @@ const SHAPES: [(&str, [usize; 3], [usize; 3]); 4] = [
     ("flat", [131_072, 131_072, 512], [128, 128, 16]),
 ];
 
-/// Numbers of ranks: powers of two, primes, and the numbers in the paper.
+/// Numbers of ranks: all from 2 to 13, powers of two, three times powers of two, primes, and the numbers in the COSMA
+/// paper.
 const RANKS: [usize; 50] = [
     2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 17, 24, 31, 32, 36, 37, 48, 61, 64, 65, 72, 96, 97, 127, 128, 144, 192,
     251, 256, 288, 509, 512, 576, 1021, 1024, 1152, 2039, 2048, 2304, 4093, 4096, 4608, 8191, 8192, 9216, 9217, 18_432,

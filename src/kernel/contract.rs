@@ -114,8 +114,8 @@ pub(super) fn run<T: Element>(
         Body::Loops(body) => {
             let partials = workspace.slice(plan.workspace_elements())?;
             let operands = [left.as_ptr(), right.as_ptr()];
-            // SAFETY: the plan's loops visit the indices of three tensors with the layouts checked above; `out` is
-            // borrowed mutably, so its elements are distinct and no other code accesses them.
+            // SAFETY: `isa` and the layouts are checked above, and the plan's loops visit only indices of the three
+            // tensors. As `out` is a `TensorMut`, its elements are distinct and no other code accesses them.
             unsafe { loops::run(body, isa, alpha, operands, beta, out.as_mut_ptr(), partials) }
         }
         Body::Gemm(body) => {

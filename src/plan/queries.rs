@@ -1,7 +1,7 @@
 //! Answers queries about a plan, such as its schedules, their proof and simulation, its printed form, and its memory.
 //!
-//! Each method calls the file that computes the answer. Properties that can be read directly from a plan's values are
-//! in [`structure`](super::structure).
+//! Most methods only call the module that computes the answer. Properties that can be read directly from a plan's
+//! values are in [`structure`](super::structure).
 
 use super::context::PlanningContext;
 use super::error::PlanError;

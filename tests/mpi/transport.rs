@@ -177,7 +177,8 @@ where
     moved.messages += bytes.div_ceil(chunk as u64).max(1);
 }
 
-/// Runs the ring with all kinds of boxes and several sizes of pieces.
+/// Runs one step of the ring for every listed pair of boxes and for several maximum sizes of a piece. Pieces of 1 and 7
+/// bytes are tested only with a box of one element and an empty box.
 fn transfers<T: Element + From<u16> + PartialEq>(world: &Communicator, moved: &mut Moved) {
     let whole: Boxes = vec![vec![0..24, 0..20, 0..18]];
     let dense: Boxes = vec![vec![3..11, 0..20, 0..18]];

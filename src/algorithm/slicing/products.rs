@@ -118,7 +118,8 @@ impl<'a> Products<'a> {
         [&contraction.left, &contraction.right].iter().all(|tensor| !share.region(tensor).is_empty())
     }
 
-    /// Adds the values in these boxes of a region to this rank's block. `buffer` stores the region densely.
+    /// Appends the tasks that add the values in these boxes of a region to this rank's block. `buffer` stores the
+    /// region densely.
     fn add(&self, builder: &mut Builder, region: &Region, boxes: &[Bounds], buffer: BufferId, sums: &Tensor) {
         for bounds in boxes {
             if let (Some(stored), Some(out)) = (region.locate(bounds), sums.view(self.rank, bounds)) {
