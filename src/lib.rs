@@ -148,7 +148,9 @@ pub mod timeline;
 pub mod tree;
 
 pub use algorithm::{AlgorithmName, Reorder};
-pub use api::{DistTensor, Error, NpyOutput, Operand, Output, Problem, Program, Rank, Result, Shaped, World, einsum};
+pub use api::{
+    DistTensor, Error, NpyOutput, Operand, Output, Problem, Program, ProgramCache, Rank, Result, Shaped, World, einsum,
+};
 pub use comm::{CommError, Transport};
 pub use dims::{Kind, Kinds, Label};
 pub use distribution::{Axis, Cut, Distribution, GridError, Region, Role};
@@ -168,6 +170,7 @@ pub use plan::{
     Explain, FixedDistributions, KernelChoice, PathChoice, PathReport, Pipeline, PipelineChoice, Plan, PlanError,
     PlanOptions, ResultResidency, SearchLimit, Slice,
 };
+pub use rayon;
 pub use report::{
     ByLink, Bytes, CheckReport, MaxMean, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds,
 };

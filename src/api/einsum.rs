@@ -1,19 +1,20 @@
 //! Contracts operands in a single call.
 
-use ndarray::ArrayD;
+use std::cell::RefCell;
 
-use super::program_cache::{self, Key};
-use super::{Operand, Problem, Result, World};
+use ndarray::{ArrayD, ArrayViewD};
+use smallvec::SmallVec;
+
+use super::{Operand, ProgramCache, Result};
 use crate::kernel::Element;
-use crate::machine::Machine;
 use crate::plan::PlanOptions;
 
 /// Contracts whole operands in this process on the current rayon pool, without communication. Returns a new row-major
 /// array. `docs/expressions.md` describes the syntax of expressions.
 ///
 /// Cost: The first call parses, plans and compiles. Later calls with the same text, shapes, element type and number of
-/// threads reuse the compiled program. Each thread caches up to 32 programs, with up to 16 MiB of buffers in total. A
-/// [`Program`] that you compile yourself is never evicted. Operands are borrowed and may have any strides. In addition
+/// threads reuse the compiled program. Each thread has a [`ProgramCache`](crate::ProgramCache) of up to 256
+/// programs, with up to 16 MiB of buffers in total. A [`Program`] that you compile yourself is never evicted. Operands are borrowed and may have any strides. In addition
 /// to the result, memory is allocated for intermediates and packing.
 ///
 /// # Errors
@@ -37,18 +38,12 @@ use crate::plan::PlanOptions;
 /// [`Error::Parse`]: crate::Error::Parse
 /// [`Error::Shape`]: crate::Error::Shape
 pub fn einsum<T: Element>(expression: &str, operands: &[&dyn Operand<T>]) -> Result<ArrayD<T>> {
-    let shapes: Vec<Vec<usize>> = operands.iter().map(|operand| operand.view_dyn().shape().to_vec()).collect();
-    let key = Key { expression: expression.to_owned(), shapes, dtype: T::DTYPE, threads: rayon::current_num_threads() };
-    let mut program = match program_cache::take::<T>(&key) {
-        Some(program) => program,
-        None => {
-            let options = PlanOptions { dtype: T::DTYPE, ..PlanOptions::default() };
-            let machine = Machine::new(1, key.threads);
-            let plan = Problem::parse(expression)?.shapes(&key.shapes)?.plan(&machine, &options)?;
-            World::single().compile::<T>(&plan)?
-        }
-    };
-    let out = program.run(operands)?;
-    program_cache::put(key, program);
-    Ok(out)
+    thread_local! {
+        static CACHE: RefCell<ProgramCache> = RefCell::default();
+    }
+    let views: SmallVec<[ArrayViewD<T>; 4]> = operands.iter().map(|operand| operand.view_dyn()).collect();
+    let shapes: SmallVec<[&[usize]; 4]> = views.iter().map(|view| view.shape()).collect();
+    CACHE.with_borrow_mut(|cache| {
+        cache.run::<T, _>(expression, &shapes, &PlanOptions::default(), |program| program.run(operands))
+    })
 }

@@ -35,13 +35,13 @@ pub(super) fn launch(
     let options = world.shared().options;
     if world.ranks() == 1 {
         let slots = bound.pop().unwrap_or_default();
-        let metrics = run(&mut ranks[0], slots, factors, &options, Team::Inline);
+        let metrics = alone(world, &mut ranks[0], slots, factors, &options);
         ranks[0].recover();
         return Ok(vec![metrics.map_err(|error| failed(plan, &ranks[0], &error))?]);
     }
     let crews = world.shared().crews(ranks.len(), plan.machine.workers)?;
     match &world.shared().members {
-        Members::Single => unreachable!("a single rank has returned above"),
+        Members::Single { .. } => unreachable!("a single rank has returned above"),
         Members::InProcess { ranks: count, bytes_per_second } => {
             let fabric = Fabric::new(*count, *bytes_per_second);
             in_process(plan, ranks, factors, bound, &options, &crews, &fabric)
@@ -71,6 +71,27 @@ pub(super) fn launch(
             })?;
             *members.endpoint.borrow_mut() = Some(endpoint);
             Ok(vec![metrics])
+        }
+    }
+}
+
+/// Runs the only rank of a world. A rank with a pool of its own enters the pool only if a task uses several threads,
+/// because waking a worker takes longer than a small product.
+fn alone(
+    world: &World,
+    program: &mut RankProgram,
+    slots: Slots,
+    factors: Factors,
+    options: &RunOptions,
+) -> std::result::Result<Metrics, RunError> {
+    match world.pool() {
+        Some(pool) if program.is_parallel() => {
+            program.use_threads(pool.current_num_threads());
+            pool.install(|| run(program, slots, factors, options, Team::Inline))
+        }
+        pool => {
+            program.use_threads(if pool.is_some() { 1 } else { rayon::current_num_threads() });
+            run(program, slots, factors, options, Team::Inline)
         }
     }
 }

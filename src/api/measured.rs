@@ -121,8 +121,7 @@ impl<T: Element> Program<T> {
             }
         }
         let branches = measured.ranks.iter().map(|program| program.schedule().max_branches()).max().unwrap_or(1);
-        let threads =
-            if measured.plan.ranks() > 1 { measured.plan.machine.workers } else { rayon::current_num_threads() };
+        let threads = if measured.plan.ranks() > 1 { measured.plan.machine.workers } else { self.world.threads() };
         let (seconds, spans) = joined(slices);
         Ok(Some(Timeline {
             seconds,

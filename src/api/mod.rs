@@ -47,4 +47,5 @@ pub use npy::NpyOutput;
 pub use operand::{Operand, Output};
 pub use problem::{Problem, Shaped};
 pub use program::Program;
+pub use program_cache::ProgramCache;
 pub use world::World;

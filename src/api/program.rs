@@ -121,8 +121,8 @@ impl<T: Element> Program<T> {
             return Err(Error::Usage(format!("rank {other} has another plan than rank 0")));
         }
         let kernel = world.agree(ResolvedKernel::resolve(plan.kernel, plan.dtype).map_err(Error::from))?;
-        // In a plan for one rank, the rank computes in the caller's rayon pool, with all threads of that pool.
-        let threads = if plan.ranks() > 1 { plan.machine.workers } else { rayon::current_num_threads() };
+        // In a plan for one rank, the rank computes with all threads of the world's or the caller's rayon pool.
+        let threads = if plan.ranks() > 1 { plan.machine.workers } else { world.threads() };
         let spec = plan.spec();
         if cfg!(debug_assertions) {
             plan.verify()?;

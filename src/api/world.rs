@@ -7,6 +7,7 @@ use std::io::Write;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 #[cfg(feature = "mpi")]
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ use crate::comm::mpi::{Communicator, Mpi};
 ///
 /// | | ranks | threads |
 /// |---|---|---|
-/// | [`World::single`] | 1 | the caller's rayon pool |
+/// | [`World::single`], [`World::single_in`] | 1 | the caller's rayon pool, or a given pool |
 /// | [`World::in_process`] | threads of this process | per rank, a communication thread and a pool of workers |
 /// | `World::mpi`, `World::from_communicator` (feature `mpi`) | processes | the caller communicates; a pool computes |
 ///
@@ -60,7 +61,10 @@ pub(super) struct Shared {
 
 /// The ranks of a world, which are represented differently for each kind of world.
 pub(super) enum Members {
-    Single,
+    Single {
+        /// The pool in which the rank computes; `None` for the current pool of the calling thread.
+        pool: Option<Arc<rayon::ThreadPool>>,
+    },
     InProcess {
         ranks: usize,
         bytes_per_second: Option<f64>,
@@ -105,7 +109,26 @@ impl World {
 
     /// A world of one rank, which runs on the calling thread and its current rayon pool. No threads are started.
     pub fn single() -> World {
-        World::of(Members::Single, RunOptions::default())
+        World::of(Members::Single { pool: None }, RunOptions::default())
+    }
+
+    /// Like [`World::single`], but computes in `pool`. A program enters the pool only if its tasks are large enough for
+    /// several threads. Worlds on different threads may share a pool.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use einsum_dist::{PlanOptions, Problem, World, ndarray::Array2, rayon::ThreadPoolBuilder};
+    ///
+    /// let pool = Arc::new(ThreadPoolBuilder::new().num_threads(2).build().unwrap());
+    /// let world = World::single_in(pool);
+    /// let (a, b) = (Array2::<f64>::ones((300, 200)), Array2::ones((200, 100)));
+    /// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![300, 200], vec![200, 100]])?;
+    /// let mut program = world.prepare(&shaped, 2, &PlanOptions::default())?;
+    /// assert!(program.run(&[&a, &b])?.iter().all(|&x| x == 200.0));
+    /// # Ok::<(), einsum_dist::Error>(())
+    /// ```
+    pub fn single_in(pool: Arc<rayon::ThreadPool>) -> World {
+        World::of(Members::Single { pool: Some(pool) }, RunOptions::default())
     }
 
     /// A world of `ranks` ranks (at least 1) inside this process. Each rank has a communication thread and a pool of
@@ -187,7 +210,7 @@ impl World {
     pub fn finish(self) -> Result<()> {
         let shared = Rc::try_unwrap(self.0).map_err(|_| Error::Usage("a program still holds the world".to_owned()))?;
         match shared.members {
-            Members::Single | Members::InProcess { .. } => Ok(()),
+            Members::Single { .. } | Members::InProcess { .. } => Ok(()),
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => {
                 let MpiMembers { endpoint, communicator, mpi, .. } = *members;
@@ -208,7 +231,7 @@ impl World {
     /// The number of ranks.
     pub fn ranks(&self) -> usize {
         match &self.0.members {
-            Members::Single => 1,
+            Members::Single { .. } => 1,
             Members::InProcess { ranks, .. } => *ranks,
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => members.communicator.size(),
@@ -218,7 +241,7 @@ impl World {
     /// The numbers of the ranks in this process.
     pub fn local_ranks(&self) -> Range<usize> {
         match &self.0.members {
-            Members::Single => 0..1,
+            Members::Single { .. } => 0..1,
             Members::InProcess { ranks, .. } => 0..*ranks,
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => members.communicator.rank()..members.communicator.rank() + 1,
@@ -233,7 +256,7 @@ impl World {
     /// The transport's name in reports.
     pub fn transport(&self) -> &str {
         match &self.0.members {
-            Members::Single => "none",
+            Members::Single { .. } => "none",
             Members::InProcess { bytes_per_second: None, .. } => "shared",
             Members::InProcess { bytes_per_second: Some(_), .. } => "throttled",
             #[cfg(feature = "mpi")]
@@ -247,6 +270,19 @@ impl World {
             Members::InProcess { bytes_per_second, .. } => *bytes_per_second,
             _ => None,
         }
+    }
+
+    /// The pool that this world was created with.
+    pub(super) fn pool(&self) -> Option<&rayon::ThreadPool> {
+        match &self.0.members {
+            Members::Single { pool } => pool.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Number of threads with which the rank of a world of one rank computes.
+    pub(super) fn threads(&self) -> usize {
+        self.pool().map_or_else(rayon::current_num_threads, rayon::ThreadPool::current_num_threads)
     }
 
     /// Number of bytes that the local ranks have moved in all runs of this world, including redistributions and
@@ -338,7 +374,7 @@ impl World {
     /// error of the lowest rank that has failed.
     pub fn agree<V>(&self, mine: Result<V>) -> Result<V> {
         match &self.0.members {
-            Members::Single | Members::InProcess { .. } => mine,
+            Members::Single { .. } | Members::InProcess { .. } => mine,
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => {
                 // The first character distinguishes input errors from failures, so all processes return the same exit
@@ -367,7 +403,7 @@ impl World {
     /// If MPI fails.
     pub fn all_gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>> {
         match &self.0.members {
-            Members::Single | Members::InProcess { .. } => Ok(vec![mine.to_vec()]),
+            Members::Single { .. } | Members::InProcess { .. } => Ok(vec![mine.to_vec()]),
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => Ok(members.communicator.all_gather_bytes(mine)?),
         }
@@ -398,7 +434,7 @@ impl World {
         match &self.0.members {
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => members.communicator.abort(1, message),
-            Members::Single | Members::InProcess { .. } => {
+            Members::Single { .. } | Members::InProcess { .. } => {
                 let _removed = remove_temporaries();
                 // A failed write is ignored, because a panic would exit the process with a different exit code.
                 let _ = writeln!(std::io::stderr(), "einsum-dist: {message}");

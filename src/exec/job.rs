@@ -79,11 +79,13 @@ impl<'a> Job<'a> {
         let kernels = program.kernels();
         match &step {
             Step::Contract { alpha, left: (l, left), right: (r, right), beta } => {
-                let planned = (&mut *program.planned(task), task);
+                let planned = (&mut *program.planned(task), task, program.threads());
                 (kernels.contract)(planned, *alpha, (l, left), (r, right), *beta, (o, &mut out))
                     .map_err(|error| error.to_string())?;
             }
-            Step::Unary((i, input)) => (kernels.unary)((&mut *program.planned(task), task), (i, input), (o, &mut out)),
+            Step::Unary((i, input)) => {
+                (kernels.unary)((&mut *program.planned(task), task, program.threads()), (i, input), (o, &mut out));
+            }
             Step::Add(input) => (kernels.add)(input, &mut out),
             Step::Fill => (kernels.fill)(&mut out),
             Step::Update { input, beta } => {

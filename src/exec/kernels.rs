@@ -14,13 +14,15 @@ use crate::schedule::TaskId;
 type Factor = Complex<f64>;
 type Input<'a> = (&'a [Label], &'a ReadLease);
 type Out<'a> = (&'a [Label], &'a mut WriteLease);
-type Contract = fn((&mut Planned, TaskId), Factor, Input, Input, Factor, Out) -> Result<(), OutOfMemory>;
+/// The plans of a branch, the task to run, and the number of threads.
+type Task<'a> = (&'a mut Planned, TaskId, usize);
+type Contract = fn(Task, Factor, Input, Input, Factor, Out) -> Result<(), OutOfMemory>;
 
 /// The kernels for one element type.
 #[derive(Clone, Copy)]
 pub struct Kernels {
     pub contract: Contract,
-    pub unary: fn((&mut Planned, TaskId), Input, Out),
+    pub unary: fn(Task, Input, Out),
     pub add: fn(&ReadLease, &mut WriteLease),
     pub scale: fn(Factor, &mut WriteLease),
     pub fill: fn(&mut WriteLease),
@@ -52,10 +54,10 @@ fn element<T: Element>(factor: Factor) -> T {
 fn kernels<T: Element>() -> Kernels {
     Kernels {
         contract: contract::<T>,
-        unary: |(planned, task), (i, input), (o, out)| {
+        unary: |(planned, task, threads), (i, input), (o, out)| {
             let (input, out) = (input.tensor::<T>(), out.tensor_mut::<T>());
             let layouts = [Layout::new(i, input.extents, input.strides), Layout::new(o, out.extents, out.strides)];
-            let (plan, isa) = planned.unary(task, &layouts, rayon::current_num_threads());
+            let (plan, isa) = planned.unary(task, &layouts, threads);
             kernel::unary_strided(plan, isa, input, out);
         },
         add: |input, out| kernel::add(input.view::<T>(), out.view_mut::<T>()),
@@ -66,7 +68,7 @@ fn kernels<T: Element>() -> Kernels {
 }
 
 fn contract<T: Element>(
-    (planned, task): (&mut Planned, TaskId),
+    (planned, task, threads): Task,
     alpha: Factor,
     (l, left): Input,
     (r, right): Input,
@@ -80,7 +82,7 @@ fn contract<T: Element>(
         Layout::new(r, b.extents, b.strides),
         Layout::new(o, c.extents, c.strides),
     ];
-    if let Some((plan, workspace)) = planned.contract(task, &layouts, rayon::current_num_threads()) {
+    if let Some((plan, workspace)) = planned.contract(task, &layouts, threads) {
         return kernel::contract_strided(plan, alpha, a, b, beta, c, workspace);
     }
     kernel::reference_contract(alpha, (l, left.view()), (r, right.view()), beta, (o, out.view_mut()));

@@ -10,9 +10,9 @@ use std::sync::{Arc, Weak};
 
 use super::ResolvedKernel;
 use crate::dtype::Dtype;
-use crate::kernel::{Workspace, plan_unary, target};
+use crate::kernel::{MIN_PARALLEL_ELEMENTS, Workspace, plan_unary, target};
 use crate::local_plan::{Body, Isa, KernelFamily, Layout, LocalContract, UnaryPlan, key, plan_contract};
-use crate::schedule::{Schedule, TaskId, Work};
+use crate::schedule::{Schedule, TaskId, View, Work};
 
 /// The plans for the tasks in one branch of a rank, and the workspace into which these tasks pack operands.
 #[derive(Debug)]
@@ -155,6 +155,15 @@ impl Planned {
             }
         }
         elements
+    }
+
+    /// Whether any planned task of a schedule uses several threads if they are available.
+    pub fn uses_threads(&self, schedule: &Schedule) -> bool {
+        let mut contracts = self.contracts.plans.iter().flatten();
+        let large = |view: &View| view.elements() >= MIN_PARALLEL_ELEMENTS;
+        let mut views =
+            schedule.tasks.iter().flat_map(|task| task.action.reads().into_iter().chain(task.action.writes()));
+        contracts.any(|entry| entry.plan.shares() > 1) || views.any(large)
     }
 
     /// The plan for a contraction and its workspace, or `None` for the reference kernel, which has no plans.

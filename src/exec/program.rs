@@ -32,6 +32,9 @@ pub struct RankProgram {
     left_behind: Option<Arc<Store>>,
     /// Number of runs that have been started.
     runs: usize,
+    /// Number of threads for which tasks are planned.
+    threads: usize,
+    parallel: bool,
 }
 
 impl RankProgram {
@@ -55,7 +58,10 @@ impl RankProgram {
             (kernels.reserve)(&mut planned.workspace, elements).map_err(|error| OutOfMemory { bytes: error.bytes })?;
             Ok(Mutex::new(planned))
         });
-        let planned = planned.collect::<Result<_, _>>()?;
+        let planned = planned.collect::<Result<Vec<Mutex<Planned>>, _>>()?;
+        let schedule = verified.schedule();
+        let parallel =
+            !schedule.sections.is_empty() || planned.iter().any(|planned| lock(planned).uses_threads(schedule));
         let Schedule { buffers, offsets, .. } = verified.schedule();
         let slots = buffers.iter().zip(offsets).map(|(buffer, &offset)| match buffer.home {
             Home::Arena | Home::Exchange => Some(Slot::owned(arena.clone(), offset, dtype, &buffer.extents)),
@@ -72,6 +78,8 @@ impl RankProgram {
             holds: None,
             left_behind: None,
             runs: 0,
+            threads,
+            parallel,
         })
     }
 
@@ -94,6 +102,21 @@ impl RankProgram {
     pub(super) fn is_held(&self, task: TaskId) -> bool {
         let schedule = self.schedule();
         self.holds.is_some_and(|holds| schedule.lasts(schedule.tasks[task].node) >= holds)
+    }
+
+    /// Whether any task uses several threads, or several tasks run at the same time, if threads are available.
+    pub fn is_parallel(&self) -> bool {
+        self.parallel
+    }
+
+    /// Sets the number of threads for the next runs. Tasks that were planned for another number are planned again when
+    /// they run.
+    pub fn use_threads(&mut self, threads: usize) {
+        self.threads = threads;
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        self.threads
     }
 
     /// Number of bytes in the memory that the program owns, which is the arena, the exchange buffers and the kernels'

@@ -65,6 +65,7 @@ pub use reporting_allocator::{ReportingAllocator, end_at_once, fallible, report_
 pub(crate) use simd::prefetch;
 pub use simd::{available, widest};
 pub use tensor::{Tensor, TensorMut};
+pub use threads::MIN_PARALLEL_ELEMENTS;
 pub use unary::{plan_unary, unary, unary_planned, unary_strided};
 pub use workspace::{OutOfMemory, Workspace};
 pub use zeroed::Zeroed;

@@ -2,7 +2,7 @@
 
 /// Minimum number of elements for which several threads are used. With fewer elements, distributing the work costs more
 /// time than it saves.
-const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
+pub const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
 /// Returns the number of threads to use for `elements` elements, out of `threads` available threads.
 pub(super) fn useful_threads(threads: usize, elements: usize) -> usize {

@@ -149,6 +149,16 @@ impl LocalContract {
         }
     }
 
+    /// Returns the number of threads that the computation uses.
+    pub fn shares(&self) -> usize {
+        match &self.body {
+            Body::Gemm(plan) => plan.grid.shares(),
+            Body::Loops(plan) => plan.shares.len(),
+            Body::Products(plan) => plan.shares,
+            Body::Nothing | Body::Scale => 1,
+        }
+    }
+
     /// Replaces lists of offsets with equal lists from another plan, so that each list is stored only once.
     pub fn share(&mut self, other: &LocalContract) {
         if let (Body::Gemm(plan), Body::Gemm(other)) = (&mut self.body, &other.body) {

@@ -148,7 +148,8 @@ pub struct Slice {
 }
 
 impl Slice {
-    pub(super) fn pieces(&self) -> usize {
+    /// The number of pieces, each of which belongs to other slices.
+    pub fn pieces(&self) -> usize {
         self.extent / self.piece
     }
 }

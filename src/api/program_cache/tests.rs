@@ -1,47 +1,65 @@
 //! Unit tests of `program_cache`.
 
-use ndarray::{ArrayD, IxDyn};
+use ndarray::{Array2, ArrayD, IxDyn};
 
 use super::*;
-use crate::api::einsum;
-
-fn key<T: Element>(expression: &str, shapes: &[&[usize]]) -> Key {
-    Key {
-        expression: expression.to_owned(),
-        shapes: shapes.iter().map(|shape| shape.to_vec()).collect(),
-        dtype: T::DTYPE,
-        threads: rayon::current_num_threads(),
-    }
-}
+use crate::plan::PathChoice;
 
 /// Tests that calls with the same text but different shapes or element types use different programs. The results
 /// must be correct in any order of calls.
 #[test]
 fn a_call_finds_the_program_of_its_own_shapes() {
+    let mut cache = ProgramCache::new();
     let ones = |shape: &[usize]| ArrayD::<f32>::ones(IxDyn(shape));
     for _ in 0..3 {
         for k in [3, 5, 0, 1] {
-            let out = einsum("pq,qr->pr", &[&ones(&[2, k]), &ones(&[k, 4])]).unwrap();
+            let (a, b) = (ones(&[2, k]), ones(&[k, 4]));
+            let (wide, other) = (a.mapv(f64::from), b.mapv(f64::from));
+            let shapes = [a.shape(), b.shape()];
+            let options = PlanOptions::default();
+            let out = cache.run::<f32, _>("pq,qr->pr", &shapes, &options, |p| p.run(&[&a, &b])).unwrap();
             assert_eq!(out, ArrayD::from_elem(IxDyn(&[2, 4]), k as f32));
-            let wide = ones(&[2, k]).mapv(f64::from);
-            let out = einsum("pq,qr->pr", &[&wide, &ones(&[k, 4]).mapv(f64::from)]).unwrap();
+            let out = cache.run::<f64, _>("pq,qr->pr", &shapes, &options, |p| p.run(&[&wide, &other])).unwrap();
             assert_eq!(out, ArrayD::from_elem(IxDyn(&[2, 4]), k as f64));
         }
     }
-    let mine = key::<f32>("pq,qr->pr", &[&[2, 5], &[5, 4]]);
-    let program = take::<f32>(&mine).expect("the last calls had these shapes");
-    assert_eq!(program.plan().operand(0).shape, [2, 5]);
-    assert!(take::<f32>(&mine).is_none(), "it is taken");
-    put(mine, program);
+    assert_eq!(cache.count, 8);
+}
+
+#[test]
+fn options_distinguish_programs_and_failed_runs_are_forgotten() {
+    let mut cache = ProgramCache::new();
+    let a = Array2::<f64>::eye(3);
+    let shapes = [a.shape(); 3];
+    let left = PlanOptions::default().path(PathChoice::LeftToRight);
+    for options in [PlanOptions::default(), left.clone(), PlanOptions::default(), left] {
+        let out = cache.run::<f64, _>("ab,bc,cd->ad", &shapes, &options, |p| p.run(&[&a, &a, &a])).unwrap();
+        assert_eq!(out, a.clone().into_dyn());
+    }
+    assert_eq!(cache.count, 2);
+    let wrong = cache.run::<f64, _>("ab,bc,cd->ad", &shapes, &PlanOptions::default(), |p| p.run(&[&a]));
+    assert!(wrong.is_err() && cache.count == 1);
+    assert!(cache.run::<f64, _>("ab,", &shapes, &PlanOptions::default(), |p| p.run(&[&a])).is_err());
 }
 
 #[test]
 fn many_and_large_programs_go() {
-    for n in 0..2 * MAX_PROGRAMS {
-        einsum("stu,tu->su", &[&ArrayD::<f64>::ones(IxDyn(&[1, 2, n])), &ArrayD::ones(IxDyn(&[2, n]))]).unwrap();
+    let mut cache = ProgramCache::new();
+    let mut call = |n: usize| {
+        let (a, b) = (ArrayD::<f64>::ones(IxDyn(&[1, 2, n])), ArrayD::ones(IxDyn(&[2, n])));
+        let shapes = [a.shape(), b.shape()];
+        cache.run::<f64, _>("stu,tu->su", &shapes, &PlanOptions::default(), |p| p.run(&[&a, &b])).unwrap();
+        (cache.count, cache.bytes, cache.entries.values().flatten().map(|entry| entry.bytes).sum::<u64>())
+    };
+    for n in 0..MAX_PROGRAMS + 20 {
+        let (count, bytes, sum) = call(n);
+        assert!(count == (n + 1).min(MAX_PROGRAMS) && bytes == sum && bytes <= MAX_BYTES, "{count}, {bytes} of {sum}");
     }
-    CACHE.with_borrow(|cache| {
-        assert!(cache.len() == MAX_PROGRAMS, "{}", cache.len());
-        assert!(cache.iter().map(|entry| entry.bytes).sum::<u64>() <= MAX_BYTES);
-    });
+    // A program with an intermediate larger than the limit runs, but is not kept.
+    let (a, b) = (Array2::<f64>::ones((1500, 1)), Array2::<f64>::ones((1, 1500)));
+    let shapes = [a.shape(), b.shape(), b.shape()];
+    let options = PlanOptions::default().path(PathChoice::LeftToRight);
+    let kept = cache.count;
+    let out = cache.run::<f64, _>("ab,bc,dc->ad", &shapes, &options, |p| p.run(&[&a, &b, &b])).unwrap();
+    assert!(out[[3, 0]] == 1500.0 && cache.count <= kept && cache.bytes <= MAX_BYTES);
 }

@@ -1,0 +1,46 @@
+"""Contracts einsum expressions and tensor networks on all cores of a machine.
+
+>>> import numpy as np
+>>> import einsum_dist as ed
+>>> a, b = np.ones((2, 3)), np.ones((3, 4))
+>>> ed.einsum("mk,kn->mn", a, b)
+array([[3., 3., 3., 3.],
+       [3., 3., 3., 3.]])
+
+==============================================  ====================================================
+to                                              use
+==============================================  ====================================================
+contract arrays                                 :func:`einsum`, :func:`tensordot`, :func:`matmul`
+add to an array, scale                          :func:`contract`
+see how an expression is contracted             :func:`plan`, :meth:`Plan.explain`
+contract changing arrays with one plan          :meth:`Plan.compile`
+set the number of threads                       :func:`set_num_threads`, :func:`num_threads`
+==============================================  ====================================================
+"""
+
+import os as _os
+
+from ._native import Plan, Program, __version__, einsum, get_num_threads, set_num_threads
+from ._native import after_fork_in_child as _after_fork_in_child
+from ._normalize import contract
+from ._plan import plan
+from ._products import matmul, tensordot, transpose
+from ._threads import num_threads
+
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=_after_fork_in_child)
+
+__all__ = [
+    "Plan",
+    "Program",
+    "__version__",
+    "contract",
+    "einsum",
+    "get_num_threads",
+    "matmul",
+    "num_threads",
+    "plan",
+    "set_num_threads",
+    "tensordot",
+    "transpose",
+]

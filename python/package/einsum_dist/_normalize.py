@@ -1,0 +1,209 @@
+"""Prepares the arguments of calls that the native module cannot compute as they are.
+
+Operands of one of the four element types are converted to the common element type, and copied if they are misaligned
+or in foreign byte order. Everything that only NumPy computes (integers, bool, float16, longdouble, objects, other array
+types) and everything that is not a contraction (a view of a single operand) is passed to NumPy, which also raises its
+own errors for wrong arguments.
+"""
+
+import numpy as np
+
+from . import _native
+from ._path import planner_path
+
+DTYPES = frozenset(np.dtype(code) for code in ("f4", "f8", "c8", "c16"))
+_KEYWORDS = frozenset(("out", "dtype", "order", "casting", "optimize"))
+
+
+def einsum(*args, **kwargs):
+    """Computes `numpy.einsum`, for any arguments."""
+    optimize = kwargs.get("optimize", True)
+    path = planner_path(optimize)
+    out, order, casting = kwargs.get("out"), kwargs.get("order", "K"), kwargs.get("casting", "safe")
+    if path is None or not _KEYWORDS.issuperset(kwargs) or len(args) < 2:
+        return _numpy_einsum(args, kwargs)
+    texts = args if isinstance(args[0], (str, bytes)) else _from_lists(args)
+    if texts is None or _foreign(texts[1:]) or _foreign([out]):
+        return _numpy_einsum(args, kwargs)
+    subscripts = texts[0] if isinstance(texts[0], str) else texts[0].decode()
+    arrays = [np.asarray(operand) for operand in texts[1:]]
+    dtype = kwargs.get("dtype")
+    dtype = np.result_type(*arrays) if dtype is None else np.dtype(dtype)
+    legal = order in ("K", "C", "F", "A") and all(np.can_cast(array.dtype, dtype, casting) for array in arrays)
+    if out is not None:
+        legal = legal and isinstance(out, np.ndarray) and np.can_cast(dtype, out.dtype, casting) and out.flags.writeable
+    if dtype.newbyteorder("=") not in DTYPES or not legal or (out is None and _is_view(subscripts, arrays)):
+        return _numpy_einsum((subscripts, *arrays), kwargs)
+    operands = [_usable(array, dtype) for array in arrays]
+    result = _contract(subscripts, operands, 1, 0, out, path)
+    if out is None and (order == "F" or (order == "A" and all(array.flags.fnc for array in arrays))):
+        return np.asarray(result, order="F")
+    return result
+
+
+def contract(subscripts, *operands, alpha=1, beta=0, out=None, optimize="auto"):
+    """Compute ``alpha`` times the contraction of the operands, plus ``beta`` times ``out``.
+
+    Parameters
+    ----------
+    subscripts : str
+        The expression, as in :func:`einsum`.
+    *operands : array_like
+        Arrays of type float32, float64, complex64 or complex128, or of types that convert to one of them.
+    alpha, beta : scalar, optional
+        With ``beta=0``, ``out`` is not read.
+    out : ndarray, optional
+        The array to write. It is needed if ``beta`` is not 0, and may have any strides.
+    optimize
+        The order of contractions, as in :func:`einsum`.
+
+    Returns
+    -------
+    ndarray or scalar
+        ``out``, or a new array.
+
+    Examples
+    --------
+    >>> import numpy as np, einsum_dist
+    >>> c = np.full((2, 2), 100.0)
+    >>> einsum_dist.contract("mk,kn->mn", np.ones((2, 3)), np.ones((3, 2)), alpha=2, beta=1, out=c)
+    array([[106., 106.],
+           [106., 106.]])
+    """
+    if not operands:
+        raise ValueError("contract needs at least one operand")
+    path = planner_path(optimize)
+    if path is None:
+        raise ValueError(f"unknown order of contractions: {optimize!r}")
+    if out is None and beta != 0:
+        raise ValueError("beta is not 0, but there is no out to scale")
+    arrays = [np.asarray(operand) for operand in operands]
+    kinds = [array.dtype for array in arrays]
+    if out is not None:
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
+        if not out.flags.writeable:
+            raise ValueError("output array is read-only")
+        if out.dtype.newbyteorder("=") in DTYPES and np.can_cast(np.result_type(*kinds), out.dtype, "same_kind"):
+            kinds = [*kinds, out.dtype]
+    dtype = np.result_type(*kinds).newbyteorder("=")
+    if dtype.kind in "biu":
+        dtype = np.dtype("f8")
+    if dtype not in DTYPES:
+        raise TypeError(f"contract computes float32, float64, complex64 and complex128, not {dtype}")
+    factors = [_factor(name, value, dtype) for name, value in (("alpha", alpha), ("beta", beta))]
+    if out is not None and not np.can_cast(dtype, out.dtype, "same_kind"):
+        raise TypeError(f"the result has type {dtype}, which out of type {out.dtype} cannot hold")
+    return _contract(subscripts, [_usable(array, dtype) for array in arrays], *factors, out, path)
+
+
+def call(program, operands, out, alpha, beta):
+    """Calls a program with any arguments. The factors are None if they are not given."""
+    alpha, beta = (1 if alpha is None else alpha), (0 if beta is None else beta)
+    if out is None and beta != 0:
+        raise ValueError("beta is not 0, but there is no out to scale")
+    dtype = np.dtype(program.plan.dtype)
+    arrays = []
+    for index, operand in enumerate(operands):
+        array = np.asarray(operand)
+        if not np.can_cast(array.dtype, dtype, "same_kind"):
+            raise TypeError(f"operand {index} has type {array.dtype}, the program is for {dtype}")
+        arrays.append(_usable(array, dtype))
+    if out is not None and not isinstance(out, np.ndarray):
+        raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
+    factors = [_factor(name, value, dtype) for name, value in (("alpha", alpha), ("beta", beta))]
+    return _written(lambda target: program._run(arrays, *factors, target), dtype, factors[1], arrays, out)
+
+
+def _contract(subscripts, operands, alpha, beta, out, path):
+    # As in NumPy, an empty text is the term of a scalar.
+    text = subscripts if subscripts.strip() else "->"
+
+    def run(target):
+        return _native.contract(text, operands, alpha, beta, target, path)
+
+    return _written(run, operands[0].dtype, beta, operands, out)
+
+
+def _written(run, dtype, beta, operands, out):
+    """Returns `out` after `run` has written it; by way of a copy if it cannot be written in place."""
+    if out is None or (out.dtype == dtype and out.flags.aligned and _in_place(out, operands)):
+        return run(out)
+    # NumPy permits operands and output to share memory.
+    target = np.array(out, dtype) if beta != 0 else np.empty(out.shape, dtype)
+    run(target)
+    np.copyto(out, target, casting="unsafe")
+    return out
+
+
+def _in_place(out, operands):
+    steps = sorted((abs(stride), extent) for stride, extent in zip(out.strides, out.shape) if extent > 1)
+    reach = out.itemsize
+    for stride, extent in steps:
+        if out.size and (stride < reach or stride % out.itemsize):
+            return False
+        reach += stride * (extent - 1)
+    return out.flags.writeable and not any(np.may_share_memory(out, operand) for operand in operands)
+
+
+def _usable(array, dtype):
+    """Returns the array as an ndarray of this element type that the native module can read in place."""
+    array = np.asarray(array, dtype.newbyteorder("="))
+    whole = all(extent <= 1 or stride % array.itemsize == 0 for extent, stride in zip(array.shape, array.strides))
+    return array if array.flags.aligned and whole else array.copy()
+
+
+def _factor(name, value, dtype):
+    value = complex(value)
+    if value.imag != 0 and dtype.kind != "c":
+        raise TypeError(f"{name} is complex, but the operands are of type {dtype}")
+    return value
+
+
+def _foreign(operands):
+    """Whether an operand decides itself what NumPy's functions do with it."""
+    return any(
+        type(operand) is not np.ndarray and hasattr(type(operand), "__array_function__") for operand in operands
+    )
+
+
+def _is_view(subscripts, arrays):
+    """Whether NumPy returns a view, because nothing is summed: every label of the only operand is in the output."""
+    if len(arrays) != 1:
+        return False
+    term, arrow, output = subscripts.replace(" ", "").replace("...", "").partition("->")
+    if not arrow:
+        return len(set(term)) == len(term)
+    return set(term) <= set(output)
+
+
+def _numpy_einsum(args, kwargs):
+    optimize = kwargs.get("optimize", False)
+    # The names of the planner that NumPy does not know.
+    if isinstance(optimize, str) and optimize not in ("greedy", "optimal") and planner_path(optimize) is not None:
+        kwargs = {**kwargs, "optimize": True}
+    return np.einsum(*args, **kwargs)
+
+
+def _from_lists(args):
+    """Returns the call in the form of a text for `einsum(a, [0, 1], b, [1, 2], [0, 2])`; None if NumPy must judge it."""
+    pairs = list(args)
+    output = pairs.pop() if len(pairs) % 2 else None
+    operands, lists = pairs[::2], pairs[1::2]
+    try:
+        terms = ["".join(_label(label) for label in labels) for labels in lists]
+        text = ",".join(terms)
+        if output is not None:
+            text += "->" + "".join(_label(label) for label in output)
+    except (TypeError, ValueError):
+        return None
+    return (text, *operands)
+
+
+def _label(label):
+    if label is Ellipsis:
+        return "..."
+    index = label.__index__()
+    if not 0 <= index < 52:
+        raise ValueError("NumPy has 52 labels")
+    return chr(ord("A") + index) if index < 26 else chr(ord("a") + index - 26)

@@ -1,0 +1,104 @@
+"""Makes plans from what users have: arrays or shapes, a path, a description of a machine."""
+
+import os
+
+import numpy as np
+
+from . import _native
+from ._path import planner_path
+
+
+def plan(
+    subscripts,
+    *operands,
+    dtype=None,
+    path="auto",
+    path_seconds=None,
+    memory_limit=None,
+    ranks=None,
+    threads=None,
+    machine=None,
+    algorithm="auto",
+    kernel="auto",
+    constant=(),
+    accumulate=False,
+):
+    """Plan the contraction of an expression, without computing it.
+
+    Parameters
+    ----------
+    subscripts : str
+        The expression, as in :func:`einsum`.
+    *operands : array_like or shape
+        One for each term: an array, whose values are not read, or a tuple or list of extents.
+    dtype : dtype, optional
+        Element type: float32, float64, complex64 or complex128. By default, that of the arrays, or float64.
+    path : str or list of pairs, optional
+        The order of contractions: ``"auto"``, ``"greedy"``, ``"optimal"``, ``"anneal"``, ``"left-to-right"``, or pairs
+        of positions as in opt_einsum and NumPy.
+    path_seconds : float, optional
+        Time budget of the search for an order.
+    memory_limit : int, optional
+        Maximum number of bytes per rank. A plan that needs more is sliced.
+    ranks : int, optional
+        Number of ranks to plan for.
+    threads : int, optional
+        Number of threads per rank. By default, :func:`get_num_threads`.
+    machine : str or path, optional
+        Description of a machine: a TOML file, or its text.
+    algorithm, kernel : str, optional
+        As on the command line; ``"auto"`` leaves the choice to the planner.
+    constant : sequence of int, optional
+        Operands that stay the same in all calls of a compiled program.
+    accumulate : bool, optional
+        Whether compiled programs mostly add to existing values (``beta`` is not 0).
+
+    Returns
+    -------
+    Plan
+
+    Examples
+    --------
+    >>> import einsum_dist
+    >>> plan = einsum_dist.plan("ij,jk,kl->il", (10, 1000), (1000, 20), (20, 500))
+    >>> plan.path
+    [(0, 1), (0, 1)]
+    >>> plan.output_shape
+    (10, 500)
+    """
+    shapes, dtypes = [], []
+    for operand in operands:
+        if isinstance(operand, (tuple, list)) and all(hasattr(extent, "__index__") for extent in operand):
+            shapes.append([int(extent) for extent in operand])
+        else:
+            array = operand if hasattr(operand, "shape") and hasattr(operand, "dtype") else np.asarray(operand)
+            shapes.append([int(extent) for extent in array.shape])
+            dtypes.append(array.dtype)
+    if dtype is None:
+        dtype = np.result_type(*dtypes) if dtypes else np.float64
+        dtype = np.float64 if np.dtype(dtype).kind in "biu" else dtype
+    order = planner_path(path)
+    if order is None:
+        raise ValueError(f"unknown order of contractions: {path!r}")
+    options = {
+        "dtype": np.dtype(dtype).name,
+        "path": order,
+        "path_seconds": path_seconds,
+        "memory_limit": memory_limit,
+        "ranks": ranks,
+        "threads": threads,
+        "machine": _machine(machine),
+        "algorithm": algorithm,
+        "kernel": kernel,
+        "constant": [int(index) for index in constant],
+        "accumulate": accumulate,
+    }
+    return _native.plan(subscripts, shapes, options)
+
+
+def _machine(machine):
+    """Returns the TOML text of a machine."""
+    if machine is None or (isinstance(machine, str) and "\n" in machine):
+        return machine
+    with open(os.fspath(machine), encoding="utf-8") as file:
+        return file.read()

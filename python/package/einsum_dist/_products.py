@@ -1,0 +1,92 @@
+"""`tensordot`, `matmul` and `transpose`, as NumPy has them."""
+
+import functools
+
+import numpy as np
+
+from ._native import einsum
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def tensordot(a, b, axes=2):
+    """Sum products over given axes, as `numpy.tensordot` does.
+
+    Parameters
+    ----------
+    a, b : array_like
+    axes : int or (2,) array_like
+        The number of last axes of ``a`` and first axes of ``b`` to sum over, or the axes of ``a`` and those of ``b``.
+
+    Examples
+    --------
+    >>> import numpy as np, einsum_dist
+    >>> einsum_dist.tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
+    (2, 5)
+    """
+    ndims = np.ndim(a), np.ndim(b)
+    try:
+        count = axes.__index__()
+    except AttributeError:
+        first, second = axes
+        summed = _axes(first, ndims[0]), _axes(second, ndims[1])
+    else:
+        if count < 0 or count > min(ndims):
+            raise ValueError(f"tensordot cannot sum over {count} axes of arrays with {ndims[0]} and {ndims[1]}")
+        summed = tuple(range(ndims[0] - count, ndims[0])), tuple(range(count))
+    shapes = np.shape(a), np.shape(b)
+    extents = [[shape[axis] for axis in axes] for shape, axes in zip(shapes, summed)]
+    if extents[0] != extents[1]:
+        raise ValueError(f"shape-mismatch for sum: axes {summed[0]} of {shapes[0]} and axes {summed[1]} of {shapes[1]}")
+    return _product(_dot_subscripts(*ndims, *summed), a, b)
+
+
+def matmul(x1, x2, /, out=None):
+    """Multiply matrices or stacks of matrices, as `numpy.matmul` does.
+
+    Examples
+    --------
+    >>> import numpy as np, einsum_dist
+    >>> einsum_dist.matmul(np.ones((7, 2, 3)), np.ones((3, 4))).shape
+    (7, 2, 4)
+    """
+    ndims = np.ndim(x1), np.ndim(x2)
+    if 0 in ndims:
+        raise ValueError("matmul: an operand has no dimensions, but needs at least one")
+    shapes = np.shape(x1), np.shape(x2)
+    if shapes[0][-1] != shapes[1][-2 if ndims[1] > 1 else -1]:
+        raise ValueError(f"matmul: the summed extents of shapes {shapes[0]} and {shapes[1]} differ")
+    terms = ["k" if ndims[0] == 1 else "...mk", "k" if ndims[1] == 1 else "...kn"]
+    rest = ("..." if max(ndims) > 1 else "") + ("m" if ndims[0] > 1 else "") + ("n" if ndims[1] > 1 else "")
+    return _product(",".join(terms) + "->" + rest, x1, x2, out)
+
+
+def transpose(a, axes=None):
+    """Permute the axes of an array. The result is a view, as in NumPy."""
+    return np.transpose(a, axes)
+
+
+def _product(subscripts, a, b, out=None):
+    return einsum(subscripts, a, b) if out is None else einsum(subscripts, a, b, out=out)
+
+
+def _axes(axes, ndim):
+    axes = (axes,) if not hasattr(axes, "__len__") else tuple(axes)
+    for axis in axes:
+        if not -ndim <= axis < ndim:
+            raise IndexError(f"axis {axis} is out of bounds for an array of dimension {ndim}")
+    axes = tuple(axis % ndim for axis in axes)
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"axes {axes} contain an axis twice")
+    return axes
+
+
+@functools.lru_cache(maxsize=1024)
+def _dot_subscripts(first_ndim, second_ndim, first_axes, second_axes):
+    letters = iter(_LETTERS)
+    first = [next(letters) for _ in range(first_ndim)]
+    shared = dict(zip(second_axes, (first[axis] for axis in first_axes)))
+    second = [shared[axis] if axis in shared else next(letters) for axis in range(second_ndim)]
+    kept = [letter for axis, letter in enumerate(first) if axis not in first_axes]
+    kept += [letter for axis, letter in enumerate(second) if axis not in second_axes]
+    return "".join(first) + "," + "".join(second) + "->" + "".join(kept)

@@ -1,0 +1,22 @@
+"""Sets the number of threads for a block of code."""
+
+import contextlib
+
+from ._native import get_num_threads, set_num_threads
+
+
+@contextlib.contextmanager
+def num_threads(threads):
+    """Contract with this number of threads inside a ``with`` block, in all Python threads of the process.
+
+    >>> import einsum_dist as ed
+    >>> with ed.num_threads(1):
+    ...     ed.get_num_threads()
+    1
+    """
+    before = get_num_threads()
+    set_num_threads(threads)
+    try:
+        yield
+    finally:
+        set_num_threads(before)

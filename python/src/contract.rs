@@ -1,0 +1,196 @@
+//! `einsum` and `contract`: calls without a plan.
+//!
+//! A call computes here if all operands can be used in place. All other calls, for example those with lists, integers or
+//! operands of different element types, are passed to `einsum_dist._normalize`, which prepares their arguments and calls
+//! [`contract`], or passes them on to NumPy.
+//!
+//! Every thread has a cache of compiled programs for each pool that it has used last.
+
+use std::cell::RefCell;
+
+use einsum_dist::ndarray::ArrayViewD;
+use einsum_dist::{Dtype, Element, PathChoice, PlanOptions, Program, ProgramCache};
+use num_complex::Complex;
+use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use smallvec::SmallVec;
+
+use super::array::{Operand, Output, in_place, new_array};
+use super::error::exception;
+use super::threads::{Team, team};
+
+thread_local! {
+    static CACHES: RefCell<Vec<(Team, ProgramCache)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Evaluate the Einstein summation convention on the operands, as `numpy.einsum` does.
+///
+/// Operands of type float32, float64, complex64 and complex128 with any strides are read in place, and contracted with
+/// several threads in the best order found. All other element types are computed by NumPy.
+///
+/// Parameters
+/// ----------
+/// subscripts : str
+///     The expression, such as ``"ij,jk->ik"``. An operand and its list of labels may alternate instead, as in
+///     ``einsum(a, [0, 1], b, [1, 2])``. Brackets contract their terms first: ``"[ij,jk->ik],kl->il"``.
+/// *operands : array_like
+/// out : ndarray, optional
+///     The array to write, with any strides.
+/// dtype, order, casting
+///     As in NumPy.
+/// optimize : bool, str or path, optional
+///     The order of contractions: ``"greedy"``, ``"optimal"``, ``"auto"`` or a path as in NumPy. True and False mean
+///     ``"auto"``.
+///
+/// Returns
+/// -------
+/// ndarray or scalar
+///
+/// Raises
+/// ------
+/// ValueError
+///     If the expression is wrong or does not fit the operands. The message shows the position.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, einsum_dist
+/// >>> a = np.arange(6.0).reshape(2, 3)
+/// >>> einsum_dist.einsum("ij,kj->ik", a, a)
+/// array([[ 5., 14.],
+///        [14., 50.]])
+#[pyfunction]
+#[pyo3(signature = (*args, **kwargs), text_signature = "(subscripts, *operands, out=None, dtype=None, order='K', casting='safe', optimize='auto')")]
+pub fn einsum<'py>(
+    py: Python<'py>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    static NORMALIZED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    // NumPy returns a view for some expressions with one operand.
+    if kwargs.is_none()
+        && args.len() > 2
+        && let Ok(subscripts) = args.get_item(0)?.cast_exact::<PyString>()
+    {
+        let arrays: SmallVec<[Bound<PyAny>; 4]> = args.iter().skip(1).collect();
+        if let Some(operands) = in_place(&arrays) {
+            let one = Complex::new(1.0, 0.0);
+            return compute(py, subscripts.to_str()?, &operands, one, Complex::new(0.0, 0.0), None, None);
+        }
+    }
+    let slow = NORMALIZED.import(py, "einsum_dist._normalize", "einsum")?;
+    slow.call(args, kwargs)
+}
+
+/// Contract arrays that can be used in place. For `einsum_dist._normalize`, which has prepared all arguments.
+#[pyfunction]
+#[pyo3(signature = (subscripts, operands, alpha, beta, out, path))]
+pub fn contract<'py>(
+    py: Python<'py>,
+    subscripts: &str,
+    operands: Vec<Bound<'py, PyAny>>,
+    alpha: Complex<f64>,
+    beta: Complex<f64>,
+    out: Option<Bound<'py, PyUntypedArray>>,
+    path: Option<&str>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(views) = in_place(&operands) else {
+        return Err(PyTypeError::new_err("the operands need one element type, native byte order and alignment"));
+    };
+    let out = match &out {
+        None => None,
+        Some(array) => {
+            let usable = Output::new(array, &views).filter(|out| out.dtype() == views[0].dtype);
+            Some((
+                usable.ok_or_else(|| PyTypeError::new_err("the output cannot be written in place"))?,
+                array.clone().into_any(),
+            ))
+        }
+    };
+    compute(py, subscripts, &views, alpha, beta, out, path)
+}
+
+type Target<'a, 'py> = (Output<'a, 'py>, Bound<'py, PyAny>);
+
+fn compute<'py>(
+    py: Python<'py>,
+    subscripts: &str,
+    operands: &[Operand<'_, 'py>],
+    alpha: Complex<f64>,
+    beta: Complex<f64>,
+    out: Option<Target<'_, 'py>>,
+    path: Option<&str>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let path = path.map_or(Ok(PathChoice::Auto), |path| path.parse().map_err(PyValueError::new_err))?;
+    let options = PlanOptions::default().path(path);
+    let call = Call { py, subscripts, operands, alpha, beta, options };
+    match operands[0].dtype {
+        Dtype::Float32 => call.run::<f32>(out),
+        Dtype::Float64 => call.run::<f64>(out),
+        Dtype::Complex64 => call.run::<Complex<f32>>(out),
+        Dtype::Complex128 => call.run::<Complex<f64>>(out),
+    }
+}
+
+struct Call<'a, 'py> {
+    py: Python<'py>,
+    subscripts: &'a str,
+    operands: &'a [Operand<'a, 'py>],
+    alpha: Complex<f64>,
+    beta: Complex<f64>,
+    options: PlanOptions,
+}
+
+impl<'py> Call<'_, 'py> {
+    fn run<T: Element + numpy::Element>(self, out: Option<Target<'_, 'py>>) -> PyResult<Bound<'py, PyAny>> {
+        let Call { py, subscripts, operands, alpha, beta, options } = self;
+        let team = team(py)?;
+        let shapes: SmallVec<[&[usize]; 4]> = operands.iter().map(Operand::shape).collect();
+        // SAFETY: the caller of the Python function keeps the operands alive, and `T` is their element type. Only code
+        // that races with this call, which NumPy does not permit either, writes to them during the call.
+        let views: SmallVec<[ArrayViewD<T>; 4]> = operands.iter().map(|operand| unsafe { operand.view() }).collect();
+        let (mut given, result) = match out {
+            // SAFETY: as for the operands; `Output::new` has checked that the output does not overlap with them.
+            Some((mut out, array)) => (Some(unsafe { out.view_mut::<T>() }), Some(array.unbind())),
+            None => (None, None),
+        };
+        let is_new = given.is_none();
+        let views: SmallVec<[&dyn einsum_dist::Operand<T>; 4]> = views.iter().map(|view| view as _).collect();
+        let [alpha, beta] = [alpha, beta].map(|factor| T::from_f64(factor.re, factor.im));
+        let compute = |program: &mut Program<T>| match (&mut given, result) {
+            (Some(out), Some(array)) => program.run_into(alpha, &views, beta, out).map(|()| Ok(array)),
+            _ => {
+                // The shape of the result is known here only, so the GIL is taken once more.
+                let new = Python::attach(|py| new_array::<T>(py, &program.plan().output_shape()));
+                match new {
+                    Ok((array, mut out)) => program.run_into(alpha, &views, beta, &mut out).map(|()| Ok(array)),
+                    Err(error) => Ok(Err(error)),
+                }
+            }
+        };
+        let array = py.detach(|| with_cache(team, |cache| cache.run(subscripts, &shapes, &options, compute)));
+        let array = array.map_err(exception)??.into_bound(py);
+        // NumPy returns a scalar instead of an array without dimensions.
+        if is_new && array.cast::<PyUntypedArray>()?.ndim() == 0 {
+            array.get_item(PyTuple::empty(py))
+        } else {
+            Ok(array)
+        }
+    }
+}
+
+/// Calls `run` with this thread's cache for a pool. While it runs, the cache is not in the thread-local list, because
+/// Python code may run and contract something else when the GIL is taken.
+fn with_cache<R>(team: Team, run: impl FnOnce(&mut ProgramCache) -> R) -> R {
+    let mut caches = CACHES.take();
+    let at = caches.iter().position(|(known, _)| known.is(&team)).unwrap_or_else(|| {
+        let cache = ProgramCache::in_pool(team.pool.clone());
+        caches.push((team, cache));
+        caches.len() - 1
+    });
+    let result = run(&mut caches[at].1);
+    CACHES.set(caches);
+    result
+}

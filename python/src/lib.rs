@@ -1,0 +1,41 @@
+//! The native part of the Python package `package`.
+//!
+//! This crate only converts: arrays to views, arguments to options, results and errors to Python objects. It uses the
+//! public interface of the library without the feature `internals`. Whatever needs no speed is in Python, in the folder
+//! `package`.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `array` | NumPy arrays as views |
+//! | `contract` | calls without a plan, through a cache of compiled programs |
+//! | `error` | errors as Python exceptions |
+//! | `plan`, `program` | plans, and plans compiled for arrays |
+//! | `threads` | the pool in which contractions compute; its state after a fork |
+//!
+//! Invariants: The GIL is released while a contraction is planned and computed. `unsafe` is in `array` and `threads`
+//! only.
+
+mod array;
+mod contract;
+mod error;
+mod plan;
+mod program;
+mod threads;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::contract::{contract, einsum};
+    #[pymodule_export]
+    use super::plan::{Plan, plan};
+    #[pymodule_export]
+    use super::program::Program;
+    #[pymodule_export]
+    use super::threads::{after_fork_in_child, get_num_threads, set_num_threads};
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals, reason = "Python's name of a module's version")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,216 @@
+//! Plans: how an expression is contracted, without data.
+
+use std::sync::Arc;
+
+use einsum_dist::{AlgorithmName, Dtype, KernelChoice, Machine, PathChoice, PathReport, PlanOptions, Problem};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use super::error::exception;
+use super::program::Program;
+use super::threads::get_num_threads;
+
+/// A plan: the order of contractions, the algorithm and distribution of each, and the predicted time.
+///
+/// Plans are made by :func:`plan`, without data, for any number of ranks.
+#[pyclass(frozen, module = "einsum_dist", name = "Plan")]
+pub struct Plan {
+    pub inner: Arc<einsum_dist::Plan>,
+}
+
+/// The options of `plan`, as the Python layer passes them on.
+#[derive(FromPyObject)]
+pub struct Options {
+    #[pyo3(item)]
+    dtype: String,
+    #[pyo3(item)]
+    path: String,
+    #[pyo3(item)]
+    path_seconds: Option<f64>,
+    #[pyo3(item)]
+    memory_limit: Option<u64>,
+    #[pyo3(item)]
+    ranks: Option<usize>,
+    #[pyo3(item)]
+    threads: Option<usize>,
+    #[pyo3(item)]
+    machine: Option<String>,
+    #[pyo3(item)]
+    algorithm: Option<String>,
+    #[pyo3(item)]
+    kernel: Option<String>,
+    #[pyo3(item)]
+    constant: Vec<usize>,
+    #[pyo3(item)]
+    accumulate: bool,
+}
+
+/// Returns the value with this name, or a ValueError.
+fn named<V: std::str::FromStr<Err = String>>(name: &str) -> PyResult<V> {
+    name.parse().map_err(PyValueError::new_err)
+}
+
+fn dtype(name: &str) -> PyResult<Dtype> {
+    let all = [Dtype::Float32, Dtype::Float64, Dtype::Complex64, Dtype::Complex128];
+    let unknown =
+        || PyValueError::new_err(format!("the dtype is {name}, but must be float32, float64, complex64 or complex128"));
+    all.into_iter().find(|dtype| dtype.name() == name).ok_or_else(unknown)
+}
+
+/// Make a plan. For `einsum_dist._plan`, which has checked and converted the arguments.
+#[pyfunction]
+#[pyo3(signature = (subscripts, shapes, options))]
+pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: Options) -> PyResult<Plan> {
+    let threads = options.threads.unwrap_or_else(|| get_num_threads(py));
+    let machine = match &options.machine {
+        Some(text) => Machine::from_toml_with(text, options.ranks).map_err(PyValueError::new_err)?,
+        None => Machine::new(options.ranks.unwrap_or(1), threads),
+    };
+    let algorithm = options.algorithm.as_deref().filter(|&name| name != "auto");
+    let wanted = PlanOptions::default()
+        .dtype(dtype(&options.dtype)?)
+        .path(named::<PathChoice>(&options.path)?)
+        .path_seconds(options.path_seconds)
+        .memory_limit(options.memory_limit)
+        .algorithm(algorithm.map(named::<AlgorithmName>).transpose()?)
+        .kernel(options.kernel.as_deref().map_or(Ok(KernelChoice::Auto), named)?)
+        .constant(options.constant)
+        .accumulate(options.accumulate);
+    let plan = py.detach(|| Problem::parse(subscripts)?.shapes(&shapes)?.plan(&machine, &wanted));
+    Ok(Plan { inner: Arc::new(plan.map_err(exception)?) })
+}
+
+#[pymethods]
+impl Plan {
+    /// The plan as text: the path, and a table of all steps.
+    fn explain(&self) -> String {
+        self.inner.explain().to_string()
+    }
+
+    /// The plan as a dict, which ``einsum-dist --explain --json`` prints: its steps, ranks, bytes and times.
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let report = py.detach(|| serde_json::to_string(&self.inner.report(None)));
+        let report = report.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        py.import("json")?.call_method1("loads", (report,))
+    }
+
+    /// The timeline of a simulated run as an SVG picture, or None with more than 1,024 ranks.
+    fn timeline_svg(&self, py: Python<'_>) -> Option<String> {
+        py.detach(|| Some(self.inner.simulate()?.svg(&self.inner.expression)))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("einsum_dist._html")?.call_method1("plan_html", (slf,))
+    }
+
+    /// Simulate a run of the plan on its machine. Returns a dict, or None with more than 1,024 ranks.
+    ///
+    /// ``seconds`` is the predicted time, ``working_share`` the share of it in which workers compute, and
+    /// ``hidden_share`` the share of transfers that run while workers compute (None without transfers).
+    fn simulate<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(timeline) = py.detach(|| self.inner.simulate()) else { return Ok(None) };
+        let simulated = PyDict::new(py);
+        simulated.set_item("seconds", timeline.seconds)?;
+        simulated.set_item("working_share", timeline.working_share())?;
+        simulated.set_item("hidden_share", timeline.hidden_share())?;
+        Ok(Some(simulated))
+    }
+
+    /// Compile the plan into a :class:`Program`, which can be called on changing arrays.
+    fn compile(&self) -> Program {
+        Program::new(self.inner.clone())
+    }
+
+    /// The expression.
+    #[getter]
+    fn subscripts(&self) -> &str {
+        &self.inner.expression
+    }
+
+    /// The order of contractions: pairs of positions in the list of operands, as in opt_einsum and NumPy.
+    #[getter]
+    fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.inner.path.iter().map(|&[first, second]| (first, second)))
+    }
+
+    /// Number of operations. A multiply-add counts as 2 (8 for complex numbers).
+    #[getter]
+    fn flops(&self) -> f64 {
+        self.inner.total_gflop() * 1e9
+    }
+
+    /// Number of elements of the largest intermediate; 0 if there is none. Slices are not considered.
+    #[getter]
+    fn largest_intermediate(&self) -> f64 {
+        PathReport::of(&self.inner).and_then(|path| path.largest).map_or(0.0, |(log2, _)| log2.exp2().round())
+    }
+
+    /// The sliced dimensions, as a dict from name to the number of pieces.
+    #[getter]
+    fn slices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let slices = PyDict::new(py);
+        for slice in &self.inner.slices {
+            slices.set_item(self.inner.name(slice.label), slice.pieces())?;
+        }
+        Ok(slices)
+    }
+
+    /// Number of bytes that the busiest rank needs, including its operands and result.
+    #[getter]
+    fn peak_bytes(&self) -> u64 {
+        self.inner.sampled_ranks().into_iter().map(|rank| self.inner.peak_bytes(rank)).max().unwrap_or(0)
+    }
+
+    /// Predicted time of a run, in seconds.
+    #[getter]
+    fn seconds(&self) -> f64 {
+        self.inner.seconds()
+    }
+
+    /// Number of ranks.
+    #[getter]
+    fn ranks(&self) -> usize {
+        self.inner.ranks()
+    }
+
+    /// Element type, as a name.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.inner.dtype.name()
+    }
+
+    /// Shapes of the operands.
+    #[getter]
+    fn shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let shapes = (0..self.inner.operands).map(|index| PyTuple::new(py, self.inner.operand_shape(index)));
+        PyList::new(py, shapes.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Shape of the result.
+    #[getter]
+    fn output_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.inner.output_shape())
+    }
+
+    /// A number that is equal for equal plans, on all ranks.
+    #[getter]
+    fn fingerprint(&self) -> u64 {
+        self.inner.fingerprint()
+    }
+
+    fn __repr__(&self) -> String {
+        let plan = &self.inner;
+        format!(
+            "<Plan {} {} ranks={} flops={:.3e}>",
+            plan.expression,
+            plan.dtype.name(),
+            plan.ranks(),
+            plan.total_gflop() * 1e9
+        )
+    }
+
+    fn __str__(&self) -> String {
+        self.explain()
+    }
+}

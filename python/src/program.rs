@@ -1,0 +1,193 @@
+//! Compiled plans, which are called on arrays.
+//!
+//! A program of the library belongs to the thread that compiled it, but Python threads may share a [`Program`]. So
+//! every thread compiles the plan at its first call, and keeps the result in a thread-local table. Entries of programs
+//! that no longer exist are dropped at the next compilation of the thread.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use einsum_dist::ndarray::ArrayViewD;
+use einsum_dist::{Dtype, Element, Plan, World};
+use num_complex::Complex;
+use numpy::PyUntypedArray;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyTuple;
+use smallvec::SmallVec;
+
+use super::array::{Operand, Operands, Output, in_place, new_array};
+use super::error::exception;
+use super::threads::{Team, team};
+
+/// A compiled plan. Call it with arrays of the planned shapes and element type.
+///
+/// Every Python thread compiles its own copy at its first call; the calls of different threads are independent.
+/// Intermediates that depend only on constant operands are kept between calls, until :meth:`renew`.
+#[pyclass(frozen, module = "einsum_dist", name = "Program")]
+pub struct Program {
+    plan: Arc<Plan>,
+    identity: Arc<u64>,
+    renewals: AtomicU64,
+}
+
+/// What a thread has compiled for a [`Program`].
+struct Compiled {
+    owner: Weak<u64>,
+    team: Team,
+    renewals: u64,
+    program: Box<dyn Any>,
+}
+
+thread_local! {
+    static COMPILED: RefCell<HashMap<u64, Compiled>> = RefCell::default();
+}
+
+impl Program {
+    pub fn new(plan: Arc<Plan>) -> Program {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Program { plan, identity: Arc::new(NEXT.fetch_add(1, Ordering::Relaxed)), renewals: AtomicU64::new(0) }
+    }
+
+    /// Returns what this thread has compiled, for the current number of threads and since the last fork.
+    fn compiled<T: Element>(&self, team: Team) -> einsum_dist::Result<Compiled> {
+        let renewals = self.renewals.load(Ordering::Relaxed);
+        if let Some(mut known) = COMPILED.with_borrow_mut(|all| all.remove(&self.identity)) {
+            if known.team.forks != team.forks {
+                // The ranks' threads do not exist in this process, so nothing may wait for them.
+                std::mem::forget(known);
+            } else if known.team.is(&team) {
+                if known.renewals != renewals
+                    && let Some(program) = known.program.downcast_mut::<einsum_dist::Program<T>>()
+                {
+                    program.renew();
+                    known.renewals = renewals;
+                }
+                return Ok(known);
+            }
+        }
+        let unused = |compiled: &Compiled| compiled.owner.strong_count() == 0;
+        COMPILED.with_borrow_mut(|all| all.retain(|_, compiled| !unused(compiled)));
+        let world = match self.plan.ranks() {
+            1 => World::single_in(team.pool.clone()),
+            ranks => World::in_process(ranks),
+        };
+        let program = Box::new(world.compile::<T>(&self.plan)?);
+        Ok(Compiled { owner: Arc::downgrade(&self.identity), team, renewals, program })
+    }
+
+    fn run<'py, T: Element + numpy::Element>(
+        &self,
+        py: Python<'py>,
+        operands: &[Operand<'_, 'py>],
+        [alpha, beta]: [Complex<f64>; 2],
+        out: Option<(Output<'_, 'py>, Bound<'py, PyAny>)>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // SAFETY: as in `contract`.
+        let views: SmallVec<[ArrayViewD<T>; 4]> = operands.iter().map(|operand| unsafe { operand.view() }).collect();
+        let views: SmallVec<[&dyn einsum_dist::Operand<T>; 4]> = views.iter().map(|view| view as _).collect();
+        let (array, mut view) = match out {
+            // SAFETY: as in `contract`.
+            Some((mut out, array)) => (array.unbind(), unsafe { out.view_mut::<T>() }),
+            None => new_array::<T>(py, &self.plan.output_shape())?,
+        };
+        let [alpha, beta] = [alpha, beta].map(|factor| T::from_f64(factor.re, factor.im));
+        let team = team(py)?;
+        let outcome = py.detach(|| {
+            let mut compiled = self.compiled::<T>(team)?;
+            if let Some(program) = compiled.program.downcast_mut::<einsum_dist::Program<T>>() {
+                program.run_into(alpha, &views, beta, &mut view)?;
+            }
+            COMPILED.with_borrow_mut(|all| all.insert(*self.identity, compiled));
+            Ok(())
+        });
+        outcome.map_err(exception)?;
+        Ok(array.into_bound(py))
+    }
+}
+
+impl Program {
+    /// Returns the operands if all can be used in place and have the planned element type.
+    fn in_place<'a, 'py>(&self, arrays: &'a [Bound<'py, PyAny>]) -> Option<Operands<'a, 'py>> {
+        in_place(arrays).filter(|views| views[0].dtype == self.plan.dtype)
+    }
+
+    fn dispatch<'py>(
+        &self,
+        py: Python<'py>,
+        operands: &[Operand<'_, 'py>],
+        factors: [Complex<f64>; 2],
+        out: Option<(Output<'_, 'py>, Bound<'py, PyAny>)>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match self.plan.dtype {
+            Dtype::Float32 => self.run::<f32>(py, operands, factors, out),
+            Dtype::Float64 => self.run::<f64>(py, operands, factors, out),
+            Dtype::Complex64 => self.run::<Complex<f32>>(py, operands, factors, out),
+            Dtype::Complex128 => self.run::<Complex<f64>>(py, operands, factors, out),
+        }
+    }
+}
+
+#[pymethods]
+impl Program {
+    /// Contract arrays of the planned shapes.
+    ///
+    /// Returns ``alpha`` times the contraction plus ``beta`` times ``out``, in ``out`` if it is given.
+    #[pyo3(signature = (*operands, out=None, alpha=None, beta=None))]
+    fn __call__<'py>(
+        slf: &Bound<'py, Self>,
+        operands: &Bound<'py, PyTuple>,
+        out: Option<Bound<'py, PyAny>>,
+        alpha: Option<Bound<'py, PyAny>>,
+        beta: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        static CALL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = slf.py();
+        let arrays: SmallVec<[Bound<PyAny>; 4]> = operands.iter().collect();
+        if out.is_none()
+            && alpha.is_none()
+            && beta.is_none()
+            && let Some(views) = slf.get().in_place(&arrays)
+        {
+            return slf.get().dispatch(py, &views, [Complex::new(1.0, 0.0), Complex::new(0.0, 0.0)], None);
+        }
+        CALL.import(py, "einsum_dist._normalize", "call")?.call1((slf, operands, out, alpha, beta))
+    }
+
+    /// Contract arrays that can be used in place. For `einsum_dist._normalize`, which has converted the arguments.
+    fn _run<'py>(
+        &self,
+        py: Python<'py>,
+        operands: Vec<Bound<'py, PyAny>>,
+        alpha: Complex<f64>,
+        beta: Complex<f64>,
+        out: Option<Bound<'py, PyUntypedArray>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wrong = || PyTypeError::new_err("operands or output cannot be used in place");
+        let views = self.in_place(&operands).ok_or_else(wrong)?;
+        let out = out.as_ref().map(|array| {
+            let usable = Output::new(array, &views).filter(|out| out.dtype() == self.plan.dtype);
+            Ok::<_, PyErr>((usable.ok_or_else(wrong)?, array.clone().into_any()))
+        });
+        self.dispatch(py, &views, [alpha, beta], out.transpose()?)
+    }
+
+    /// Compute all intermediates in the next call, because constant operands have changed.
+    fn renew(&self) {
+        self.renewals.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The plan.
+    #[getter]
+    fn plan(&self) -> super::plan::Plan {
+        super::plan::Plan { inner: self.plan.clone() }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Program {} {} ranks={}>", self.plan.expression, self.plan.dtype.name(), self.plan.ranks())
+    }
+}
