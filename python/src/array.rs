@@ -4,11 +4,13 @@
 //! elements are aligned and a whole number of elements apart. [`Operand::new`] and [`Output::new`] return `None` for
 //! all other arrays, and the Python layer copies those.
 
+use std::ptr::null_mut;
+
 use einsum_dist::Dtype;
-use einsum_dist::ndarray::{ArrayViewD, ArrayViewMutD, Axis, IxDyn, ShapeBuilder};
+use einsum_dist::ndarray::{ArrayViewD, ArrayViewMutD, Axis, Dimension, IxDyn, ShapeBuilder};
 use numpy::npyffi::flags::{NPY_ARRAY_ALIGNED, NPY_ARRAY_WRITEABLE};
 use numpy::npyffi::types::NPY_TYPES;
-use numpy::npyffi::{PY_ARRAY_API, npy_intp};
+use numpy::npyffi::{NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -156,27 +158,50 @@ pub fn in_place<'a, 'py>(arrays: &'a [Bound<'py, PyAny>]) -> Option<Operands<'a,
     operands.iter().all(|operand| operand.dtype == dtype).then_some(operands)
 }
 
-/// Returns a new row-major array, and a view of its uninitialised elements. The view is valid as long as the array.
+/// Returns a new dense array, whose axes have the given order in memory (outermost first), and a view of its
+/// uninitialised elements. The view is valid as long as the array.
 ///
 /// # Errors
 /// MemoryError, or ValueError if the array has too many dimensions for NumPy.
 pub fn new_array<'a, T: numpy::Element>(
     py: Python<'_>,
     shape: &[usize],
+    order: &[usize],
 ) -> PyResult<(Py<PyAny>, ArrayViewMutD<'a, T>)> {
+    let mut strides = IxDyn::zeros(shape.len());
+    let mut elements = 1;
+    for &axis in order.iter().rev() {
+        strides[axis] = elements;
+        elements *= shape[axis].max(1);
+    }
     let mut extents: SmallVec<[npy_intp; 8]> = shape.iter().map(|&extent| extent as npy_intp).collect();
+    let mut bytes: SmallVec<[npy_intp; 8]> =
+        strides.slice().iter().map(|&stride| (stride * size_of::<T>()) as npy_intp).collect();
     let descr = T::get_dtype(py).into_dtype_ptr();
-    // SAFETY: the shape has as many extents as stated, and the call takes over the reference to the element type.
+    // SAFETY: shape and strides have as many entries as stated, and describe dense memory of the size that NumPy
+    // allocates for this shape. The call takes over the reference to the element type.
     let array = unsafe {
-        let array = PY_ARRAY_API.PyArray_Empty(py, shape.len() as i32, extents.as_mut_ptr(), descr, 0);
+        let class = get_type_object(py, NpyTypes::PyArray_Type);
+        let (extents, strides) = (extents.as_mut_ptr(), bytes.as_mut_ptr());
+        let array = PY_ARRAY_API.PyArray_NewFromDescr(
+            py,
+            class,
+            descr,
+            shape.len() as i32,
+            extents,
+            strides,
+            null_mut(),
+            0,
+            null_mut(),
+        );
         Bound::from_owned_ptr_or_err(py, array)?
     };
     let untyped = array.cast::<PyUntypedArray>()?;
     // SAFETY: the array is alive, as above.
     let first = unsafe { (*untyped.as_array_ptr()).fields.data };
-    // SAFETY: the array is new, so nothing else refers to its memory, and it is row-major with this shape. All bit
-    // patterns are numbers.
-    let view = unsafe { ArrayViewMutD::from_shape_ptr(IxDyn(shape), first.cast()) };
+    // SAFETY: the array is new, so nothing else refers to its memory, and it has this layout. All bit patterns are
+    // numbers.
+    let view = unsafe { ArrayViewMutD::from_shape_ptr(IxDyn(shape).strides(strides), first.cast()) };
     Ok((array.unbind(), view))
 }
 

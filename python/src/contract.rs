@@ -20,6 +20,7 @@ use smallvec::SmallVec;
 
 use super::array::{Operand, Output, in_place, new_array};
 use super::error::exception;
+use super::order::axis_order;
 use super::threads::{Team, team};
 
 thread_local! {
@@ -157,15 +158,18 @@ impl<'py> Call<'_, 'py> {
             None => (None, None),
         };
         let is_new = given.is_none();
-        let views: SmallVec<[&dyn einsum_dist::Operand<T>; 4]> = views.iter().map(|view| view as _).collect();
+        let arrays: SmallVec<[&dyn einsum_dist::Operand<T>; 4]> = views.iter().map(|view| view as _).collect();
         let [alpha, beta] = [alpha, beta].map(|factor| T::from_f64(factor.re, factor.im));
         let compute = |program: &mut Program<T>| match (&mut given, result) {
-            (Some(out), Some(array)) => program.run_into(alpha, &views, beta, out).map(|()| Ok(array)),
+            (Some(out), Some(array)) => program.run_into(alpha, &arrays, beta, out).map(|()| Ok(array)),
             _ => {
                 // The shape of the result is known here only, so the GIL is taken once more.
-                let new = Python::attach(|py| new_array::<T>(py, &program.plan().output_shape()));
+                let new = Python::attach(|py| {
+                    let axes = axis_order(program.plan(), &views);
+                    new_array::<T>(py, &program.plan().output_shape(), &axes)
+                });
                 match new {
-                    Ok((array, mut out)) => program.run_into(alpha, &views, beta, &mut out).map(|()| Ok(array)),
+                    Ok((array, mut out)) => program.run_into(alpha, &arrays, beta, &mut out).map(|()| Ok(array)),
                     Err(error) => Ok(Err(error)),
                 }
             }

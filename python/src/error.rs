@@ -6,10 +6,12 @@ use pyo3::exceptions::{PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 
 /// Returns the exception for an error. The message shows the position of a mistake in the expression, if there is one.
 pub fn exception(error: Error) -> PyErr {
-    let message = error.to_string();
+    // Python quotes names so.
+    let quoted = |text: String| text.replace('`', "'");
+    let message = quoted(error.to_string());
     match error {
-        Error::Parse(error) => PyValueError::new_err(error.render()),
-        Error::Shape(error) => PyValueError::new_err(error.render()),
+        Error::Parse(error) => PyValueError::new_err(quoted(error.render())),
+        Error::Shape(error) => PyValueError::new_err(quoted(error.render())),
         Error::Plan(_) | Error::Usage(_) | Error::Kernel(_) => PyValueError::new_err(message),
         Error::Memory { .. } | Error::HostMemory { .. } | Error::ProcessMemory { .. } => {
             PyMemoryError::new_err(message)

@@ -9,6 +9,7 @@
 //! | `array` | NumPy arrays as views |
 //! | `contract` | calls without a plan, through a cache of compiled programs |
 //! | `error` | errors as Python exceptions |
+//! | `order` | the order in memory of a result's axes |
 //! | `plan`, `program` | plans, and plans compiled for arrays |
 //! | `threads` | the pool in which contractions compute; its state after a fork |
 //!
@@ -18,6 +19,7 @@
 mod array;
 mod contract;
 mod error;
+mod order;
 mod plan;
 mod program;
 mod threads;
@@ -25,7 +27,7 @@ mod threads;
 use pyo3::prelude::*;
 
 #[pymodule]
-mod _native {
+mod _einsum_dist {
     #[pymodule_export]
     use super::contract::{contract, einsum};
     #[pymodule_export]

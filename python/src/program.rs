@@ -22,6 +22,7 @@ use smallvec::SmallVec;
 
 use super::array::{Operand, Operands, Output, in_place, new_array};
 use super::error::exception;
+use super::order::axis_order;
 use super::threads::{Team, team};
 
 /// A compiled plan. Call it with arrays of the planned shapes and element type.
@@ -89,18 +90,18 @@ impl Program {
     ) -> PyResult<Bound<'py, PyAny>> {
         // SAFETY: as in `contract`.
         let views: SmallVec<[ArrayViewD<T>; 4]> = operands.iter().map(|operand| unsafe { operand.view() }).collect();
-        let views: SmallVec<[&dyn einsum_dist::Operand<T>; 4]> = views.iter().map(|view| view as _).collect();
+        let arrays: SmallVec<[&dyn einsum_dist::Operand<T>; 4]> = views.iter().map(|view| view as _).collect();
         let (array, mut view) = match out {
             // SAFETY: as in `contract`.
             Some((mut out, array)) => (array.unbind(), unsafe { out.view_mut::<T>() }),
-            None => new_array::<T>(py, &self.plan.output_shape())?,
+            None => new_array::<T>(py, &self.plan.output_shape(), &axis_order(&self.plan, &views))?,
         };
         let [alpha, beta] = [alpha, beta].map(|factor| T::from_f64(factor.re, factor.im));
         let team = team(py)?;
         let outcome = py.detach(|| {
             let mut compiled = self.compiled::<T>(team)?;
             if let Some(program) = compiled.program.downcast_mut::<einsum_dist::Program<T>>() {
-                program.run_into(alpha, &views, beta, &mut view)?;
+                program.run_into(alpha, &arrays, beta, &mut view)?;
             }
             COMPILED.with_borrow_mut(|all| all.insert(*self.identity, compiled));
             Ok(())

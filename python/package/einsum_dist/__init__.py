@@ -14,18 +14,25 @@ contract arrays                                 :func:`einsum`, :func:`tensordot
 add to an array, scale                          :func:`contract`
 see how an expression is contracted             :func:`plan`, :meth:`Plan.explain`
 contract changing arrays with one plan          :meth:`Plan.compile`
+contract a tree of cotengra                     :mod:`einsum_dist.cotengra`
+run PySCF with this library                     :mod:`einsum_dist.pyscf`
 set the number of threads                       :func:`set_num_threads`, :func:`num_threads`
 ==============================================  ====================================================
 """
 
 import os as _os
 
-from ._native import Plan, Program, __version__, einsum, get_num_threads, set_num_threads
-from ._native import after_fork_in_child as _after_fork_in_child
+import numpy as _numpy
+
+from ._einsum_dist import Plan, Program, __version__, einsum, get_num_threads, set_num_threads
+from ._einsum_dist import after_fork_in_child as _after_fork_in_child
 from ._normalize import contract
 from ._plan import plan
 from ._products import matmul, tensordot, transpose
+from ._threadpool import register as _register
 from ._threads import num_threads
+
+_register()
 
 if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=_after_fork_in_child)
@@ -44,3 +51,10 @@ __all__ = [
     "tensordot",
     "transpose",
 ]
+
+
+def __getattr__(name):
+    # Libraries that look up all functions of an array in one module (quimb, autoray) find the rest of NumPy here.
+    if name in _numpy.__all__:
+        return getattr(_numpy, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

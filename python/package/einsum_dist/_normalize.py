@@ -8,36 +8,39 @@ own errors for wrong arguments.
 
 import numpy as np
 
-from . import _native
+from . import _einsum_dist
 from ._path import planner_path
 
 DTYPES = frozenset(np.dtype(code) for code in ("f4", "f8", "c8", "c16"))
+# Users may replace `numpy.einsum` by ours.
+_EINSUM = np.einsum
 _KEYWORDS = frozenset(("out", "dtype", "order", "casting", "optimize"))
 
 
 def einsum(*args, **kwargs):
     """Computes `numpy.einsum`, for any arguments."""
-    optimize = kwargs.get("optimize", True)
-    path = planner_path(optimize)
-    out, order, casting = kwargs.get("out"), kwargs.get("order", "K"), kwargs.get("casting", "safe")
-    if path is None or not _KEYWORDS.issuperset(kwargs) or len(args) < 2:
+    out, order, casting = kwargs.get("out"), str(kwargs.get("order", "K")).upper(), kwargs.get("casting", "safe")
+    if not _KEYWORDS.issuperset(kwargs) or len(args) < 2:
         return _numpy_einsum(args, kwargs)
     texts = args if isinstance(args[0], (str, bytes)) else _from_lists(args)
     if texts is None or _foreign(texts[1:]) or _foreign([out]):
         return _numpy_einsum(args, kwargs)
+    path = planner_path(kwargs.get("optimize", True), len(texts) - 1)
     subscripts = texts[0] if isinstance(texts[0], str) else texts[0].decode()
     arrays = [np.asarray(operand) for operand in texts[1:]]
     dtype = kwargs.get("dtype")
     dtype = np.result_type(*arrays) if dtype is None else np.dtype(dtype)
-    legal = order in ("K", "C", "F", "A") and all(np.can_cast(array.dtype, dtype, casting) for array in arrays)
+    legal = path is not None and order in ("K", "C", "F", "A")
+    legal = legal and all(np.can_cast(array.dtype, dtype, casting) for array in arrays)
     if out is not None:
         legal = legal and isinstance(out, np.ndarray) and np.can_cast(dtype, out.dtype, casting) and out.flags.writeable
     if dtype.newbyteorder("=") not in DTYPES or not legal or (out is None and _is_view(subscripts, arrays)):
         return _numpy_einsum((subscripts, *arrays), kwargs)
     operands = [_usable(array, dtype) for array in arrays]
     result = _contract(subscripts, operands, 1, 0, out, path)
-    if out is None and (order == "F" or (order == "A" and all(array.flags.fnc for array in arrays))):
-        return np.asarray(result, order="F")
+    if out is None and order != "K":
+        fortran = order == "F" or (order == "A" and all(array.flags.f_contiguous for array in arrays))
+        return np.asarray(result, order="F" if fortran else "C")[()]
     return result
 
 
@@ -72,7 +75,7 @@ def contract(subscripts, *operands, alpha=1, beta=0, out=None, optimize="auto"):
     """
     if not operands:
         raise ValueError("contract needs at least one operand")
-    path = planner_path(optimize)
+    path = planner_path(optimize, len(operands))
     if path is None:
         raise ValueError(f"unknown order of contractions: {optimize!r}")
     if out is None and beta != 0:
@@ -120,7 +123,7 @@ def _contract(subscripts, operands, alpha, beta, out, path):
     text = subscripts if subscripts.strip() else "->"
 
     def run(target):
-        return _native.contract(text, operands, alpha, beta, target, path)
+        return _einsum_dist.contract(text, operands, alpha, beta, target, path)
 
     return _written(run, operands[0].dtype, beta, operands, out)
 
@@ -182,7 +185,7 @@ def _numpy_einsum(args, kwargs):
     # The names of the planner that NumPy does not know.
     if isinstance(optimize, str) and optimize not in ("greedy", "optimal") and planner_path(optimize) is not None:
         kwargs = {**kwargs, "optimize": True}
-    return np.einsum(*args, **kwargs)
+    return _EINSUM(*args, **kwargs)
 
 
 def _from_lists(args):

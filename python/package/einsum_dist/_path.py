@@ -20,8 +20,8 @@ _NAMES = {
 }
 
 
-def planner_path(optimize):
-    """Returns the planner's text for `optimize`, or None if `optimize` means nothing.
+def planner_path(optimize, operands=None):
+    """Returns the planner's text for `optimize`, or None if it is neither a known name nor a path of `operands` tensors.
 
     A list is a path if every step is a pair; a first element "einsum_path" is skipped, as in NumPy. A path with other
     steps contracts several operands at once, which the planner never does, so its order is searched instead.
@@ -39,6 +39,8 @@ def planner_path(optimize):
             steps = steps[1:]
         steps = [tuple(int(position) for position in step) for step in steps]
     except (TypeError, ValueError):
+        return None
+    if operands is not None and operands - sum(len(step) - 1 for step in steps) != 1:
         return None
     if not steps or any(len(step) != 2 for step in steps):
         return "auto"

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from . import _native
+from . import _einsum_dist
 from ._path import planner_path
 
 
@@ -77,7 +77,7 @@ def plan(
     if dtype is None:
         dtype = np.result_type(*dtypes) if dtypes else np.float64
         dtype = np.float64 if np.dtype(dtype).kind in "biu" else dtype
-    order = planner_path(path)
+    order = planner_path(path, len(operands))
     if order is None:
         raise ValueError(f"unknown order of contractions: {path!r}")
     options = {
@@ -93,7 +93,7 @@ def plan(
         "constant": [int(index) for index in constant],
         "accumulate": accumulate,
     }
-    return _native.plan(subscripts, shapes, options)
+    return _einsum_dist.plan(subscripts, shapes, options)
 
 
 def _machine(machine):

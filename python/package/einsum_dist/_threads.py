@@ -2,7 +2,7 @@
 
 import contextlib
 
-from ._native import get_num_threads, set_num_threads
+from ._einsum_dist import get_num_threads, set_num_threads
 
 
 @contextlib.contextmanager

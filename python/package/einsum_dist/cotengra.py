@@ -1,0 +1,86 @@
+"""Contracts cotengra's trees as a whole, with their path and slices.
+
+cotengra contracts a tree pair by pair. :class:`Contractor` plans all steps of the tree together instead: the order of
+dimensions of every intermediate, the buffers, and what runs side by side.
+
+>>> import cotengra, numpy as np, einsum_dist.cotengra
+>>> inputs, output, shapes, sizes = cotengra.utils.lattice_equation([3, 3])
+>>> tree = cotengra.array_contract_tree(inputs, output, sizes)
+>>> arrays = [np.ones(shape) for shape in shapes]
+>>> contract = einsum_dist.cotengra.Contractor(tree)
+>>> bool(np.isclose(contract(*arrays), tree.contract(arrays)))
+True
+
+For single pairs, the functions of this package are an `implementation`, also of quimb through cotengra:
+
+>>> bool(np.isclose(tree.contract(arrays, implementation=einsum_dist.cotengra.implementation), contract(*arrays)))
+True
+"""
+
+import numpy as np
+
+from ._einsum_dist import einsum
+from ._plan import plan
+from ._products import tensordot
+
+implementation = (einsum, tensordot)
+
+
+class Contractor:
+    """Contracts the operands of a complete `cotengra.ContractionTree`, in its order and its slices.
+
+    Parameters
+    ----------
+    tree : cotengra.ContractionTree
+        A complete tree. Its slices are contracted one after another, and added in place.
+    **options
+        Options of :func:`einsum_dist.plan`, such as ``threads`` and ``constant``.
+
+    Notes
+    -----
+    The tree is planned at the first call with each element type. The calls of several Python threads are independent.
+    """
+
+    def __init__(self, tree, **options):
+        if tree.has_preprocessing():
+            # Steps with one operand are part of our own planning.
+            equation, path = tree.get_eq(), None
+            if tree.sliced_inds:
+                raise ValueError("a tree with preprocessing cannot be sliced here: slice a tree without it")
+        else:
+            equation, path = tree.get_eq_sliced(), tree.get_path()
+        if not tree.is_complete():
+            raise ValueError("the tree is not complete: some operands are in no contraction")
+        self._tree = tree
+        self._equation = equation
+        self._options = {"path": path or "auto", **options}
+        self._programs = {}
+
+    def plan(self, dtype=np.float64):
+        """Return the plan of one slice for an element type."""
+        return self._program(np.dtype(dtype)).plan
+
+    def _program(self, dtype):
+        program = self._programs.get(dtype)
+        if program is None:
+            shapes = self._tree.get_shapes_sliced()
+            # All slices but the first are added to the result.
+            summed = self._tree.nslices > 1
+            program = plan(self._equation, *map(tuple, shapes), dtype=dtype, accumulate=summed, **self._options).compile()
+            self._programs[dtype] = program
+        return program
+
+    def __call__(self, *arrays):
+        """Contract arrays, in the order of the tree's inputs."""
+        arrays = [np.asarray(array) for array in arrays]
+        program = self._program(np.result_type(*arrays))
+        if not self._tree.sliced_inds:
+            return program(*arrays)[()]
+        tree = self._tree
+        result = np.zeros([tree.size_dict[index] for index in tree.output], program.plan.dtype)
+        for number in range(tree.nslices):
+            key = tree.slice_key(number)
+            part = tuple(key.get(index, slice(None)) for index in tree.output)
+            target = result[(..., *part)] if part else result
+            program(*tree.slice_arrays(arrays, number), out=target, beta=1)
+        return result[()]
