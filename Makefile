@@ -35,13 +35,14 @@ SEED     ?=
 COMMAND  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-long test-aarch64 test-asan test-large test-numa bench bench-network bench-ranks bench-steps volumes thesis mlp packages build install book
+.PHONY: help demo test fuzz test-long test-python test-aarch64 test-asan test-large test-numa bench bench-network bench-ranks bench-steps volumes thesis mlp packages build install wheel book
 
 help:
 	@echo "make demo          contract files of data/ on 2 MPI ranks; print the plan, the time, GFLOP/s and the check"
 	@echo "make test          run all tests that can run on this machine, under MPICH and Open MPI"
 	@echo "make fuzz          test the parsers of expressions, flags and files on random inputs: SECONDS=60 or RUNS= per target, TARGETS="
 	@echo "make test-long     send signals at random moments, and run random command lines: SIGNALS=200, COMMANDS=20000 or SECONDS=, SEED=, COMMAND="
+	@echo "make test-python   build the Python package, and test it in a virtual environment with NumPy, opt_einsum, cotengra, quimb, PySCF"
 	@echo "make test-aarch64  run the kernel tests for AArch64, in an emulator on other processors"
 	@echo "make test-numa     test thread binding and first touch on a machine with two NUMA domains, emulated by qemu"
 	@echo "make test-asan     run the tests of unsafe code under AddressSanitizer"
@@ -59,6 +60,7 @@ help:
 	@echo "                   each transport, compared with a plain copy: benches/results/tasks.txt and transports.txt"
 	@echo "make bench-steps   measure the time to plan, run and report long trees, by their length: benches/results/steps.txt"
 	@echo "make build         build the program with all features: $(PROGRAM)"
+	@echo "make wheel         build the Python package: target/wheels/*.whl and *.tar.gz"
 	@echo "make book          build the documentation as a web site: target/book/index.html"
 	@echo "make install       install the program, its manual page and completion scripts below PREFIX=$(PREFIX)"
 	@echo
@@ -69,6 +71,17 @@ packages:
 
 build: packages
 	$(BUILD) build --release --features $(FEATURES)
+
+# With the linker of zig, the wheel runs on systems from 2018 on (glibc 2.28); without zig, on systems like this one.
+target/packaging/ready:
+	@python3 -c "import ensurepip" 2> /dev/null || ./.ci/packages python
+	python3 -m venv target/packaging
+	target/packaging/bin/python -m pip install --quiet "maturin>=1.16,<2" ziglang
+	@touch $@
+
+wheel: target/packaging/ready
+	PATH="$$PWD/target/packaging/bin:$$PATH" CARGO_TARGET_DIR=target/portable maturin build --release --locked --zig --compatibility manylinux_2_28 --manifest-path python/Cargo.toml --out target/wheels
+	target/packaging/bin/maturin sdist --manifest-path python/Cargo.toml --out target/wheels
 
 book:
 	@command -v mdbook > /dev/null || [ -x target/tools/bin/mdbook ] || cargo install --quiet --locked mdbook --root target/tools
@@ -101,6 +114,9 @@ fuzz:
 test-long:
 	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich openmpi
 	@SIGNALS=$(SIGNALS) WALK_COMMANDS=$(COMMANDS) WALK_SECONDS=$(SECONDS) WALK_SEED=$(SEED) WALK_ONLY=$(COMMAND) ./tests/long.sh
+
+test-python:
+	@./tests/python.sh
 
 test-aarch64:
 	@./tests/aarch64.sh

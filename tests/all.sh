@@ -123,6 +123,7 @@ for features in "--lib --examples" "--lib --features mpi"; do
     # shellcheck disable=SC2086
     step "$linter of the library, $features" with mpich cargo $linter "${library[@]}" $features "${deny[@]}"
 done
+step "$linter of the Python package" with mpich cargo $linter -p einsum-dist-py "${deny[@]}"
 combinations=("--all-targets" "--all-targets --features $full")
 for feature in libxsmm hwloc; do
     if has $feature; then
@@ -142,14 +143,20 @@ step "public interface as in tests/public_api.txt" ./tests/public_api.py target/
 
 # The packages for crates.io must be small, and the program must build from the unpacked packages with default features,
 # as it does for users. The packages are built without optimisation, because other steps test their code.
-step "packages" env CARGO_TARGET_DIR=target/plain cargo package --workspace --no-verify --allow-dirty
+step "packages" env CARGO_TARGET_DIR=target/plain cargo package --workspace --exclude einsum-dist-py --no-verify --allow-dirty
 step "packages below 700 kB" small target/plain/package/*.crate
 step "packages, built with default features" env CARGO_TARGET_DIR=target/plain CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false \
     ./tests/packages.sh target/plain/package
 plain=target/plain/debug/einsum-dist
 if [ -x $plain ]; then step 'einsum-dist "mk,kn->mn"' $plain "mk,kn->mn"; fi
-step "build in release with all features" with mpich cargo build --release --features $full
+step "build in release with all features" with mpich cargo build --release "${members[@]}" -p einsum-dist-py --features $full
 step "the demo" env MPIRUN="$(launcher mpich)" ./.ci/demo target/mpich/release/einsum-dist
+
+if command -v python3 > /dev/null; then
+    step "Python package" env LIBRARY=target/mpich/release/lib_einsum_dist.so ./tests/python.sh
+else
+    skip "Python package" "no python3"
+fi
 
 # The build is a separate step, because on a slow machine it takes most of a step's time limit.
 step "build of the tests" with mpich cargo test "${members[@]}" --features $full --no-run

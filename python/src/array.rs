@@ -215,7 +215,7 @@ impl Operand<'_, '_> {
         self.array.shape().contains(&0)
             || dims.iter().all(|&(stride, extent)| {
                 let fits = stride >= reach;
-                reach = stride * (extent - 1) + reach;
+                reach += stride * (extent - 1);
                 fits
             })
     }

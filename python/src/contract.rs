@@ -15,7 +15,7 @@ use numpy::{PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use super::array::{Operand, Output, in_place, new_array};
@@ -70,19 +70,49 @@ pub fn einsum<'py>(
     kwargs: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     static NORMALIZED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    if let Some(result) = at_once(py, args, kwargs) {
+        return result;
+    }
+    NORMALIZED.import(py, "einsum_dist._normalize", "einsum")?.call(args, kwargs)
+}
+
+/// Computes a call whose arguments can be used as they are; returns `None` for other calls.
+fn at_once<'py>(
+    py: Python<'py>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> Option<PyResult<Bound<'py, PyAny>>> {
     // NumPy returns a view for some expressions with one operand.
-    if kwargs.is_none()
-        && args.len() > 2
-        && let Ok(subscripts) = args.get_item(0)?.cast_exact::<PyString>()
-    {
-        let arrays: SmallVec<[Bound<PyAny>; 4]> = args.iter().skip(1).collect();
-        if let Some(operands) = in_place(&arrays) {
-            let one = Complex::new(1.0, 0.0);
-            return compute(py, subscripts.to_str()?, &operands, one, Complex::new(0.0, 0.0), None, None);
+    if args.len() < 3 {
+        return None;
+    }
+    let subscripts = args.get_item(0).ok()?.cast_into_exact::<PyString>().ok()?;
+    let arrays: SmallVec<[Bound<PyAny>; 4]> = args.iter().skip(1).collect();
+    let operands = in_place(&arrays)?;
+    let (mut out, mut path) = (None, None);
+    for (name, value) in kwargs.into_iter().flatten() {
+        match name.cast::<PyString>().ok()?.to_str().ok()? {
+            "out" if value.is_none() => {}
+            "out" => out = Some(value.cast_into_exact::<PyUntypedArray>().ok()?),
+            "optimize" if value.cast_exact::<PyBool>().is_ok() => {}
+            "optimize" => {
+                let name = value.cast_into_exact::<PyString>().ok()?;
+                let known = ["auto", "greedy", "optimal"];
+                path = Some(*known.iter().find(|&&known| name.to_str().is_ok_and(|name| name == known))?);
+            }
+            _ => return None,
         }
     }
-    let slow = NORMALIZED.import(py, "einsum_dist._normalize", "einsum")?;
-    slow.call(args, kwargs)
+    let target = match &out {
+        None => None,
+        Some(array) => Some((Output::new(array, &operands)?, array.clone().into_any())),
+    };
+    if target.as_ref().is_some_and(|(out, _)| out.dtype() != operands[0].dtype) {
+        return None;
+    }
+    let factors = [Complex::new(1.0, 0.0), Complex::new(0.0, 0.0)];
+    let subscripts = subscripts.to_str().ok()?;
+    Some(compute(py, subscripts, &operands, factors, target, path))
 }
 
 /// Contract arrays that can be used in place. For `einsum_dist._normalize`, which has prepared all arguments.
@@ -110,7 +140,7 @@ pub fn contract<'py>(
             ))
         }
     };
-    compute(py, subscripts, &views, alpha, beta, out, path)
+    compute(py, subscripts, &views, [alpha, beta], out, path)
 }
 
 type Target<'a, 'py> = (Output<'a, 'py>, Bound<'py, PyAny>);
@@ -119,14 +149,13 @@ fn compute<'py>(
     py: Python<'py>,
     subscripts: &str,
     operands: &[Operand<'_, 'py>],
-    alpha: Complex<f64>,
-    beta: Complex<f64>,
+    factors: [Complex<f64>; 2],
     out: Option<Target<'_, 'py>>,
     path: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let path = path.map_or(Ok(PathChoice::Auto), |path| path.parse().map_err(PyValueError::new_err))?;
     let options = PlanOptions::default().path(path);
-    let call = Call { py, subscripts, operands, alpha, beta, options };
+    let call = Call { py, subscripts, operands, factors, options };
     match operands[0].dtype {
         Dtype::Float32 => call.run::<f32>(out),
         Dtype::Float64 => call.run::<f64>(out),
@@ -139,14 +168,14 @@ struct Call<'a, 'py> {
     py: Python<'py>,
     subscripts: &'a str,
     operands: &'a [Operand<'a, 'py>],
-    alpha: Complex<f64>,
-    beta: Complex<f64>,
+    /// `alpha` and `beta`.
+    factors: [Complex<f64>; 2],
     options: PlanOptions,
 }
 
 impl<'py> Call<'_, 'py> {
     fn run<T: Element + numpy::Element>(self, out: Option<Target<'_, 'py>>) -> PyResult<Bound<'py, PyAny>> {
-        let Call { py, subscripts, operands, alpha, beta, options } = self;
+        let Call { py, subscripts, operands, factors, options } = self;
         let team = team(py)?;
         let shapes: SmallVec<[&[usize]; 4]> = operands.iter().map(Operand::shape).collect();
         // SAFETY: the caller of the Python function keeps the operands alive, and `T` is their element type. Only code
@@ -159,7 +188,7 @@ impl<'py> Call<'_, 'py> {
         };
         let is_new = given.is_none();
         let arrays: SmallVec<[&dyn einsum_dist::Operand<T>; 4]> = views.iter().map(|view| view as _).collect();
-        let [alpha, beta] = [alpha, beta].map(|factor| T::from_f64(factor.re, factor.im));
+        let [alpha, beta] = factors.map(|factor| T::from_f64(factor.re, factor.im));
         let compute = |program: &mut Program<T>| match (&mut given, result) {
             (Some(out), Some(array)) => program.run_into(alpha, &arrays, beta, out).map(|()| Ok(array)),
             _ => {

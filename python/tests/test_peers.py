@@ -22,7 +22,7 @@ def test_opt_einsum_backend():
 
 def test_quimb_contract_backend():
     qtn = pytest.importorskip("quimb.tensor")
-    network = qtn.TN_rand_reg(12, 3, D=4, seed=1, dtype="complex128")
+    network = qtn.TN2D_rand(4, 4, 3, seed=1, dtype="complex128")
     expected = network.contract()
     with qtn.contract_backend("einsum_dist"):
         assert np.isclose(network.contract(), expected)

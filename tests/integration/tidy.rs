@@ -61,7 +61,7 @@ const PURE: [&str; 11] = [
 ];
 
 /// Folders in which `unsafe` is allowed.
-const UNSAFE: [&str; 4] = ["libxsmm-sys/", "src/kernel/", "src/memory/", "src/comm/"];
+const UNSAFE: [&str; 5] = ["libxsmm-sys/", "src/kernel/", "src/memory/", "src/comm/", "python/src/"];
 
 const MAX_LINES: usize = 600;
 const MAX_MEDIAN_LINES: usize = 200;
@@ -245,14 +245,15 @@ fn sources(folders: &[&str]) -> Vec<Source> {
     files.iter().map(|path| Source::read(path)).collect()
 }
 
-const LIBRARIES: [&str; 4] = ["src", "cli/src", "parser/src", "libxsmm-sys"];
-const EVERYTHING: [&str; 11] = [
+const LIBRARIES: [&str; 5] = ["src", "cli/src", "parser/src", "libxsmm-sys", "python/src"];
+const EVERYTHING: [&str; 12] = [
     "src",
     "cli/src",
     "build.rs",
     "parser/src",
     "parser/tests",
     "libxsmm-sys",
+    "python/src",
     "tests",
     "benches",
     "examples",
