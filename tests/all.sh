@@ -190,7 +190,12 @@ for mpi in mpich openmpi; do
     counter=$PWD/target/$mpi/pmpi_count.so
     mkdir -p target/$mpi
     step "byte counter, $mpi" "$(compiler $mpi)" -O2 -Wall -Werror -fPIC -shared -o "$counter" tests/pmpi/count.c
-    step "build, $mpi" with $mpi cargo build --profile test "${members[@]}" --features $full --test mpi --bins \
+    # The Python package is tested with MPICH in release, see above, and with Open MPI as the tests are built.
+    python=() module=target/mpich/release/lib_einsum_dist.so foreign=
+    if [ $mpi = openmpi ]; then
+        python=(-p einsum-dist-py --lib) foreign=$module module=target/openmpi/debug/lib_einsum_dist.so
+    fi
+    step "build, $mpi" with $mpi cargo build --profile test "${members[@]}" "${python[@]}" --features $full --test mpi --bins \
         --example 05_mpi_communicator
     path=$(binary $mpi mpi)
     for ranks in 1 2 3 4; do
@@ -236,6 +241,10 @@ for mpi in mpich openmpi; do
     other=$(if [ $mpi = mpich ]; then echo openmpi; else echo mpich; fi)
     if command -v "$(launcher $other)" > /dev/null; then
         step "built with $mpi, started by $other" refuses "$(launcher $other)" target/$mpi/debug/einsum-dist
+    fi
+    if command -v python3 > /dev/null; then
+        # shellcheck disable=SC2086
+        step "Python package on ranks, $mpi" ./tests/python_mpi.sh "$run" $module $foreign
     fi
     # With MPICH these tests ran in the step "tests, mpich".
     if [ $mpi = openmpi ]; then

@@ -7,22 +7,30 @@
 //! | file | contents |
 //! |---|---|
 //! | `array` | NumPy arrays as views |
+//! | `bound` | values that belong to one thread |
+//! | `communicator` | communicators of mpi4py |
 //! | `contract` | calls without a plan, through a cache of compiled programs |
 //! | `error` | errors as Python exceptions |
 //! | `order` | the order in memory of a result's axes |
 //! | `plan`, `program` | plans, and plans compiled for arrays |
+//! | `world`, `dist_tensor` | ranks, and tensors that are distributed over them |
 //! | `threads` | the pool in which contractions compute; its state after a fork |
 //!
-//! Invariants: The GIL is released while a contraction is planned and computed. `unsafe` is in `array` and `threads`
-//! only.
+//! Invariants: The GIL is released while a contraction is planned and computed. `unsafe` is in `array`,
+//! `bound` and `communicator`, and where views are made.
 
 mod array;
+mod bound;
+#[cfg(feature = "mpi")]
+mod communicator;
 mod contract;
+mod dist_tensor;
 mod error;
 mod order;
 mod plan;
 mod program;
 mod threads;
+mod world;
 
 use pyo3::prelude::*;
 
@@ -31,11 +39,15 @@ mod _einsum_dist {
     #[pymodule_export]
     use super::contract::{contract, einsum};
     #[pymodule_export]
+    use super::dist_tensor::{DistTensor, Distribution};
+    #[pymodule_export]
     use super::plan::{Plan, plan};
     #[pymodule_export]
     use super::program::Program;
     #[pymodule_export]
     use super::threads::{after_fork_in_child, get_num_threads, set_num_threads};
+    #[pymodule_export]
+    use super::world::{World, WorldProgram};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name of a module's version")]

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use einsum_dist::{AlgorithmName, Dtype, KernelChoice, Machine, PathChoice, PathReport, PlanOptions, Problem};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use einsum_dist::{
+    AlgorithmName, Dtype, FixedDistributions, KernelChoice, Machine, PathChoice, PathReport, PlanOptions, Problem,
+};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
+use super::dist_tensor::Distribution;
 use super::error::exception;
 use super::program::Program;
 use super::threads::get_num_threads;
@@ -44,6 +47,8 @@ pub struct Options {
     constant: Vec<usize>,
     #[pyo3(item)]
     accumulate: bool,
+    #[pyo3(item)]
+    distributions: Option<String>,
 }
 
 /// Returns the value with this name, or a ValueError.
@@ -51,7 +56,8 @@ fn named<V: std::str::FromStr<Err = String>>(name: &str) -> PyResult<V> {
     name.parse().map_err(PyValueError::new_err)
 }
 
-fn dtype(name: &str) -> PyResult<Dtype> {
+/// Returns the element type with NumPy's name for it.
+pub fn dtype_of(name: &str) -> PyResult<Dtype> {
     let all = [Dtype::Float32, Dtype::Float64, Dtype::Complex64, Dtype::Complex128];
     let unknown =
         || PyValueError::new_err(format!("the dtype is {name}, but must be float32, float64, complex64 or complex128"));
@@ -69,7 +75,7 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
     };
     let algorithm = options.algorithm.as_deref().filter(|&name| name != "auto");
     let wanted = PlanOptions::default()
-        .dtype(dtype(&options.dtype)?)
+        .dtype(dtype_of(&options.dtype)?)
         .path(named::<PathChoice>(&options.path)?)
         .path_seconds(options.path_seconds)
         .memory_limit(options.memory_limit)
@@ -77,7 +83,15 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
         .kernel(options.kernel.as_deref().map_or(Ok(KernelChoice::Auto), named)?)
         .constant(options.constant)
         .accumulate(options.accumulate);
-    let plan = py.detach(|| Problem::parse(subscripts)?.shapes(&shapes)?.plan(&machine, &wanted));
+    let distributions = options.distributions;
+    let plan = py.detach(|| {
+        let shaped = Problem::parse(subscripts)?.shapes(&shapes)?;
+        let fixed = match &distributions {
+            Some(text) => FixedDistributions::within(text, &shaped.tree(&machine, &wanted)?, machine.ranks)?,
+            None => FixedDistributions::default(),
+        };
+        shaped.plan(&machine, &wanted.fixed(fixed))
+    });
     Ok(Plan { inner: Arc::new(plan.map_err(exception)?) })
 }
 
@@ -191,6 +205,27 @@ impl Plan {
     #[getter]
     fn output_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.inner.output_shape())
+    }
+
+    /// The distribution of an operand over ranks.
+    fn operand_distribution(&self, index: usize) -> PyResult<Distribution> {
+        if index >= self.inner.operands {
+            return Err(PyIndexError::new_err(format!("operand {index} of {}", self.inner.operands)));
+        }
+        Ok(Distribution(self.inner.operand(index).distribution.clone()))
+    }
+
+    /// The distribution of the result over ranks.
+    fn output_distribution(&self) -> Distribution {
+        Distribution(self.inner.output().distribution.clone())
+    }
+
+    /// Number of bytes that a rank receives in a run.
+    fn bytes_received(&self, rank: usize) -> PyResult<u64> {
+        if rank >= self.inner.ranks() {
+            return Err(PyIndexError::new_err(format!("rank {rank} of {}", self.inner.ranks())));
+        }
+        Ok(self.inner.schedule(rank).bytes_received() * self.inner.slice_count() as u64)
     }
 
     /// A number that is equal for equal plans, on all ranks.

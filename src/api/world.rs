@@ -27,7 +27,7 @@ use super::transport_choice;
 #[cfg(feature = "mpi")]
 use crate::comm::Transport;
 #[cfg(feature = "mpi")]
-use crate::comm::mpi::{Communicator, Mpi};
+use crate::comm::mpi::{Communicator, Mpi, library_version};
 
 /// The ranks that run programs. A world is not `Send`, because the thread that creates it also communicates while a
 /// program runs. Clones refer to the same world.
@@ -177,6 +177,12 @@ impl World {
         let mpi = Mpi::init()?;
         let communicator = Communicator::of(&mpi, communicator)?;
         World::of_mpi(mpi, communicator, Transport::Auto)
+    }
+
+    /// The text with which the MPI library of this program describes itself. May be called before MPI is initialised.
+    #[cfg(feature = "mpi")]
+    pub fn mpi_library() -> String {
+        library_version()
     }
 
     #[cfg(feature = "mpi")]

@@ -16,6 +16,7 @@ see how an expression is contracted             :func:`plan`, :meth:`Plan.explai
 contract changing arrays with one plan          :meth:`Plan.compile`
 contract a tree of cotengra                     :mod:`einsum_dist.cotengra`
 run PySCF with this library                     :mod:`einsum_dist.pyscf`
+contract on ranks, with mpi4py                   :class:`World`, :class:`DistTensor`
 set the number of threads                       :func:`set_num_threads`, :func:`num_threads`
 ==============================================  ====================================================
 """
@@ -24,7 +25,18 @@ import os as _os
 
 import numpy as _numpy
 
-from ._einsum_dist import Plan, Program, __version__, einsum, get_num_threads, set_num_threads
+from ._einsum_dist import (
+    DistTensor,
+    Distribution,
+    Plan,
+    Program,
+    World,
+    WorldProgram,
+    __version__,
+    einsum,
+    get_num_threads,
+    set_num_threads,
+)
 from ._einsum_dist import after_fork_in_child as _after_fork_in_child
 from ._normalize import contract
 from ._plan import plan
@@ -38,8 +50,12 @@ if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=_after_fork_in_child)
 
 __all__ = [
+    "DistTensor",
+    "Distribution",
     "Plan",
     "Program",
+    "World",
+    "WorldProgram",
     "__version__",
     "contract",
     "einsum",

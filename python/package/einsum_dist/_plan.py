@@ -22,6 +22,7 @@ def plan(
     kernel="auto",
     constant=(),
     accumulate=False,
+    distributions=None,
 ):
     """Plan the contraction of an expression, without computing it.
 
@@ -52,6 +53,9 @@ def plan(
         Operands that stay the same in all calls of a compiled program.
     accumulate : bool, optional
         Whether compiled programs mostly add to existing values (``beta`` is not 0).
+
+    distributions : str, optional
+        Prescribed distributions of operands and result, as on the command line: ``"m:2; *; m:2 n:3"``.
 
     Returns
     -------
@@ -92,6 +96,7 @@ def plan(
         "kernel": kernel,
         "constant": [int(index) for index in constant],
         "accumulate": accumulate,
+        "distributions": distributions,
     }
     return _einsum_dist.plan(subscripts, shapes, options)
 

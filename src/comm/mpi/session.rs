@@ -159,15 +159,7 @@ impl Session {
 
     /// The name of the MPI library that this program is built with.
     pub(super) fn library(&self) -> String {
-        let mut text = [0u8; ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize];
-        let mut length = 0;
-        let result = self.call("MPI_Get_library_version", || {
-            // SAFETY: `text` is as long as MPI requires, and `text` and `length` outlive the call, which is allowed
-            // before MPI is initialised.
-            unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length) }
-        });
-        let version = result.ok().and_then(|()| text.get(..length as usize)).map(String::from_utf8_lossy);
-        let version = version.unwrap_or_default();
+        let version = library_version();
         let known = ["Open MPI", "MPICH", "Intel(R) MPI", "MVAPICH"].into_iter().find(|name| version.starts_with(name));
         known.or(version.lines().next()).unwrap_or("another MPI").to_owned()
     }
@@ -176,6 +168,17 @@ impl Session {
         // SAFETY: this session initialised MPI, none of its communicators is left, and it is not used afterwards.
         self.call("MPI_Finalize", || unsafe { ffi::MPI_Finalize() })
     }
+}
+
+/// The text with which the MPI library describes itself. May be called before MPI is initialised.
+pub fn library_version() -> String {
+    let mut text = [0u8; ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize];
+    let mut length = 0;
+    // SAFETY: `text` is as long as MPI requires, and `text` and `length` outlive the call, which is allowed before MPI
+    // is initialised and from any thread.
+    let code = unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length) };
+    let version = text.get(..length as usize).filter(|_| code == 0).unwrap_or_default();
+    String::from_utf8_lossy(version).trim_end_matches('\0').to_owned()
 }
 
 fn start(message: &str) -> CommError {
@@ -210,22 +213,4 @@ pub(super) fn error_string(code: c_int) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_wrong_mpirun_is_named_with_the_way_out() {
-        let launcher = Launcher { kind: LauncherKind::OpenMpi, rank: 0, size: Some(4) };
-        let message = foreign(&launcher, "MPICH");
-        assert!(message.contains("started by Open MPI's mpirun but built with MPICH: 4 separate runs"), "{message}");
-        assert!(message.contains("MPICC=mpicc.openmpi"), "{message}");
-    }
-
-    #[test]
-    fn without_a_launcher_nothing_is_initialised() {
-        if launchers().is_empty() {
-            assert!(matches!(Mpi::init(), Err(CommError::Start(_))));
-            assert!(!is_initialized());
-        }
-    }
-}
+mod tests;

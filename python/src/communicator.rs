@@ -1,0 +1,25 @@
+//! A communicator of mpi4py, for the library.
+
+use einsum_dist::mpi::ffi::MPI_Comm;
+use einsum_dist::mpi::raw::AsRaw;
+
+/// A communicator that another library owns.
+pub struct Foreign(MPI_Comm);
+
+impl Foreign {
+    /// Reads the handle at an address that mpi4py's `_addressof` returned for a communicator that is still alive.
+    pub fn at(address: usize) -> Foreign {
+        // SAFETY: mpi4py stores the handle at this address as long as the communicator object lives, and is built with
+        // the same MPI library, so the handle has this type.
+        Foreign(unsafe { *(address as *const MPI_Comm) })
+    }
+}
+
+// SAFETY: returns the handle that was read from mpi4py.
+unsafe impl AsRaw for Foreign {
+    type Raw = MPI_Comm;
+
+    fn as_raw(&self) -> MPI_Comm {
+        self.0
+    }
+}

@@ -1,0 +1,292 @@
+//! Ranks: a world of ranks in this process or of MPI processes, and the programs that run on it.
+
+use std::cell::RefCell;
+
+use einsum_dist::ndarray::ArrayViewD;
+use einsum_dist::{Dtype, Element};
+use num_complex::Complex;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyTuple, PyType};
+use smallvec::SmallVec;
+
+use super::array::{Operand, in_place, new_array};
+use super::bound::{ThreadBound, detached};
+use super::dist_tensor::{DistTensor, Tensor};
+use super::error::exception;
+use super::order::axis_order;
+use super::plan::Plan;
+
+/// The ranks that run programs: threads of this process, or the processes of an MPI program.
+///
+/// "Collective" calls must be made by all processes of the world, in the same order. A world, its tensors and its
+/// programs belong to the Python thread that created them.
+#[pyclass(frozen, module = "einsum_dist")]
+pub struct World {
+    inner: ThreadBound<RefCell<Option<einsum_dist::World>>>,
+}
+
+impl World {
+    fn new(world: einsum_dist::World) -> World {
+        World { inner: ThreadBound::new(RefCell::new(Some(world))) }
+    }
+
+    /// # Errors
+    /// RuntimeError if the world is closed, or belongs to another thread.
+    pub fn get(&self) -> PyResult<einsum_dist::World> {
+        let world = self.inner.get()?.borrow().clone();
+        world.ok_or_else(|| PyRuntimeError::new_err("the world is closed"))
+    }
+}
+
+#[pymethods]
+impl World {
+    /// A world of ranks inside this process. Each rank has a communication thread and workers.
+    #[staticmethod]
+    fn in_process(ranks: usize) -> PyResult<World> {
+        if ranks == 0 {
+            return Err(PyValueError::new_err("a world has at least one rank"));
+        }
+        Ok(World::new(einsum_dist::World::in_process(ranks)))
+    }
+
+    /// A world of the processes in an mpi4py communicator, by default ``MPI.COMM_WORLD``. Collective.
+    ///
+    /// The communicator is duplicated, so its messages and ours do not meet.
+    ///
+    /// Raises
+    /// ------
+    /// RuntimeError
+    ///     If this package was built without MPI, or with another MPI library than mpi4py; the message names both.
+    #[staticmethod]
+    #[pyo3(signature = (comm=None))]
+    fn mpi(py: Python<'_>, comm: Option<Bound<'_, PyAny>>) -> PyResult<World> {
+        of_mpi(py, comm)
+    }
+
+    /// Release what the processes share. All programs of the world must be gone. Collective.
+    fn close(&self) -> PyResult<()> {
+        let Some(world) = self.inner.get()?.borrow_mut().take() else { return Ok(()) };
+        world.finish().map_err(exception)
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, _error, _traceback))]
+    fn __exit__(&self, kind: Option<Bound<'_, PyType>>, _error: Py<PyAny>, _traceback: Py<PyAny>) -> PyResult<()> {
+        // After an error, other processes may never arrive here.
+        if kind.is_none() { self.close() } else { Ok(()) }
+    }
+
+    /// Number of ranks.
+    #[getter]
+    fn ranks(&self) -> PyResult<usize> {
+        Ok(self.get()?.ranks())
+    }
+
+    /// Numbers of the ranks in this process.
+    #[getter]
+    fn local_ranks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let ranks = self.get()?.local_ranks();
+        py.import("builtins")?.getattr("range")?.call1((ranks.start, ranks.end))
+    }
+
+    /// How ranks exchange blocks, as a name.
+    #[getter]
+    fn transport(&self) -> PyResult<String> {
+        Ok(self.get()?.transport().to_owned())
+    }
+
+    /// Numbers of bytes that the ranks of this process have received and sent so far.
+    #[getter]
+    fn moved(&self) -> PyResult<(u64, u64)> {
+        let moved = self.get()?.moved();
+        Ok((moved.received, moved.sent))
+    }
+
+    /// Compile a plan for this world. Collective.
+    fn compile(slf: &Bound<'_, Self>, plan: &Plan) -> PyResult<WorldProgram> {
+        let world = slf.get().get()?;
+        let plan = &plan.inner;
+        let program = match plan.dtype {
+            Dtype::Float32 => world.compile(plan).map(AnyProgram::Float32),
+            Dtype::Float64 => world.compile(plan).map(AnyProgram::Float64),
+            Dtype::Complex64 => world.compile(plan).map(AnyProgram::Complex64),
+            Dtype::Complex128 => world.compile(plan).map(AnyProgram::Complex128),
+        };
+        let program = ThreadBound::new(RefCell::new(program.map_err(exception)?));
+        Ok(WorldProgram { world: slf.clone().unbind(), program })
+    }
+
+    fn __repr__(&self) -> String {
+        match self.get() {
+            Ok(world) => format!("<World of {} ranks, transport {}>", world.ranks(), world.transport()),
+            Err(_) => "<World, closed or of another thread>".to_owned(),
+        }
+    }
+}
+
+#[cfg(not(feature = "mpi"))]
+fn of_mpi(_py: Python<'_>, _comm: Option<Bound<'_, PyAny>>) -> PyResult<World> {
+    Err(PyRuntimeError::new_err(
+        "this build of einsum_dist has no MPI; build it with the MPI of mpi4py: MPICC=mpicc pip install --no-binary einsum-dist \
+         einsum-dist --config-settings=build-args=--features=mpi",
+    ))
+}
+
+#[cfg(feature = "mpi")]
+fn of_mpi(py: Python<'_>, comm: Option<Bound<'_, PyAny>>) -> PyResult<World> {
+    let mpi4py = py.import("mpi4py.MPI")?;
+    let theirs: String = mpi4py.call_method0("Get_library_version")?.extract()?;
+    let (ours, theirs) = (einsum_dist::World::mpi_library(), theirs.trim_end_matches('\0').trim().to_owned());
+    if ours.trim() != theirs {
+        let line = |text: &str| text.lines().next().unwrap_or("an unknown MPI").to_owned();
+        return Err(PyRuntimeError::new_err(format!(
+            "einsum_dist is built with {}, but mpi4py with {}: build both with the same MPI",
+            line(&ours),
+            line(&theirs)
+        )));
+    }
+    let comm = comm.map_or_else(|| mpi4py.getattr("COMM_WORLD"), Ok)?;
+    if !comm.is_instance(&mpi4py.getattr("Comm")?)? {
+        return Err(PyTypeError::new_err("comm must be a communicator of mpi4py"));
+    }
+    let address: usize = mpi4py.call_method1("_addressof", (&comm,))?.extract()?;
+    let world = einsum_dist::World::from_communicator(&super::communicator::Foreign::at(address));
+    Ok(World::new(world.map_err(exception)?))
+}
+
+enum AnyProgram {
+    Float32(einsum_dist::Program<f32>),
+    Float64(einsum_dist::Program<f64>),
+    Complex64(einsum_dist::Program<Complex<f32>>),
+    Complex128(einsum_dist::Program<Complex<f64>>),
+}
+
+/// Calls a function with the program, whatever its element type is.
+macro_rules! with_program {
+    ($any:expr, $program:ident => $result:expr) => {
+        match $any {
+            AnyProgram::Float32($program) => $result,
+            AnyProgram::Float64($program) => $result,
+            AnyProgram::Complex64($program) => $result,
+            AnyProgram::Complex128($program) => $result,
+        }
+    };
+}
+
+/// A plan that is compiled for a :class:`World`.
+///
+/// Call it with whole arrays, which every process must pass, or run it with :class:`DistTensor` objects, of which every
+/// rank has only its own blocks.
+#[pyclass(frozen, module = "einsum_dist")]
+pub struct WorldProgram {
+    world: Py<World>,
+    program: ThreadBound<RefCell<AnyProgram>>,
+}
+
+#[pymethods]
+impl WorldProgram {
+    /// Contract whole arrays; every process passes all of them, and gets the whole result. Collective.
+    #[pyo3(signature = (*operands))]
+    fn __call__<'py>(&self, py: Python<'py>, operands: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        let dtype = with_program!(&*self.program.get()?.borrow(), program => program.plan().dtype);
+        let asarray = py.import("numpy")?.getattr("asarray")?;
+        let arrays = operands.iter().map(|operand| asarray.call1((operand, dtype.name())));
+        let arrays: SmallVec<[Bound<PyAny>; 4]> = arrays.collect::<PyResult<_>>()?;
+        let wrong = || PyTypeError::new_err("an operand is misaligned");
+        let views = if arrays.is_empty() { SmallVec::new() } else { in_place(&arrays).ok_or_else(wrong)? };
+        with_program!(&mut *self.program.get()?.borrow_mut(), program => run_whole(py, program, &views))
+    }
+
+    /// Contract distributed tensors. Returns ``out``, or a new tensor in the distribution of the plan. Collective.
+    ///
+    /// ``out`` becomes ``alpha`` times the contraction plus ``beta`` times ``out``. No tensor is gathered.
+    #[pyo3(signature = (*operands, out=None, alpha=Complex::new(1.0, 0.0), beta=Complex::new(0.0, 0.0)), text_signature = "(*operands, out=None, alpha=1, beta=0)")]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        operands: Vec<Bound<'py, DistTensor>>,
+        out: Option<Bound<'py, DistTensor>>,
+        alpha: Complex<f64>,
+        beta: Complex<f64>,
+    ) -> PyResult<Bound<'py, DistTensor>> {
+        let mut program = self.program.get()?.borrow_mut();
+        let out = match out {
+            Some(out) => out,
+            None => {
+                let plan = with_program!(&*program, program => program.plan().clone());
+                let shape = plan.output_shape();
+                let tensor = Tensor::zeros(&self.world.get().get()?, &shape, &plan.output().distribution, plan.dtype)?;
+                Bound::new(py, DistTensor::of(self.world.clone_ref(py), tensor))?
+            }
+        };
+        let tensors: Vec<_> = operands.iter().map(|tensor| tensor.get().borrow()).collect::<PyResult<_>>()?;
+        let wrong = || PyTypeError::new_err("all tensors must have the element type of the program");
+        let mut target = out.get().borrow_mut()?;
+        let factors = [alpha, beta];
+        macro_rules! run {
+            ($kind:ident, $program:expr) => {{
+                let tensors: Option<Vec<_>> = tensors
+                    .iter()
+                    .map(|tensor| if let Tensor::$kind(tensor) = &**tensor { Some(tensor) } else { None })
+                    .collect();
+                let Tensor::$kind(target) = &mut *target else { return Err(wrong()) };
+                run_blocks(py, $program, factors, &tensors.ok_or_else(wrong)?, target)?;
+            }};
+        }
+        match &mut *program {
+            AnyProgram::Float32(program) => run!(Float32, program),
+            AnyProgram::Float64(program) => run!(Float64, program),
+            AnyProgram::Complex64(program) => run!(Complex64, program),
+            AnyProgram::Complex128(program) => run!(Complex128, program),
+        }
+        drop(target);
+        Ok(out)
+    }
+
+    /// Compute all intermediates in the next run, because constant operands have changed.
+    fn renew(&self) -> PyResult<()> {
+        with_program!(&mut *self.program.get()?.borrow_mut(), program => program.renew());
+        Ok(())
+    }
+
+    /// The plan and the measurements of the last run as a dict, as ``einsum-dist --json`` prints them. Collective.
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let program = self.program.get()?.borrow();
+        let report = with_program!(&*program, program => {
+            program.measured().map(|measured| serde_json::to_string(&program.plan().report(Some(&measured))))
+        });
+        let report = report.map_err(exception)?.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        py.import("json")?.call_method1("loads", (report,))
+    }
+}
+
+fn run_whole<'py, T: Element + numpy::Element>(
+    py: Python<'py>,
+    program: &mut einsum_dist::Program<T>,
+    operands: &[Operand<'_, 'py>],
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: as in `contract`.
+    let views: SmallVec<[ArrayViewD<T>; 4]> = operands.iter().map(|operand| unsafe { operand.view() }).collect();
+    let arrays: SmallVec<[&dyn einsum_dist::Operand<T>; 4]> = views.iter().map(|view| view as _).collect();
+    let order = axis_order(program.plan(), &views);
+    let (array, mut out) = new_array::<T>(py, &program.plan().output_shape(), &order)?;
+    // SAFETY: the closure uses views and the program only.
+    unsafe { detached(py, || program.run_into(T::ONE, &arrays, T::ZERO, &mut out)) }.map_err(exception)?;
+    Ok(array.into_bound(py))
+}
+
+fn run_blocks<T: Element>(
+    py: Python<'_>,
+    program: &mut einsum_dist::Program<T>,
+    factors: [Complex<f64>; 2],
+    operands: &[&einsum_dist::DistTensor<T>],
+    out: &mut einsum_dist::DistTensor<T>,
+) -> PyResult<()> {
+    let [alpha, beta] = factors.map(|factor| T::from_f64(factor.re, factor.im));
+    // SAFETY: the closure uses tensors of the library and the program only.
+    unsafe { detached(py, || program.run_dist(alpha, operands, beta, out)) }.map_err(exception)
+}
