@@ -140,13 +140,17 @@ fn of_mpi(_py: Python<'_>, _comm: Option<Bound<'_, PyAny>>) -> PyResult<World> {
 fn of_mpi(py: Python<'_>, comm: Option<Bound<'_, PyAny>>) -> PyResult<World> {
     let mpi4py = py.import("mpi4py.MPI")?;
     let theirs: String = mpi4py.call_method0("Get_library_version")?.extract()?;
-    let (ours, theirs) = (einsum_dist::World::mpi_library(), theirs.trim_end_matches('\0').trim().to_owned());
-    if ours.trim() != theirs {
+    let theirs = theirs.trim_end_matches('\0').trim();
+    let (family, ours) = einsum_dist::World::mpi_library();
+    // If a process loads two MPI libraries, calls of either side may reach the library that was loaded first. The
+    // library that answers is then that of mpi4py, and only the family tells that this build is for another.
+    let ours = if (family == "Open MPI") == theirs.starts_with("Open MPI") { ours.trim() } else { family };
+    if ours != theirs {
         let line = |text: &str| text.lines().next().unwrap_or("an unknown MPI").to_owned();
         return Err(PyRuntimeError::new_err(format!(
             "einsum_dist is built with {}, but mpi4py with {}: build both with the same MPI",
-            line(&ours),
-            line(&theirs)
+            line(ours),
+            line(theirs)
         )));
     }
     let comm = comm.map_or_else(|| mpi4py.getattr("COMM_WORLD"), Ok)?;

@@ -27,7 +27,7 @@ use super::transport_choice;
 #[cfg(feature = "mpi")]
 use crate::comm::Transport;
 #[cfg(feature = "mpi")]
-use crate::comm::mpi::{Communicator, Mpi, library_version};
+use crate::comm::mpi::{Communicator, Mpi, family, library_version};
 
 /// The ranks that run programs. A world is not `Send`, because the thread that creates it also communicates while a
 /// program runs. Clones refer to the same world.
@@ -179,10 +179,11 @@ impl World {
         World::of_mpi(mpi, communicator, Transport::Auto)
     }
 
-    /// The text with which the MPI library of this program describes itself. May be called before MPI is initialised.
+    /// The family of MPI libraries for which this program is compiled, `MPICH` or `Open MPI`, and the text with which
+    /// the library that the process has loaded describes itself. May be called before MPI is initialised.
     #[cfg(feature = "mpi")]
-    pub fn mpi_library() -> String {
-        library_version()
+    pub fn mpi_library() -> (&'static str, String) {
+        (family(), library_version())
     }
 
     #[cfg(feature = "mpi")]

@@ -38,4 +38,4 @@ pub use collective::{Failure, Number, Reduce};
 pub use communicator::Communicator;
 pub use endpoint::{Endpoint, EndpointOptions};
 pub use route::{Route, Routes};
-pub use session::{Mpi, library_version};
+pub use session::{Mpi, family, library_version};

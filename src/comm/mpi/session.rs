@@ -170,9 +170,19 @@ impl Session {
     }
 }
 
+/// The family of MPI libraries for which this program is compiled: `Open MPI`, whose handles are pointers, or `MPICH`
+/// (also Intel MPI and MVAPICH), whose handles are integers.
+pub fn family() -> &'static str {
+    if size_of::<ffi::MPI_Comm>() == size_of::<usize>() { "Open MPI" } else { "MPICH" }
+}
+
 /// The text with which the MPI library describes itself. May be called before MPI is initialised.
 pub fn library_version() -> String {
-    let mut text = [0u8; ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize];
+    // The longest text of any MPI library: if the process has loaded another library than that of the build, the call
+    // may reach the other one.
+    const MAX_BYTES: usize = 8192;
+    const { assert!(MAX_BYTES >= ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize) };
+    let mut text = [0u8; MAX_BYTES];
     let mut length = 0;
     // SAFETY: `text` is as long as MPI requires, and `text` and `length` outlive the call, which is allowed before MPI
     // is initialised and from any thread.
