@@ -13,6 +13,7 @@ use numpy::npyffi::types::NPY_TYPES;
 use numpy::npyffi::{NpyTypes, PY_ARRAY_API, get_type_object, npy_intp};
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 
 /// An array that can be read in place.
@@ -148,6 +149,12 @@ impl<'a, 'py> Output<'a, 'py> {
     }
 }
 
+/// Returns a new result as NumPy does: a scalar instead of an array without dimensions.
+pub fn scalar_or_array<'py>(array: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let dimensions = array.cast::<PyUntypedArray>()?.ndim();
+    if dimensions == 0 { array.get_item(PyTuple::empty(array.py())) } else { Ok(array) }
+}
+
 pub type Operands<'a, 'py> = SmallVec<[Operand<'a, 'py>; 4]>;
 
 /// Returns the operands if there are any, all can be used in place, and all have the same element type.
@@ -159,11 +166,14 @@ pub fn in_place<'a, 'py>(arrays: &'a [Bound<'py, PyAny>]) -> Option<Operands<'a,
 }
 
 /// Returns a new dense array, whose axes have the given order in memory (outermost first), and a view of its
-/// uninitialised elements. The view is valid as long as the array.
+/// uninitialised elements.
 ///
 /// # Errors
 /// MemoryError, or ValueError if the array has too many dimensions for NumPy.
-pub fn new_array<'a, T: numpy::Element>(
+///
+/// # Safety
+/// The array outlives the view, and nothing else uses its elements while the view exists.
+pub unsafe fn new_array<'a, T: numpy::Element>(
     py: Python<'_>,
     shape: &[usize],
     order: &[usize],

@@ -7,10 +7,12 @@ use einsum_dist::mpi::raw::AsRaw;
 pub struct Foreign(MPI_Comm);
 
 impl Foreign {
-    /// Reads the handle at an address that mpi4py's `_addressof` returned for a communicator that is still alive.
-    pub fn at(address: usize) -> Foreign {
-        // SAFETY: mpi4py stores the handle at this address as long as the communicator object lives, and is built with
-        // the same MPI library, so the handle has this type.
+    /// Reads the handle at an address that mpi4py's `_addressof` returned.
+    ///
+    /// # Safety
+    /// The communicator is alive, and mpi4py uses the same MPI library as this build, so the handle has this type.
+    pub unsafe fn at(address: usize) -> Foreign {
+        // SAFETY: guaranteed by the caller; mpi4py stores the handle at this address as long as the object lives.
         Foreign(unsafe { *(address as *const MPI_Comm) })
     }
 }

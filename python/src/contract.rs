@@ -4,26 +4,30 @@
 //! operands of different element types, are passed to `einsum_dist._normalize`, which prepares their arguments and calls
 //! [`contract`], or passes them on to NumPy.
 //!
-//! Every thread has a cache of compiled programs for each pool that it has used last.
+//! Every thread has a cache of compiled programs for each of the pools that it has used last.
 
 use std::cell::RefCell;
 
 use einsum_dist::ndarray::ArrayViewD;
 use einsum_dist::{Dtype, Element, PathChoice, PlanOptions, Program, ProgramCache};
 use num_complex::Complex;
-use numpy::{PyUntypedArray, PyUntypedArrayMethods};
+use numpy::PyUntypedArray;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 
-use super::array::{Operand, Output, in_place, new_array};
+use super::array::{Operand, Output, in_place, new_array, scalar_or_array};
 use super::error::exception;
 use super::order::axis_order;
 use super::threads::{Team, team};
 
+/// Maximum number of caches of a thread: one for each of the numbers of threads that were used last.
+const MAX_CACHES: usize = 3;
+
 thread_local! {
+    /// Least recently used first.
     static CACHES: RefCell<Vec<(Team, ProgramCache)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -176,7 +180,7 @@ struct Call<'a, 'py> {
 impl<'py> Call<'_, 'py> {
     fn run<T: Element + numpy::Element>(self, out: Option<Target<'_, 'py>>) -> PyResult<Bound<'py, PyAny>> {
         let Call { py, subscripts, operands, factors, options } = self;
-        let team = team(py)?;
+        let team = team(py, None)?;
         let shapes: SmallVec<[&[usize]; 4]> = operands.iter().map(Operand::shape).collect();
         // SAFETY: the caller of the Python function keeps the operands alive, and `T` is their element type. Only code
         // that races with this call, which NumPy does not permit either, writes to them during the call.
@@ -195,7 +199,8 @@ impl<'py> Call<'_, 'py> {
                 // The shape of the result is known here only, so the GIL is taken once more.
                 let new = Python::attach(|py| {
                     let axes = axis_order(program.plan(), &views);
-                    new_array::<T>(py, &program.plan().output_shape(), &axes)
+                    // SAFETY: `array` lives until the end of this call.
+                    unsafe { new_array::<T>(py, &program.plan().output_shape(), &axes) }
                 });
                 match new {
                     Ok((array, mut out)) => program.run_into(alpha, &arrays, beta, &mut out).map(|()| Ok(array)),
@@ -205,12 +210,7 @@ impl<'py> Call<'_, 'py> {
         };
         let array = py.detach(|| with_cache(team, |cache| cache.run(subscripts, &shapes, &options, compute)));
         let array = array.map_err(exception)??.into_bound(py);
-        // NumPy returns a scalar instead of an array without dimensions.
-        if is_new && array.cast::<PyUntypedArray>()?.ndim() == 0 {
-            array.get_item(PyTuple::empty(py))
-        } else {
-            Ok(array)
-        }
+        if is_new { scalar_or_array(array) } else { Ok(array) }
     }
 }
 
@@ -218,12 +218,17 @@ impl<'py> Call<'_, 'py> {
 /// Python code may run and contract something else when the GIL is taken.
 fn with_cache<R>(team: Team, run: impl FnOnce(&mut ProgramCache) -> R) -> R {
     let mut caches = CACHES.take();
-    let at = caches.iter().position(|(known, _)| known.is(&team)).unwrap_or_else(|| {
-        let cache = ProgramCache::in_pool(team.pool.clone());
-        caches.push((team, cache));
-        caches.len() - 1
-    });
-    let result = run(&mut caches[at].1);
+    let known = caches.iter().position(|(known, _)| known.is(&team));
+    let mut mine =
+        known.map_or_else(|| (team.clone(), ProgramCache::in_pool(team.pool.clone())), |at| caches.remove(at));
+    let result = run(&mut mine.1);
+    if caches.len() >= MAX_CACHES {
+        let oldest = caches.remove(0);
+        if oldest.0.is_of_parent() {
+            std::mem::forget(oldest);
+        }
+    }
+    caches.push(mine);
     CACHES.set(caches);
     result
 }

@@ -4,13 +4,14 @@ use std::cell::{Ref, RefCell, RefMut};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use einsum_dist::{Dtype, Element, FixedDistributions};
+use einsum_dist::{Dtype, Element, Error, FixedDistributions};
 use num_complex::Complex;
 use numpy::{PyArray, ToPyArray};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice, PyTuple};
 
+use super::array::scalar_or_array;
 use super::bound::ThreadBound;
 use super::error::exception;
 use super::plan::dtype_of;
@@ -111,6 +112,30 @@ impl Tensor {
     }
 }
 
+/// Copies blocks into the pairs of [`DistTensor::local`].
+fn fill(local: &Bound<'_, PyList>, blocks: &[Bound<'_, PyAny>]) -> PyResult<()> {
+    if local.len() != blocks.len() {
+        let message = format!("{} blocks for {} local ranks with a part of the tensor", blocks.len(), local.len());
+        return Err(PyValueError::new_err(message));
+    }
+    let numpy = local.py().import("numpy")?;
+    for (pair, block) in local.iter().zip(blocks) {
+        let view = pair.get_item(1)?;
+        let (wanted, given) = (view.getattr("shape")?, numpy.call_method1("shape", (block,))?);
+        if !wanted.eq(&given)? {
+            return Err(PyValueError::new_err(format!("a block has shape {given}, its rank's part has {wanted}")));
+        }
+        numpy.call_method1("copyto", (view, block))?;
+    }
+    Ok(())
+}
+
+/// Returns the element type that a dtype of NumPy stands for; float64 for `None`.
+fn named_dtype(py: Python<'_>, dtype: Option<Bound<'_, PyAny>>) -> PyResult<Dtype> {
+    let Some(dtype) = dtype else { return Ok(Dtype::Float64) };
+    dtype_of(&py.import("numpy")?.call_method1("dtype", (dtype,))?.getattr("name")?.extract::<String>()?)
+}
+
 /// A tensor of which every rank of a :class:`World` has its own blocks.
 #[pyclass(frozen, module = "einsum_dist")]
 pub struct DistTensor {
@@ -136,19 +161,20 @@ impl DistTensor {
 impl DistTensor {
     /// A tensor of zeros. Collective.
     #[staticmethod]
-    #[pyo3(signature = (world, shape, distribution, dtype="float64"))]
+    #[pyo3(signature = (world, shape, distribution, dtype=None))]
     fn zeros(
         world: &Bound<'_, World>,
         shape: Vec<usize>,
         distribution: &Distribution,
-        dtype: &str,
+        dtype: Option<Bound<'_, PyAny>>,
     ) -> PyResult<DistTensor> {
-        let tensor = Tensor::zeros(&world.get().get()?, &shape, &distribution.0, dtype_of(dtype)?)?;
+        let dtype = named_dtype(world.py(), dtype)?;
+        let tensor = Tensor::zeros(&world.get().get()?, &shape, &distribution.0, dtype)?;
         Ok(DistTensor::of(world.clone().unbind(), tensor))
     }
 
-    /// A tensor from the blocks of the local ranks, which are copied: one array for each local rank that stores a part of the
-    /// tensor, in order of ranks. Collective.
+    /// A tensor from the blocks of the local ranks, which are copied: one array for each local rank that stores a part
+    /// of the tensor, in order of ranks. The element type is float64, unless all processes give another. Collective.
     #[staticmethod]
     #[pyo3(signature = (world, shape, distribution, blocks, dtype=None))]
     fn from_local<'py>(
@@ -156,44 +182,29 @@ impl DistTensor {
         shape: Vec<usize>,
         distribution: &Distribution,
         blocks: Vec<Bound<'py, PyAny>>,
-        dtype: Option<&str>,
+        dtype: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, DistTensor>> {
         let py = world.py();
-        let numpy = py.import("numpy")?;
-        let name = match (dtype, blocks.first()) {
-            (Some(name), _) => name.to_owned(),
-            (None, Some(block)) => {
-                numpy.call_method1("asarray", (block,))?.getattr("dtype")?.getattr("name")?.extract()?
-            }
-            (None, None) => "float64".to_owned(),
-        };
-        let slf = Bound::new(py, DistTensor::zeros(world, shape, distribution, &name)?)?;
-        let views = DistTensor::local(&slf)?;
-        if views.len() != blocks.len() {
-            let message = format!("{} blocks for {} local ranks with a part of the tensor", blocks.len(), views.len());
-            return Err(PyValueError::new_err(message));
-        }
-        for (pair, block) in views.iter().zip(blocks) {
-            let view = pair.get_item(1)?;
-            let (wanted, given) = (view.getattr("shape")?, numpy.call_method1("shape", (&block,))?);
-            if !wanted.eq(&given)? {
-                return Err(PyValueError::new_err(format!("a block has shape {given}, its rank's part has {wanted}")));
-            }
-            numpy.call_method1("copyto", (view, block))?;
-        }
-        Ok(slf)
+        let slf = Bound::new(py, DistTensor::zeros(world, shape, distribution, dtype)?)?;
+        let filled = fill(&DistTensor::local(&slf)?, &blocks);
+        // If a process has wrong blocks, all raise, because the others would wait for it in their next call.
+        let here = filled.as_ref().map_or_else(|error| Err(Error::Usage(error.to_string())), |()| Ok(()));
+        let agreed = world.get().get()?.agree(here);
+        filled.and(agreed.map_err(exception)).map(|()| slf)
     }
 
     /// Read the array in a .npy file; every rank reads only its own block. Collective.
     #[staticmethod]
+    #[pyo3(signature = (world, path, distribution, dtype=None))]
     fn from_npy(
         world: &Bound<'_, World>,
         path: PathBuf,
         distribution: &Distribution,
-        dtype: &str,
+        dtype: Option<Bound<'_, PyAny>>,
     ) -> PyResult<DistTensor> {
+        let dtype = named_dtype(world.py(), dtype)?;
         let (inner, to) = (world.get().get()?, &distribution.0);
-        let tensor = make_tensor!(dtype_of(dtype)?, einsum_dist::DistTensor::from_npy(&inner, &path, to))?;
+        let tensor = make_tensor!(dtype, einsum_dist::DistTensor::from_npy(&inner, &path, to))?;
         Ok(DistTensor::of(world.clone().unbind(), tensor))
     }
 
@@ -230,7 +241,7 @@ impl DistTensor {
     fn gather<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let world = self.world.get().get()?;
         let tensor = self.borrow()?;
-        with_tensor!(&*tensor, tensor => Ok(tensor.gather(&world).map_err(exception)?.to_pyarray(py).into_any()))
+        with_tensor!(&*tensor, tensor => scalar_or_array(tensor.gather(&world).map_err(exception)?.to_pyarray(py).into_any()))
     }
 
     /// The same tensor in another distribution. Collective.

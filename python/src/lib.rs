@@ -16,8 +16,9 @@
 //! | `world`, `dist_tensor` | ranks, and tensors that are distributed over them |
 //! | `threads` | the pool in which contractions compute; its state after a fork |
 //!
-//! Invariants: The GIL is released while a contraction is planned and computed. `unsafe` is in `array`,
-//! `bound` and `communicator`, and where views are made.
+//! Invariants: The GIL is released while a contraction is planned and computed; it is held while a world is created, and
+//! while a tensor is read, written or gathered. `unsafe` makes views of arrays (`array`, and where its functions are
+//! called), and passes values of one thread through the interfaces of pyo3 (`bound`).
 
 mod array;
 mod bound;

@@ -2,7 +2,7 @@
 //!
 //! NumPy's iterator sorts the axes by the operands' strides, and keeps the order of the output where the strides do not
 //! decide it (`npyiter_find_best_axis_ordering` in nditer_constr.c). The results of both libraries therefore have the
-//! same strides.
+//! same strides, unless an operand is broadcast (has a stride of 0).
 
 use einsum_dist::Plan;
 use einsum_dist::ndarray::ArrayViewD;
@@ -14,9 +14,6 @@ pub type Axes = SmallVec<[usize; 8]>;
 /// Returns the order for the result of a plan.
 pub fn axis_order<T>(plan: &Plan, operands: &[ArrayViewD<T>]) -> Axes {
     let output = &plan.output().labels;
-    if operands.iter().all(|operand| operand.is_standard_layout()) {
-        return (0..output.len()).collect();
-    }
     let mut summed: Vec<_> = (0..operands.len()).flat_map(|index| plan.operand(index).labels.clone()).collect();
     summed.retain(|label| !output.contains(label));
     summed.sort_by_key(|&label| plan.name(label));

@@ -20,6 +20,8 @@ use super::threads::get_num_threads;
 #[pyclass(frozen, module = "einsum_dist", name = "Plan")]
 pub struct Plan {
     pub inner: Arc<einsum_dist::Plan>,
+    /// The number of threads, if it was given.
+    pub threads: Option<usize>,
 }
 
 /// The options of `plan`, as the Python layer passes them on.
@@ -53,7 +55,7 @@ pub struct Options {
 
 /// Returns the value with this name, or a ValueError.
 fn named<V: std::str::FromStr<Err = String>>(name: &str) -> PyResult<V> {
-    name.parse().map_err(PyValueError::new_err)
+    name.parse().map_err(|error: String| PyValueError::new_err(error.replace('`', "'")))
 }
 
 /// Returns the element type with NumPy's name for it.
@@ -70,7 +72,11 @@ pub fn dtype_of(name: &str) -> PyResult<Dtype> {
 pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: Options) -> PyResult<Plan> {
     let threads = options.threads.unwrap_or_else(|| get_num_threads(py));
     let machine = match &options.machine {
-        Some(text) => Machine::from_toml_with(text, options.ranks).map_err(PyValueError::new_err)?,
+        Some(text) => {
+            let mut machine = Machine::from_toml_with(text, options.ranks).map_err(PyValueError::new_err)?;
+            machine.workers = options.threads.unwrap_or(machine.workers);
+            machine
+        }
         None => Machine::new(options.ranks.unwrap_or(1), threads),
     };
     let algorithm = options.algorithm.as_deref().filter(|&name| name != "auto");
@@ -92,7 +98,7 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
         };
         shaped.plan(&machine, &wanted.fixed(fixed))
     });
-    Ok(Plan { inner: Arc::new(plan.map_err(exception)?) })
+    Ok(Plan { inner: Arc::new(plan.map_err(exception)?), threads: options.threads })
 }
 
 #[pymethods]
@@ -133,7 +139,7 @@ impl Plan {
 
     /// Compile the plan into a :class:`Program`, which can be called on changing arrays.
     fn compile(&self) -> Program {
-        Program::new(self.inner.clone())
+        Program::new(self.inner.clone(), self.threads)
     }
 
     /// The expression.

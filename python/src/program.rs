@@ -1,8 +1,8 @@
 //! Compiled plans, which are called on arrays.
 //!
 //! A program of the library belongs to the thread that compiled it, but Python threads may share a [`Program`]. So
-//! every thread compiles the plan at its first call, and keeps the result in a thread-local table. Entries of programs
-//! that no longer exist are dropped at the next compilation of the thread.
+//! every thread compiles the plan at its first call, and keeps the result in a thread-local table. The thread that drops
+//! a program drops its own copy at once, and other threads when they next compile a plan.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -20,7 +20,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 
-use super::array::{Operand, Operands, Output, in_place, new_array};
+use super::array::{Operand, Operands, Output, in_place, new_array, scalar_or_array};
 use super::error::exception;
 use super::order::axis_order;
 use super::threads::{Team, team};
@@ -32,6 +32,8 @@ use super::threads::{Team, team};
 #[pyclass(frozen, module = "einsum_dist", name = "Program")]
 pub struct Program {
     plan: Arc<Plan>,
+    /// The number of threads, if the plan prescribes it.
+    threads: Option<usize>,
     identity: Arc<u64>,
     renewals: AtomicU64,
 }
@@ -44,23 +46,42 @@ struct Compiled {
     program: Box<dyn Any>,
 }
 
+impl Compiled {
+    /// Leaks what the parent of this process has compiled. The threads of its ranks do not exist here, so nothing may
+    /// wait for them.
+    fn forget(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Other threads drop their copies when they compile something or end.
+        let known = COMPILED.try_with(|all| all.try_borrow_mut().ok()?.remove(&self.identity));
+        if let Ok(Some(known)) = known
+            && known.team.is_of_parent()
+        {
+            known.forget();
+        }
+    }
+}
+
 thread_local! {
     static COMPILED: RefCell<HashMap<u64, Compiled>> = RefCell::default();
 }
 
 impl Program {
-    pub fn new(plan: Arc<Plan>) -> Program {
+    pub fn new(plan: Arc<Plan>, threads: Option<usize>) -> Program {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Program { plan, identity: Arc::new(NEXT.fetch_add(1, Ordering::Relaxed)), renewals: AtomicU64::new(0) }
+        Program { plan, threads, identity: Arc::new(NEXT.fetch_add(1, Ordering::Relaxed)), renewals: AtomicU64::new(0) }
     }
 
     /// Returns what this thread has compiled, for the current number of threads and since the last fork.
     fn compiled<T: Element>(&self, team: Team) -> einsum_dist::Result<Compiled> {
         let renewals = self.renewals.load(Ordering::Relaxed);
         if let Some(mut known) = COMPILED.with_borrow_mut(|all| all.remove(&self.identity)) {
-            if known.team.forks != team.forks {
-                // The ranks' threads do not exist in this process, so nothing may wait for them.
-                std::mem::forget(known);
+            if known.team.is_of_parent() {
+                known.forget();
             } else if known.team.is(&team) {
                 if known.renewals != renewals
                     && let Some(program) = known.program.downcast_mut::<einsum_dist::Program<T>>()
@@ -91,13 +112,18 @@ impl Program {
         // SAFETY: as in `contract`.
         let views: SmallVec<[ArrayViewD<T>; 4]> = operands.iter().map(|operand| unsafe { operand.view() }).collect();
         let arrays: SmallVec<[&dyn einsum_dist::Operand<T>; 4]> = views.iter().map(|view| view as _).collect();
+        let is_new = out.is_none();
         let (array, mut view) = match out {
             // SAFETY: as in `contract`.
             Some((mut out, array)) => (array.unbind(), unsafe { out.view_mut::<T>() }),
-            None => new_array::<T>(py, &self.plan.output_shape(), &axis_order(&self.plan, &views))?,
+            None => {
+                let order = axis_order(&self.plan, &views);
+                // SAFETY: `array` lives until the end of this call.
+                unsafe { new_array::<T>(py, &self.plan.output_shape(), &order)? }
+            }
         };
         let [alpha, beta] = [alpha, beta].map(|factor| T::from_f64(factor.re, factor.im));
-        let team = team(py)?;
+        let team = team(py, self.threads)?;
         let outcome = py.detach(|| {
             let mut compiled = self.compiled::<T>(team)?;
             if let Some(program) = compiled.program.downcast_mut::<einsum_dist::Program<T>>() {
@@ -107,7 +133,8 @@ impl Program {
             Ok(())
         });
         outcome.map_err(exception)?;
-        Ok(array.into_bound(py))
+        let array = array.into_bound(py);
+        if is_new { scalar_or_array(array) } else { Ok(array) }
     }
 }
 
@@ -185,7 +212,7 @@ impl Program {
     /// The plan.
     #[getter]
     fn plan(&self) -> super::plan::Plan {
-        super::plan::Plan { inner: self.plan.clone() }
+        super::plan::Plan { inner: self.plan.clone(), threads: self.threads }
     }
 
     fn __repr__(&self) -> String {

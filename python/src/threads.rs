@@ -18,20 +18,23 @@ use pyo3::prelude::*;
 /// of OpenMP, so that a job script limits all libraries alike.
 const VARIABLES: [&str; 3] = ["EINSUM_DIST_NUM_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS"];
 
+/// Maximum number of pools, so that a program that tries many numbers of threads does not keep all of them.
+const MAX_POOLS: usize = 3;
+
 struct State {
     /// The number of threads for the next contraction; `None` until it is set or first needed.
     threads: Option<usize>,
+    /// The pools, of different sizes, that were used last, least recently used first.
     pools: Vec<Arc<ThreadPool>>,
-    forks: u64,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { threads: None, pools: Vec::new(), forks: 0 });
+static STATE: Mutex<State> = Mutex::new(State { threads: None, pools: Vec::new() });
 
-/// A pool, and the number of forks between this process and the first process that imported the module.
+/// A pool, and the process to which its workers belong.
 #[derive(Clone)]
 pub struct Team {
     pub pool: Arc<ThreadPool>,
-    pub forks: u64,
+    process: u32,
 }
 
 impl Team {
@@ -39,27 +42,39 @@ impl Team {
     pub fn is(&self, other: &Team) -> bool {
         Arc::ptr_eq(&self.pool, &other.pool)
     }
+
+    /// Whether the workers are those of the process from which this process was forked. Such a team must be forgotten
+    /// instead of dropped.
+    pub fn is_of_parent(&self) -> bool {
+        self.process != std::process::id()
+    }
 }
 
-/// Returns the pool for a contraction. Threads are started if there is no pool of the current size.
-pub fn team(_gil: Python<'_>) -> PyResult<Team> {
+/// Returns the pool for a contraction, with the current number of threads unless `threads` is given. The threads are
+/// started if there is no such pool.
+pub fn team(_gil: Python<'_>, threads: Option<usize>) -> PyResult<Team> {
     let mut state = lock();
-    let threads = *state.threads.get_or_insert_with(default_threads);
-    let known = state.pools.iter().find(|pool| pool.current_num_threads() == threads).cloned();
-    let pool = match known {
-        Some(pool) => pool,
+    let threads = threads.unwrap_or_else(|| *state.threads.get_or_insert_with(default_threads));
+    let pool = match state.pools.iter().position(|pool| pool.current_num_threads() == threads) {
+        Some(at) if at + 1 == state.pools.len() => state.pools[at].clone(),
+        Some(at) => {
+            let pool = state.pools.remove(at);
+            state.pools.push(pool.clone());
+            pool
+        }
         None => {
             let builder = ThreadPoolBuilder::new().num_threads(threads);
             let builder = builder.thread_name(|worker| format!("einsum_dist worker {worker}"));
-            let pool = builder.build();
-            let pool =
-                pool.map_err(|error| PyRuntimeError::new_err(format!("cannot start {threads} threads: {error}")))?;
-            let pool = Arc::new(pool);
+            let failed = |error| PyRuntimeError::new_err(format!("cannot start {threads} threads: {error}"));
+            let pool = Arc::new(builder.build().map_err(failed)?);
+            if state.pools.len() >= MAX_POOLS {
+                state.pools.remove(0);
+            }
             state.pools.push(pool.clone());
             pool
         }
     };
-    Ok(Team { pool, forks: state.forks })
+    Ok(Team { pool, process: std::process::id() })
 }
 
 fn lock() -> MutexGuard<'static, State> {
@@ -68,7 +83,9 @@ fn lock() -> MutexGuard<'static, State> {
 }
 
 fn default_threads() -> usize {
-    let set = VARIABLES.iter().filter_map(|name| std::env::var(name).ok()?.trim().parse().ok());
+    // OMP_NUM_THREADS may be a list, with a number for each level of nested regions.
+    let first = |text: String| text.split(',').next()?.trim().parse().ok();
+    let set = VARIABLES.iter().filter_map(|name| first(std::env::var(name).ok()?));
     let available = || std::thread::available_parallelism().map_or(1, NonZero::get);
     set.into_iter().find(|&threads| threads > 0).unwrap_or_else(available)
 }
@@ -84,14 +101,13 @@ pub fn get_num_threads(_py: Python<'_>) -> usize {
 
 /// Set the number of threads with which contractions compute, in all Python threads of this process.
 ///
-/// Threads are started by the next large contraction. Contractions that already run are not affected.
+/// Threads are started by the next contraction. Contractions that already run are not affected.
 #[pyfunction]
-pub fn set_num_threads(_py: Python<'_>, threads: usize) -> PyResult<()> {
+pub fn set_num_threads(_py: Python<'_>, threads: i64) -> PyResult<()> {
     let most = max_num_threads();
-    if !(1..=most).contains(&threads) {
-        return Err(PyValueError::new_err(format!("{threads} threads: the number must be from 1 to {most}")));
-    }
-    lock().threads = Some(threads);
+    let number = usize::try_from(threads).ok().filter(|number| (1..=most).contains(number));
+    let wrong = || PyValueError::new_err(format!("{threads} threads: the number must be from 1 to {most}"));
+    lock().threads = Some(number.ok_or_else(wrong)?);
     Ok(())
 }
 
@@ -99,7 +115,6 @@ pub fn set_num_threads(_py: Python<'_>, threads: usize) -> PyResult<()> {
 #[pyfunction]
 pub fn after_fork_in_child(_py: Python<'_>) {
     let mut state = lock();
-    state.forks += 1;
     // Dropping a pool would wake its workers, which do not exist in this process.
     state.pools.drain(..).for_each(std::mem::forget);
 }

@@ -1,6 +1,7 @@
 //! Ranks: a world of ranks in this process or of MPI processes, and the programs that run on it.
 
 use std::cell::RefCell;
+use std::rc::{Rc, Weak};
 
 use einsum_dist::ndarray::ArrayViewD;
 use einsum_dist::{Dtype, Element};
@@ -10,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 use smallvec::SmallVec;
 
-use super::array::{Operand, in_place, new_array};
+use super::array::{Operand, in_place, new_array, scalar_or_array};
 use super::bound::{ThreadBound, detached};
 use super::dist_tensor::{DistTensor, Tensor};
 use super::error::exception;
@@ -23,19 +24,31 @@ use super::plan::Plan;
 /// programs belong to the Python thread that created them.
 #[pyclass(frozen, module = "einsum_dist")]
 pub struct World {
-    inner: ThreadBound<RefCell<Option<einsum_dist::World>>>,
+    inner: ThreadBound<RefCell<Open>>,
+}
+
+/// A program, until its world is closed.
+type SharedProgram = Rc<RefCell<Option<AnyProgram>>>;
+
+struct Open {
+    world: Option<einsum_dist::World>,
+    /// The programs of the world, which are dropped before the world is closed.
+    programs: Vec<Weak<RefCell<Option<AnyProgram>>>>,
+}
+
+fn closed() -> PyErr {
+    PyRuntimeError::new_err("the world is closed")
 }
 
 impl World {
     fn new(world: einsum_dist::World) -> World {
-        World { inner: ThreadBound::new(RefCell::new(Some(world))) }
+        World { inner: ThreadBound::new(RefCell::new(Open { world: Some(world), programs: Vec::new() })) }
     }
 
     /// # Errors
     /// RuntimeError if the world is closed, or belongs to another thread.
     pub fn get(&self) -> PyResult<einsum_dist::World> {
-        let world = self.inner.get()?.borrow().clone();
-        world.ok_or_else(|| PyRuntimeError::new_err("the world is closed"))
+        self.inner.get()?.borrow().world.clone().ok_or_else(closed)
     }
 }
 
@@ -64,9 +77,13 @@ impl World {
         of_mpi(py, comm)
     }
 
-    /// Release what the processes share. All programs of the world must be gone. Collective.
+    /// Release what the processes share, and drop the programs of the world. Collective.
     fn close(&self) -> PyResult<()> {
-        let Some(world) = self.inner.get()?.borrow_mut().take() else { return Ok(()) };
+        let mut open = self.inner.get()?.borrow_mut();
+        for program in open.programs.drain(..).filter_map(|program| program.upgrade()) {
+            program.borrow_mut().take();
+        }
+        let Some(world) = open.world.take() else { return Ok(()) };
         world.finish().map_err(exception)
     }
 
@@ -116,8 +133,11 @@ impl World {
             Dtype::Complex64 => world.compile(plan).map(AnyProgram::Complex64),
             Dtype::Complex128 => world.compile(plan).map(AnyProgram::Complex128),
         };
-        let program = ThreadBound::new(RefCell::new(program.map_err(exception)?));
-        Ok(WorldProgram { world: slf.clone().unbind(), program })
+        let program = Rc::new(RefCell::new(Some(program.map_err(exception)?)));
+        let mut open = slf.get().inner.get()?.borrow_mut();
+        open.programs.retain(|program| program.strong_count() > 0);
+        open.programs.push(Rc::downgrade(&program));
+        Ok(WorldProgram { world: slf.clone().unbind(), program: ThreadBound::new(program) })
     }
 
     fn __repr__(&self) -> String {
@@ -154,11 +174,13 @@ fn of_mpi(py: Python<'_>, comm: Option<Bound<'_, PyAny>>) -> PyResult<World> {
         )));
     }
     let comm = comm.map_or_else(|| mpi4py.getattr("COMM_WORLD"), Ok)?;
-    if !comm.is_instance(&mpi4py.getattr("Comm")?)? {
-        return Err(PyTypeError::new_err("comm must be a communicator of mpi4py"));
+    if !comm.is_instance(&mpi4py.getattr("Intracomm")?)? || comm.eq(mpi4py.getattr("COMM_NULL")?)? {
+        return Err(PyTypeError::new_err("comm must be an intracommunicator of mpi4py, and not COMM_NULL"));
     }
     let address: usize = mpi4py.call_method1("_addressof", (&comm,))?.extract()?;
-    let world = einsum_dist::World::from_communicator(&super::communicator::Foreign::at(address));
+    // SAFETY: `comm` is a live communicator of mpi4py, whose MPI library is ours, as checked above.
+    let foreign = unsafe { super::communicator::Foreign::at(address) };
+    let world = einsum_dist::World::from_communicator(&foreign);
     Ok(World::new(world.map_err(exception)?))
 }
 
@@ -188,7 +210,7 @@ macro_rules! with_program {
 #[pyclass(frozen, module = "einsum_dist")]
 pub struct WorldProgram {
     world: Py<World>,
-    program: ThreadBound<RefCell<AnyProgram>>,
+    program: ThreadBound<SharedProgram>,
 }
 
 #[pymethods]
@@ -196,13 +218,14 @@ impl WorldProgram {
     /// Contract whole arrays; every process passes all of them, and gets the whole result. Collective.
     #[pyo3(signature = (*operands))]
     fn __call__<'py>(&self, py: Python<'py>, operands: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-        let dtype = with_program!(&*self.program.get()?.borrow(), program => program.plan().dtype);
-        let asarray = py.import("numpy")?.getattr("asarray")?;
-        let arrays = operands.iter().map(|operand| asarray.call1((operand, dtype.name())));
-        let arrays: SmallVec<[Bound<PyAny>; 4]> = arrays.collect::<PyResult<_>>()?;
-        let wrong = || PyTypeError::new_err("an operand is misaligned");
-        let views = if arrays.is_empty() { SmallVec::new() } else { in_place(&arrays).ok_or_else(wrong)? };
-        with_program!(&mut *self.program.get()?.borrow_mut(), program => run_whole(py, program, &views))
+        let mut program = self.program.get()?.borrow_mut();
+        let program = program.as_mut().ok_or_else(closed)?;
+        let dtype = with_program!(&*program, program => program.plan().dtype);
+        let prepared = py.import("einsum_dist._normalize")?.call_method1("converted", (operands, dtype.name()))?;
+        let arrays: Vec<Bound<PyAny>> = prepared.extract()?;
+        let views = if arrays.is_empty() { Some(SmallVec::new()) } else { in_place(&arrays) };
+        let views = views.ok_or_else(|| PyTypeError::new_err("the operands have other types than the plan"))?;
+        with_program!(program, program => run_whole(py, program, &views))
     }
 
     /// Contract distributed tensors. Returns ``out``, or a new tensor in the distribution of the plan. Collective.
@@ -218,10 +241,20 @@ impl WorldProgram {
         beta: Complex<f64>,
     ) -> PyResult<Bound<'py, DistTensor>> {
         let mut program = self.program.get()?.borrow_mut();
+        let program = program.as_mut().ok_or_else(closed)?;
+        let plan = with_program!(&*program, program => program.plan().clone());
+        if out.is_none() && beta != Complex::new(0.0, 0.0) {
+            return Err(PyValueError::new_err("beta is not 0, but there is no out to scale"));
+        }
+        if !plan.dtype.is_complex() && (alpha.im != 0.0 || beta.im != 0.0) {
+            return Err(PyTypeError::new_err(format!(
+                "a factor is complex, but the program is for {}",
+                plan.dtype.name()
+            )));
+        }
         let out = match out {
             Some(out) => out,
             None => {
-                let plan = with_program!(&*program, program => program.plan().clone());
                 let shape = plan.output_shape();
                 let tensor = Tensor::zeros(&self.world.get().get()?, &shape, &plan.output().distribution, plan.dtype)?;
                 Bound::new(py, DistTensor::of(self.world.clone_ref(py), tensor))?
@@ -241,7 +274,7 @@ impl WorldProgram {
                 run_blocks(py, $program, factors, &tensors.ok_or_else(wrong)?, target)?;
             }};
         }
-        match &mut *program {
+        match program {
             AnyProgram::Float32(program) => run!(Float32, program),
             AnyProgram::Float64(program) => run!(Float64, program),
             AnyProgram::Complex64(program) => run!(Complex64, program),
@@ -253,14 +286,15 @@ impl WorldProgram {
 
     /// Compute all intermediates in the next run, because constant operands have changed.
     fn renew(&self) -> PyResult<()> {
-        with_program!(&mut *self.program.get()?.borrow_mut(), program => program.renew());
+        let mut program = self.program.get()?.borrow_mut();
+        with_program!(program.as_mut().ok_or_else(closed)?, program => program.renew());
         Ok(())
     }
 
     /// The plan and the measurements of the last run as a dict, as ``einsum-dist --json`` prints them. Collective.
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let program = self.program.get()?.borrow();
-        let report = with_program!(&*program, program => {
+        let report = with_program!(program.as_ref().ok_or_else(closed)?, program => {
             program.measured().map(|measured| serde_json::to_string(&program.plan().report(Some(&measured))))
         });
         let report = report.map_err(exception)?.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
@@ -277,10 +311,11 @@ fn run_whole<'py, T: Element + numpy::Element>(
     let views: SmallVec<[ArrayViewD<T>; 4]> = operands.iter().map(|operand| unsafe { operand.view() }).collect();
     let arrays: SmallVec<[&dyn einsum_dist::Operand<T>; 4]> = views.iter().map(|view| view as _).collect();
     let order = axis_order(program.plan(), &views);
-    let (array, mut out) = new_array::<T>(py, &program.plan().output_shape(), &order)?;
+    // SAFETY: `array` lives until the end of this call.
+    let (array, mut out) = unsafe { new_array::<T>(py, &program.plan().output_shape(), &order)? };
     // SAFETY: the closure uses views and the program only.
     unsafe { detached(py, || program.run_into(T::ONE, &arrays, T::ZERO, &mut out)) }.map_err(exception)?;
-    Ok(array.into_bound(py))
+    scalar_or_array(array.into_bound(py))
 }
 
 fn run_blocks<T: Element>(

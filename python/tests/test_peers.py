@@ -44,6 +44,12 @@ def test_cotengra_trees_and_slices(size, output):
     contract = ed.cotengra.Contractor(tree)
     for _ in range(2):
         assert np.allclose(contract(*arrays), expected, rtol=1e-9, atol=1e-12)
+    # The last operand changes, the others stay the same, and so do intermediates without sliced indices.
+    constant = ed.cotengra.Contractor(tree, constant=range(len(arrays) - 1))
+    assert np.allclose(constant(*arrays), expected, rtol=1e-9, atol=1e-12)
+    arrays[-1] = arrays[-1] * 2
+    assert np.allclose(constant(*arrays), 2 * expected, rtol=1e-9, atol=1e-12)
+    arrays[-1] = arrays[-1] / 2
     single = [array.astype("f4") for array in arrays]
     assert np.allclose(contract(*single), expected, rtol=1e-3, atol=1e-4)
     assert np.allclose(tree.contract(arrays, implementation=ed.cotengra.implementation), expected, rtol=1e-9)

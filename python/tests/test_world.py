@@ -1,6 +1,7 @@
 """Ranks in this process, and distributed tensors."""
 
 import concurrent.futures
+import os
 
 import numpy as np
 import pytest
@@ -38,7 +39,6 @@ def test_blocks_are_contracted_where_they_are(ranks, dtype):
         assert np.allclose(program(*arrays), expected, rtol=1e-4)
         report = program.report()
         assert report["ranks"] == ranks and report["nodes"][-1]["seconds"] is not None
-        del program
 
 
 def test_a_tensor_from_blocks_is_moved_and_written(tmp_path):
@@ -101,11 +101,29 @@ def test_wrong_worlds_are_refused():
         program.run(tensor, ed.DistTensor.zeros(world, (6, 4), plan.operand_distribution(1), "float32"))
     with pytest.raises(ValueError):
         program.run(tensor, right, out=tensor)
+    with pytest.raises(TypeError):
+        program.run(tensor, right, alpha=1j)
+    with pytest.raises(TypeError):
+        program(np.ones((8, 6)) * 1j, np.ones((6, 4)))
     with pytest.raises(ValueError):
-        world.close()
+        program.run(tensor, right, beta=1)
     # Another thread may see, but not use, a world.
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         with pytest.raises(RuntimeError, match="thread"):
             pool.submit(lambda: world.ranks).result()
         with pytest.raises(RuntimeError, match="thread"):
             pool.submit(lambda: program.run(tensor, right)).result()
+    # And so may a child.
+    child = os.fork()
+    if child == 0:
+        try:
+            program.run(tensor, right)
+        except RuntimeError:
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    world.close()
+    for call in (lambda: program.run(tensor, right), lambda: world.ranks, tensor.gather):
+        with pytest.raises(RuntimeError, match="closed"):
+            call()
+    world.close()

@@ -145,7 +145,8 @@ impl ProgramCache {
         let bytes = entry.program.held_bytes();
         self.bytes = self.bytes - entry.bytes + bytes;
         (entry.bytes, entry.last_call) = (bytes, self.calls);
-        if outcome.is_err() {
+        // A program that would fill the cache alone must not evict all others.
+        if outcome.is_err() || bytes > MAX_BYTES {
             self.remove(hash, at);
         }
         self.evict();
@@ -169,6 +170,9 @@ impl ProgramCache {
         if let Some(entries) = self.entries.get_mut(&hash) {
             self.bytes -= entries.swap_remove(at).bytes;
             self.count -= 1;
+            if entries.is_empty() {
+                self.entries.remove(&hash);
+            }
         }
     }
 
@@ -180,7 +184,6 @@ impl ProgramCache {
             });
             let Some((_, hash, at)) = all.min() else { break };
             self.remove(hash, at);
-            self.entries.retain(|_, entries| !entries.is_empty());
         }
     }
 }

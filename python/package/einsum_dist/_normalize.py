@@ -73,6 +73,11 @@ def contract(subscripts, *operands, alpha=1, beta=0, out=None, optimize="auto"):
     array([[106., 106.],
            [106., 106.]])
     """
+    if not isinstance(subscripts, str):
+        texts = _from_lists((subscripts, *operands))
+        if texts is None:
+            raise TypeError("contract needs a text, or operands and lists of labels in turn")
+        subscripts, *operands = texts
     if not operands:
         raise ValueError("contract needs at least one operand")
     path = planner_path(optimize, len(operands))
@@ -100,20 +105,32 @@ def contract(subscripts, *operands, alpha=1, beta=0, out=None, optimize="auto"):
     return _contract(subscripts, [_usable(array, dtype) for array in arrays], *factors, out, path)
 
 
+def converted(operands, dtype):
+    """Returns the operands of a plan for this element type as arrays that can be used in place."""
+    dtype = np.dtype(dtype)
+    arrays = [np.asarray(operand) for operand in operands]
+    for index, array in enumerate(arrays):
+        if not np.can_cast(array.dtype, dtype, "same_kind"):
+            raise TypeError(f"operand {index} has type {array.dtype}, the plan is for {dtype}")
+    return [_usable(array, dtype) for array in arrays]
+
+
 def call(program, operands, out, alpha, beta):
     """Calls a program with any arguments. The factors are None if they are not given."""
     alpha, beta = (1 if alpha is None else alpha), (0 if beta is None else beta)
     if out is None and beta != 0:
         raise ValueError("beta is not 0, but there is no out to scale")
+    wanted = len(program.plan.shapes)
+    if len(operands) != wanted:
+        raise ValueError(f"{len(operands)} operands for a plan of {wanted}")
     dtype = np.dtype(program.plan.dtype)
-    arrays = []
-    for index, operand in enumerate(operands):
-        array = np.asarray(operand)
-        if not np.can_cast(array.dtype, dtype, "same_kind"):
-            raise TypeError(f"operand {index} has type {array.dtype}, the program is for {dtype}")
-        arrays.append(_usable(array, dtype))
-    if out is not None and not isinstance(out, np.ndarray):
-        raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
+    arrays = converted(operands, dtype)
+    if out is not None:
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"out must be an ndarray, not {type(out).__name__}")
+        fits = np.can_cast(dtype, out.dtype, "same_kind") and (beta == 0 or np.can_cast(out.dtype, dtype, "same_kind"))
+        if not fits:
+            raise TypeError(f"the result has type {dtype}, which out of type {out.dtype} cannot hold")
     factors = [_factor(name, value, dtype) for name, value in (("alpha", alpha), ("beta", beta))]
     return _written(lambda target: program._run(arrays, *factors, target), dtype, factors[1], arrays, out)
 
@@ -198,7 +215,7 @@ def _from_lists(args):
         text = ",".join(terms)
         if output is not None:
             text += "->" + "".join(_label(label) for label in output)
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         return None
     return (text, *operands)
 
@@ -207,6 +224,6 @@ def _label(label):
     if label is Ellipsis:
         return "..."
     index = label.__index__()
-    if not 0 <= index < 52:
-        raise ValueError("NumPy has 52 labels")
+    if isinstance(label, (bool, np.bool_)) or not 0 <= index < 52:
+        raise ValueError("NumPy's labels are the integers from 0 to 51")
     return chr(ord("A") + index) if index < 26 else chr(ord("a") + index - 26)

@@ -1,5 +1,6 @@
 """Makes plans from what users have: arrays or shapes, a path, a description of a machine."""
 
+import operator
 import os
 
 import numpy as np
@@ -81,6 +82,16 @@ def plan(
     if dtype is None:
         dtype = np.result_type(*dtypes) if dtypes else np.float64
         dtype = np.float64 if np.dtype(dtype).kind in "biu" else dtype
+    if memory_limit is not None:
+        memory_limit = operator.index(memory_limit)
+        if memory_limit < 0:
+            raise ValueError(f"the memory limit is {memory_limit} bytes, but cannot be negative")
+    if path_seconds is not None and not 0 <= path_seconds < float("inf"):
+        raise ValueError(f"the time budget is {path_seconds} seconds, but must be finite and not negative")
+    constant = [operator.index(index) for index in constant]
+    for index in constant:
+        if not 0 <= index < len(operands):
+            raise IndexError(f"operand {index} of {len(operands)} is declared constant")
     order = planner_path(path, len(operands))
     if order is None:
         raise ValueError(f"unknown order of contractions: {path!r}")
@@ -94,8 +105,8 @@ def plan(
         "machine": _machine(machine),
         "algorithm": algorithm,
         "kernel": kernel,
-        "constant": [int(index) for index in constant],
-        "accumulate": accumulate,
+        "constant": constant,
+        "accumulate": bool(accumulate),
         "distributions": distributions,
     }
     return _einsum_dist.plan(subscripts, shapes, options)

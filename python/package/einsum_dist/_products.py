@@ -1,12 +1,15 @@
 """`tensordot`, `matmul` and `transpose`, as NumPy has them."""
 
 import functools
+import operator
 
 import numpy as np
 
 from ._einsum_dist import einsum
+from ._normalize import _foreign
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+# More labels than two arrays can have dimensions.
+_LABELS = [chr(code) for code in (*range(ord("a"), ord("z") + 1), *range(ord("A"), ord("Z") + 1), *range(0x4E00, 0x4E80))]
 
 
 def tensordot(a, b, axes=2):
@@ -24,13 +27,14 @@ def tensordot(a, b, axes=2):
     >>> einsum_dist.tensordot(np.ones((2, 3, 4)), np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
     (2, 5)
     """
+    if _foreign((a, b)):
+        return np.tensordot(a, b, axes)
     ndims = np.ndim(a), np.ndim(b)
-    try:
-        count = axes.__index__()
-    except AttributeError:
+    if hasattr(axes, "__len__"):
         first, second = axes
         summed = _axes(first, ndims[0]), _axes(second, ndims[1])
     else:
+        count = operator.index(axes)
         if count < 0 or count > min(ndims):
             raise ValueError(f"tensordot cannot sum over {count} axes of arrays with {ndims[0]} and {ndims[1]}")
         summed = tuple(range(ndims[0] - count, ndims[0])), tuple(range(count))
@@ -38,7 +42,7 @@ def tensordot(a, b, axes=2):
     extents = [[shape[axis] for axis in axes] for shape, axes in zip(shapes, summed)]
     if extents[0] != extents[1]:
         raise ValueError(f"shape-mismatch for sum: axes {summed[0]} of {shapes[0]} and axes {summed[1]} of {shapes[1]}")
-    return _product(_dot_subscripts(*ndims, *summed), a, b)
+    return np.asarray(einsum(_dot_subscripts(*ndims, *summed), a, b))
 
 
 def matmul(x1, x2, /, out=None):
@@ -50,6 +54,10 @@ def matmul(x1, x2, /, out=None):
     >>> einsum_dist.matmul(np.ones((7, 2, 3)), np.ones((3, 4))).shape
     (7, 2, 4)
     """
+    if isinstance(out, tuple):
+        (out,) = out
+    if _foreign((x1, x2, out)):
+        return np.matmul(x1, x2, out=out)
     ndims = np.ndim(x1), np.ndim(x2)
     if 0 in ndims:
         raise ValueError("matmul: an operand has no dimensions, but needs at least one")
@@ -58,7 +66,8 @@ def matmul(x1, x2, /, out=None):
         raise ValueError(f"matmul: the summed extents of shapes {shapes[0]} and {shapes[1]} differ")
     terms = ["k" if ndims[0] == 1 else "...mk", "k" if ndims[1] == 1 else "...kn"]
     rest = ("..." if max(ndims) > 1 else "") + ("m" if ndims[0] > 1 else "") + ("n" if ndims[1] > 1 else "")
-    return _product(",".join(terms) + "->" + rest, x1, x2, out)
+    subscripts = ",".join(terms) + "->" + rest
+    return einsum(subscripts, x1, x2) if out is None else einsum(subscripts, x1, x2, out=out, casting="same_kind")
 
 
 def transpose(a, axes=None):
@@ -66,12 +75,8 @@ def transpose(a, axes=None):
     return np.transpose(a, axes)
 
 
-def _product(subscripts, a, b, out=None):
-    return einsum(subscripts, a, b) if out is None else einsum(subscripts, a, b, out=out)
-
-
 def _axes(axes, ndim):
-    axes = (axes,) if not hasattr(axes, "__len__") else tuple(axes)
+    axes = tuple(operator.index(axis) for axis in (axes if np.ndim(axes) else (axes,)))
     for axis in axes:
         if not -ndim <= axis < ndim:
             raise IndexError(f"axis {axis} is out of bounds for an array of dimension {ndim}")
@@ -83,7 +88,7 @@ def _axes(axes, ndim):
 
 @functools.lru_cache(maxsize=1024)
 def _dot_subscripts(first_ndim, second_ndim, first_axes, second_axes):
-    letters = iter(_LETTERS)
+    letters = iter(_LABELS)
     first = [next(letters) for _ in range(first_ndim)]
     shared = dict(zip(second_axes, (first[axis] for axis in first_axes)))
     second = [shared[axis] if axis in shared else next(letters) for axis in range(second_ndim)]

@@ -54,6 +54,10 @@ class Contractor:
         self._tree = tree
         self._equation = equation
         self._options = {"path": path or "auto", **options}
+        if tree.sliced_inds:
+            # Operands with a sliced index are others in every slice.
+            same = [number for number, term in enumerate(tree.inputs) if not set(term) & set(tree.sliced_inds)]
+            self._options["constant"] = [number for number in options.get("constant", ()) if number in same]
         self._programs = {}
 
     def plan(self, dtype=np.float64):
