@@ -33,10 +33,11 @@ mod program;
 mod threads;
 mod world;
 
-use pyo3::prelude::*;
-
-#[pymodule]
+#[pyo3::pymodule]
 mod _einsum_dist {
+    use einsum_dist::{Machine, PlanOptions, Problem};
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::contract::{contract, einsum};
     #[pymodule_export]
@@ -49,6 +50,15 @@ mod _einsum_dist {
     use super::threads::{after_fork_in_child, get_num_threads, set_num_threads};
     #[pymodule_export]
     use super::world::{World, WorldProgram};
+
+    /// Plans once, which detects the processor. A fork while another thread detects it would leave the child waiting.
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let plan = Problem::parse("mk,kn->mn").and_then(|problem| {
+            problem.shapes(&[vec![2, 2], vec![2, 2]])?.plan(&Machine::new(1, 1), &PlanOptions::default())
+        });
+        plan.map(drop).map_err(super::error::exception)
+    }
 
     #[pymodule_export]
     #[allow(non_upper_case_globals, reason = "Python's name of a module's version")]
