@@ -33,22 +33,23 @@ thread_local! {
 
 /// Evaluate the Einstein summation convention on the operands, as `numpy.einsum` does.
 ///
-/// Operands of type float32, float64, complex64 and complex128 with any strides are read in place, and contracted with
-/// several threads in the best order found. All other element types are computed by NumPy.
+/// Operands of one type among float32, float64, complex64 and complex128 are read in place, with any strides, and
+/// contracted with several threads in the best order found. Operands of different types are first converted to their
+/// common type. For all other types, NumPy computes the result.
 ///
 /// Parameters
 /// ----------
 /// subscripts : str
 ///     The expression, such as ``"ij,jk->ik"``. An operand and its list of labels may alternate instead, as in
-///     ``einsum(a, [0, 1], b, [1, 2])``. Brackets contract their terms first: ``"[ij,jk->ik],kl->il"``.
+///     ``einsum(a, [0, 1], b, [1, 2])``. Terms in brackets are contracted first: ``"[ij,jk->ik],kl->il"``.
 /// *operands : array_like
 /// out : ndarray, optional
 ///     The array to write, with any strides.
 /// dtype, order, casting
 ///     As in NumPy.
 /// optimize : bool, str or path, optional
-///     The order of contractions: ``"greedy"``, ``"optimal"``, ``"auto"`` or a path as in NumPy. True and False mean
-///     ``"auto"``.
+///     The order of contractions: ``"auto"``, ``"greedy"``, ``"optimal"``, ``"anneal"``, ``"left-to-right"``, a name of
+///     opt_einsum, or a path of pairs as in NumPy. True and False mean ``"auto"``, and so does a path with other steps.
 ///
 /// Returns
 /// -------
@@ -57,7 +58,7 @@ thread_local! {
 /// Raises
 /// ------
 /// ValueError
-///     If the expression is wrong or does not fit the operands. The message shows the position.
+///     If the expression is wrong or does not fit the operands. The message shows the position in the expression.
 ///
 /// Examples
 /// --------

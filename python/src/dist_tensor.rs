@@ -19,7 +19,8 @@ use super::world::World;
 
 /// How a tensor is distributed over ranks.
 ///
-/// ``Distribution("m:2 n:3", "mn")`` cuts m over 2 and n over 3 ranks; the text is that of the flag ``--distribution``.
+/// ``Distribution("m:2 n:3", "mn")`` divides m into 2 and n into 3 parts, for 6 ranks. The notation is that of the flag
+/// ``--distribution``.
 #[pyclass(frozen, eq, from_py_object, module = "einsum_dist")]
 #[derive(Clone, PartialEq)]
 pub struct Distribution(pub einsum_dist::Distribution);
@@ -193,7 +194,9 @@ impl DistTensor {
         filled.and(agreed.map_err(exception)).map(|()| slf)
     }
 
-    /// Read the array in a .npy file; every rank reads only its own block. Collective.
+    /// Read the array in a .npy file; every rank reads only its own blocks. Collective.
+    ///
+    /// The element type is float64 unless all processes give another. A file of a wider type is refused.
     #[staticmethod]
     #[pyo3(signature = (world, path, distribution, dtype=None))]
     fn from_npy(

@@ -108,7 +108,7 @@ impl Plan {
         self.inner.explain().to_string()
     }
 
-    /// The plan as a dict, which ``einsum-dist --explain --json`` prints: its steps, ranks, bytes and times.
+    /// The plan as a dict with the contents of ``einsum-dist --explain --json``: its steps, ranks, bytes and times.
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let report = py.detach(|| serde_json::to_string(&self.inner.report(None)));
         let report = report.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
@@ -160,7 +160,7 @@ impl Plan {
         self.inner.total_gflop() * 1e9
     }
 
-    /// Number of elements of the largest intermediate; 0 if there is none. Slices are not considered.
+    /// Number of elements of the largest intermediate, as if the plan had no slices; 0 if there is none.
     #[getter]
     fn largest_intermediate(&self) -> f64 {
         PathReport::of(&self.inner).and_then(|path| path.largest).map_or(0.0, |(log2, _)| log2.exp2().round())
@@ -234,7 +234,7 @@ impl Plan {
         Ok(self.inner.schedule(rank).bytes_received() * self.inner.slice_count() as u64)
     }
 
-    /// A number that is equal for equal plans, on all ranks.
+    /// A number that is the same for equal plans, with which ranks can check that they have the same plan.
     #[getter]
     fn fingerprint(&self) -> u64 {
         self.inner.fingerprint()

@@ -204,7 +204,7 @@ impl Program {
         self.dispatch(py, &views, [alpha, beta], out.transpose()?)
     }
 
-    /// Compute all intermediates in the next call, because constant operands have changed.
+    /// Discard the intermediates that were kept for constant operands, so that the next call computes them again.
     fn renew(&self) {
         self.renewals.fetch_add(1, Ordering::Relaxed);
     }

@@ -14,7 +14,7 @@ use einsum_dist::rayon::{ThreadPool, ThreadPoolBuilder, max_num_threads};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// Variables that set the number of threads, the first that is set and valid wins. The last two are those of rayon and
+/// Variables that set the number of threads. The first with a valid value is used. The last two are those of rayon and
 /// of OpenMP, so that a job script limits all libraries alike.
 const VARIABLES: [&str; 3] = ["EINSUM_DIST_NUM_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS"];
 
@@ -93,7 +93,7 @@ fn default_threads() -> usize {
 /// Return the number of threads with which contractions compute.
 ///
 /// Initially, this is the value of the environment variable EINSUM_DIST_NUM_THREADS, RAYON_NUM_THREADS or
-/// OMP_NUM_THREADS (the first that is set), or else the number of cores that the process may use.
+/// OMP_NUM_THREADS (the first with a valid value), or else the number of cores that the process may use.
 #[pyfunction]
 pub fn get_num_threads(_py: Python<'_>) -> usize {
     *lock().threads.get_or_insert_with(default_threads)

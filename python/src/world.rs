@@ -18,7 +18,7 @@ use super::error::exception;
 use super::order::axis_order;
 use super::plan::Plan;
 
-/// The ranks that run programs: threads of this process, or the processes of an MPI program.
+/// The ranks that run programs: groups of threads in this process, or the processes of an MPI program.
 ///
 /// "Collective" calls must be made by all processes of the world, in the same order. A world, its tensors and its
 /// programs belong to the Python thread that created them.
@@ -65,19 +65,21 @@ impl World {
 
     /// A world of the processes in an mpi4py communicator, by default ``MPI.COMM_WORLD``. Collective.
     ///
-    /// The communicator is duplicated, so its messages and ours do not meet.
+    /// The communicator is duplicated, so messages of this package cannot be confused with those of the caller.
     ///
     /// Raises
     /// ------
     /// RuntimeError
-    ///     If this package was built without MPI, or with another MPI library than mpi4py; the message names both.
+    ///     If this package was built without MPI, or with another MPI library than mpi4py (the message names both).
     #[staticmethod]
     #[pyo3(signature = (comm=None))]
     fn mpi(py: Python<'_>, comm: Option<Bound<'_, PyAny>>) -> PyResult<World> {
         of_mpi(py, comm)
     }
 
-    /// Release what the processes share, and drop the programs of the world. Collective.
+    /// Close the world: its programs can no longer run, and what the processes share is released. Collective.
+    ///
+    /// A ``with`` block does this at its end, unless an exception leaves the block.
     fn close(&self) -> PyResult<()> {
         let mut open = self.inner.get()?.borrow_mut();
         for program in open.programs.drain(..).filter_map(|program| program.upgrade()) {
@@ -110,7 +112,7 @@ impl World {
         py.import("builtins")?.getattr("range")?.call1((ranks.start, ranks.end))
     }
 
-    /// How ranks exchange blocks, as a name.
+    /// Name of the method by which ranks exchange blocks.
     #[getter]
     fn transport(&self) -> PyResult<String> {
         Ok(self.get()?.transport().to_owned())
@@ -228,9 +230,9 @@ impl WorldProgram {
         with_program!(program, program => run_whole(py, program, &views))
     }
 
-    /// Contract distributed tensors. Returns ``out``, or a new tensor in the distribution of the plan. Collective.
+    /// Contract distributed tensors: ``alpha`` times the contraction plus ``beta`` times ``out``. Collective.
     ///
-    /// ``out`` becomes ``alpha`` times the contraction plus ``beta`` times ``out``. No tensor is gathered.
+    /// Returns ``out`` if it is given, and otherwise a new tensor in the distribution of the plan. No tensor is gathered.
     #[pyo3(signature = (*operands, out=None, alpha=Complex::new(1.0, 0.0), beta=Complex::new(0.0, 0.0)), text_signature = "(*operands, out=None, alpha=1, beta=0)")]
     fn run<'py>(
         &self,
@@ -284,7 +286,7 @@ impl WorldProgram {
         Ok(out)
     }
 
-    /// Compute all intermediates in the next run, because constant operands have changed.
+    /// Discard the intermediates that were kept for constant operands, so that the next run computes them again.
     fn renew(&self) -> PyResult<()> {
         let mut program = self.program.get()?.borrow_mut();
         with_program!(program.as_mut().ok_or_else(closed)?, program => program.renew());

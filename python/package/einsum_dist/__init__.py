@@ -11,12 +11,12 @@ array([[3., 3., 3., 3.],
 to                                              use
 ==============================================  ====================================================
 contract arrays                                 :func:`einsum`, :func:`tensordot`, :func:`matmul`
-add to an array, scale                          :func:`contract`
+scale a contraction, or add it to an array      :func:`contract`
 see how an expression is contracted             :func:`plan`, :meth:`Plan.explain`
 contract changing arrays with one plan          :meth:`Plan.compile`
-contract a tree of cotengra                     :mod:`einsum_dist.cotengra`
+contract a cotengra tree                        :mod:`einsum_dist.cotengra`
 run PySCF with this library                     :mod:`einsum_dist.pyscf`
-contract on ranks, with mpi4py                   :class:`World`, :class:`DistTensor`
+contract on several ranks, also with mpi4py     :class:`World`, :class:`DistTensor`
 set the number of threads                       :func:`set_num_threads`, :func:`num_threads`
 ==============================================  ====================================================
 """

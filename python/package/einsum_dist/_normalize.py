@@ -1,9 +1,9 @@
 """Prepares the arguments of calls that the native module cannot compute as they are.
 
 Operands of one of the four element types are converted to the common element type, and copied if they are misaligned
-or in foreign byte order. Everything that only NumPy computes (integers, bool, float16, longdouble, objects, other array
-types) and everything that is not a contraction (a view of a single operand) is passed to NumPy, which also raises its
-own errors for wrong arguments.
+or in non-native byte order. `einsum` passes everything that only NumPy computes (integers, bool, float16, longdouble,
+objects, other array types) and everything that is not a contraction (a view of a single operand) to NumPy. NumPy also
+raises its own errors for wrong arguments.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ _KEYWORDS = frozenset(("out", "dtype", "order", "casting", "optimize"))
 
 
 def einsum(*args, **kwargs):
-    """Computes `numpy.einsum`, for any arguments."""
+    """Computes what `numpy.einsum` would, for any arguments."""
     out, order, casting = kwargs.get("out"), str(kwargs.get("order", "K")).upper(), kwargs.get("casting", "safe")
     if not _KEYWORDS.issuperset(kwargs) or len(args) < 2:
         return _numpy_einsum(args, kwargs)
@@ -52,18 +52,18 @@ def contract(subscripts, *operands, alpha=1, beta=0, out=None, optimize="auto"):
     subscripts : str
         The expression, as in :func:`einsum`.
     *operands : array_like
-        Arrays of type float32, float64, complex64 or complex128, or of types that convert to one of them.
+        Arrays whose common type is float32, float64, complex64 or complex128. Integers and bool are converted to float64.
     alpha, beta : scalar, optional
-        With ``beta=0``, ``out`` is not read.
+        The factors. If ``beta`` is 0, the values in ``out`` are not read.
     out : ndarray, optional
-        The array to write. It is needed if ``beta`` is not 0, and may have any strides.
+        The array that receives the result. It is required if ``beta`` is not 0, and may have any strides.
     optimize
         The order of contractions, as in :func:`einsum`.
 
     Returns
     -------
     ndarray or scalar
-        ``out``, or a new array.
+        ``out`` if it is given, otherwise a new array, or a scalar if the result has no dimensions.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def contract(subscripts, *operands, alpha=1, beta=0, out=None, optimize="auto"):
 
 
 def converted(operands, dtype):
-    """Returns the operands of a plan for this element type as arrays that can be used in place."""
+    """Returns the operands as arrays of the plan's element type that can be used in place."""
     dtype = np.dtype(dtype)
     arrays = [np.asarray(operand) for operand in operands]
     for index, array in enumerate(arrays):
@@ -116,7 +116,7 @@ def converted(operands, dtype):
 
 
 def call(program, operands, out, alpha, beta):
-    """Calls a program with any arguments. The factors are None if they are not given."""
+    """Calls a program with any arguments. `alpha` and `beta` are None if they are not given."""
     alpha, beta = (1 if alpha is None else alpha), (0 if beta is None else beta)
     if out is None and beta != 0:
         raise ValueError("beta is not 0, but there is no out to scale")
@@ -146,7 +146,7 @@ def _contract(subscripts, operands, alpha, beta, out, path):
 
 
 def _written(run, dtype, beta, operands, out):
-    """Returns `out` after `run` has written it; by way of a copy if it cannot be written in place."""
+    """Returns `out` after `run` has written it. If `out` cannot be written in place, `run` writes a temporary array."""
     if out is None or (out.dtype == dtype and out.flags.aligned and _in_place(out, operands)):
         return run(out)
     # NumPy permits operands and output to share memory.
@@ -181,7 +181,7 @@ def _factor(name, value, dtype):
 
 
 def _foreign(operands):
-    """Whether an operand decides itself what NumPy's functions do with it."""
+    """Whether an operand is of a type that overrides NumPy's functions with `__array_function__`."""
     return any(
         type(operand) is not np.ndarray and hasattr(type(operand), "__array_function__") for operand in operands
     )
@@ -206,7 +206,7 @@ def _numpy_einsum(args, kwargs):
 
 
 def _from_lists(args):
-    """Returns the call in the form of a text for `einsum(a, [0, 1], b, [1, 2], [0, 2])`; None if NumPy must judge it."""
+    """Converts the call `einsum(a, [0, 1], b, [1, 2], [0, 2])` to the form with a text; None if the lists are not valid."""
     pairs = list(args)
     output = pairs.pop() if len(pairs) % 2 else None
     operands, lists = pairs[::2], pairs[1::2]

@@ -23,8 +23,8 @@ _NAMES = {
 def planner_path(optimize, operands=None):
     """Returns the planner's text for `optimize`, or None if it is neither a known name nor a path of `operands` tensors.
 
-    A list is a path if every step is a pair; a first element "einsum_path" is skipped, as in NumPy. A path with other
-    steps contracts several operands at once, which the planner never does, so its order is searched instead.
+    A list is followed as a path if every step is a pair; a first element "einsum_path" is skipped, as in NumPy. Steps of
+    other lengths cannot be planned, because the planner contracts pairs only; for such a path, the result is "auto".
     """
     if optimize is None or optimize is True or optimize is False:
         return "auto"

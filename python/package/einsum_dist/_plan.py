@@ -1,4 +1,4 @@
-"""Makes plans from what users have: arrays or shapes, a path, a description of a machine."""
+"""Makes plans from arrays or shapes, and converts the options to what the native module reads."""
 
 import operator
 import os
@@ -32,31 +32,33 @@ def plan(
     subscripts : str
         The expression, as in :func:`einsum`.
     *operands : array_like or shape
-        One for each term: an array, whose values are not read, or a tuple or list of extents.
+        One for each term of the expression: an array, whose values are not read, or its shape as a tuple or list.
     dtype : dtype, optional
-        Element type: float32, float64, complex64 or complex128. By default, that of the arrays, or float64.
+        Element type: float32, float64, complex64 or complex128. The default is the common type of the arrays, or float64
+        if there are only shapes, integers or bool.
     path : str or list of pairs, optional
         The order of contractions: ``"auto"``, ``"greedy"``, ``"optimal"``, ``"anneal"``, ``"left-to-right"``, or pairs
         of positions as in opt_einsum and NumPy.
     path_seconds : float, optional
-        Time budget of the search for an order.
+        Time budget, in seconds, of the search for the order of contractions.
     memory_limit : int, optional
-        Maximum number of bytes per rank. A plan that needs more is sliced.
+        Maximum number of bytes per rank. A contraction that needs more is divided into slices.
     ranks : int, optional
-        Number of ranks to plan for.
+        Number of ranks to plan for. The default is that of ``machine`` if it is given, or else 1.
     threads : int, optional
-        Number of threads per rank. By default, :func:`get_num_threads`.
+        Number of threads per rank. The default is that of ``machine`` if it is given, or else :func:`get_num_threads`.
     machine : str or path, optional
-        Description of a machine: a TOML file, or its text.
+        Description of the machine to plan for: the path of a TOML file, or the text of such a file.
     algorithm, kernel : str, optional
-        As on the command line; ``"auto"`` leaves the choice to the planner.
+        Names as on the command line, for ``--algorithm`` and ``--kernel``. ``"auto"`` leaves the choice to the planner.
     constant : sequence of int, optional
-        Operands that stay the same in all calls of a compiled program.
+        Positions of the operands whose values stay the same in all calls of a compiled program. Intermediates that depend
+        only on these operands are kept between calls.
     accumulate : bool, optional
-        Whether compiled programs mostly add to existing values (``beta`` is not 0).
-
+        Plan for calls that add to existing values (``beta`` is not 0). Programs of other plans also accept such calls.
     distributions : str, optional
-        Prescribed distributions of operands and result, as on the command line: ``"m:2; *; m:2 n:3"``.
+        Distributions of the operands and the result, as for ``--distribution`` on the command line, for example
+        ``"m:2; *; m:2 n:3"``. The planner chooses those that are ``*``.
 
     Returns
     -------
@@ -113,7 +115,7 @@ def plan(
 
 
 def _machine(machine):
-    """Returns the TOML text of a machine."""
+    """Returns the TOML text that describes the machine."""
     if machine is None or (isinstance(machine, str) and "\n" in machine):
         return machine
     with open(os.fspath(machine), encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""`tensordot`, `matmul` and `transpose`, as NumPy has them."""
+"""`tensordot`, `matmul` and `transpose`, with the arguments and results of NumPy's functions."""
 
 import functools
 import operator
@@ -19,7 +19,8 @@ def tensordot(a, b, axes=2):
     ----------
     a, b : array_like
     axes : int or (2,) array_like
-        The number of last axes of ``a`` and first axes of ``b`` to sum over, or the axes of ``a`` and those of ``b``.
+        A number N, to sum over the last N axes of ``a`` and the first N axes of ``b``; or two lists, with the axes of
+        ``a`` and the axes of ``b`` to sum over.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Lets threadpoolctl see and set our number of threads, beside those of BLAS and OpenMP.
+"""Lets threadpoolctl read and set the number of threads of this package, as it does for BLAS and OpenMP.
 
 >>> import einsum_dist, threadpoolctl
 >>> with threadpoolctl.threadpool_limits(limits=1):
@@ -10,7 +10,7 @@ from ._einsum_dist import __version__, get_num_threads, set_num_threads
 
 
 def register():
-    """Registers this library with threadpoolctl (3.2 or later). Returns whether it is installed."""
+    """Registers this library with threadpoolctl (3.2 or later). Returns False if threadpoolctl is not installed."""
     try:
         from threadpoolctl import LibController
         from threadpoolctl import register as register_controller

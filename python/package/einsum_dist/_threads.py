@@ -7,7 +7,7 @@ from ._einsum_dist import get_num_threads, set_num_threads
 
 @contextlib.contextmanager
 def num_threads(threads):
-    """Contract with this number of threads inside a ``with`` block, in all Python threads of the process.
+    """Set the number of threads inside a ``with`` block, for contractions in all Python threads of the process.
 
     >>> import einsum_dist as ed
     >>> with ed.num_threads(1):

@@ -1,7 +1,7 @@
-"""Contracts cotengra's trees as a whole, with their path and slices.
+"""Contracts a whole cotengra tree with one plan, along the tree's path and with its slices.
 
 cotengra contracts a tree pair by pair. :class:`Contractor` plans all steps of the tree together instead: the order of
-dimensions of every intermediate, the buffers, and what runs side by side.
+dimensions of every intermediate, the buffers, and which steps run at the same time.
 
 >>> import cotengra, numpy as np, einsum_dist.cotengra
 >>> inputs, output, shapes, sizes = cotengra.utils.lattice_equation([3, 3])
@@ -11,7 +11,8 @@ dimensions of every intermediate, the buffers, and what runs side by side.
 >>> bool(np.isclose(contract(*arrays), tree.contract(arrays)))
 True
 
-For single pairs, the functions of this package are an `implementation`, also of quimb through cotengra:
+To let cotengra contract pair by pair with the functions of this package, pass them as its `implementation`. quimb can also
+pass this argument to cotengra:
 
 >>> bool(np.isclose(tree.contract(arrays, implementation=einsum_dist.cotengra.implementation), contract(*arrays)))
 True
@@ -27,18 +28,19 @@ implementation = (einsum, tensordot)
 
 
 class Contractor:
-    """Contracts the operands of a complete `cotengra.ContractionTree`, in its order and its slices.
+    """Contracts the operands of a `cotengra.ContractionTree` in the order of the tree, and slice by slice.
 
     Parameters
     ----------
     tree : cotengra.ContractionTree
-        A complete tree. Its slices are contracted one after another, and added in place.
+        A complete tree. Its slices are contracted one after another, and each is added to its part of the result.
     **options
         Options of :func:`einsum_dist.plan`, such as ``threads`` and ``constant``.
 
     Notes
     -----
-    The tree is planned at the first call with each element type. The calls of several Python threads are independent.
+    The tree is planned in the first call with each element type. Several Python threads may call a contractor at the same
+    time.
     """
 
     def __init__(self, tree, **options):

@@ -1,7 +1,7 @@
 """Lets PySCF contract with this library.
 
-PySCF's modules call `pyscf.lib.einsum`, and many keep a reference to it. That function contracts pairs with
-`pyscf.lib.numpy_helper.contract`, which :func:`patched` replaces, so all callers are reached.
+PySCF's modules call `pyscf.lib.einsum`, and many keep a reference to it. `pyscf.lib.einsum` contracts each pair of operands
+with `pyscf.lib.numpy_helper.contract`. :func:`patched` replaces the latter function, and so affects all these modules.
 
 >>> from pyscf import gto, scf, cc
 >>> import einsum_dist.pyscf
@@ -26,7 +26,11 @@ _SMALL = 500
 
 @contextlib.contextmanager
 def patched():
-    """Replace PySCF's contractions of pairs inside a ``with`` block."""
+    """Let PySCF contract pairs of operands with this library inside a ``with`` block.
+
+    PySCF's own function still contracts operands of fewer than 500 elements, element types that this library does not
+    contract, and calls whose ``out`` has another element type than the result.
+    """
     from pyscf import lib
     from pyscf.lib import numpy_helper
 
