@@ -1,8 +1,9 @@
 //! Unit tests of `program_cache`.
 
-use ndarray::{Array2, ArrayD, IxDyn};
+use ndarray::{Array2, ArrayD, ArrayViewD, IxDyn, arr1};
 
 use super::*;
+use crate::api::{Operand, einsum};
 use crate::plan::PathChoice;
 
 /// Tests that calls with the same text but different shapes or element types use different programs. The results
@@ -62,4 +63,22 @@ fn many_and_large_programs_go() {
     let kept = cache.count;
     let out = cache.run::<f64, _>("ab,bc,dc->ad", &shapes, &options, |p| p.run(&[&a, &b, &b])).unwrap();
     assert!(out[[3, 0]] == 1500.0 && cache.count == kept && cache.bytes <= MAX_BYTES);
+}
+
+/// An operand that contracts something else when it is read, as a stolen task may do during a run.
+struct Nested(ArrayD<f64>);
+
+impl Operand<f64> for Nested {
+    fn view_dyn(&self) -> ArrayViewD<'_, f64> {
+        assert_eq!(einsum("i,i->", &[&arr1(&[1.0, 2.0]), &arr1(&[3.0, 4.0])]).unwrap()[[]], 11.0);
+        self.0.view()
+    }
+}
+
+#[test]
+fn a_call_during_a_run_has_another_cache() {
+    let nested = Nested(arr1(&[5.0, 6.0]).into_dyn());
+    for _ in 0..2 {
+        assert_eq!(einsum("i,i->", &[&nested, &arr1(&[1.0, 1.0])]).unwrap()[[]], 11.0);
+    }
 }
