@@ -23,12 +23,22 @@ type Input<'a> = (&'a [Label], ReadLease);
 
 #[derive(Debug)]
 enum Step<'a> {
-    Contract { alpha: Complex<f64>, left: Input<'a>, right: Input<'a>, beta: Complex<f64> },
+    Contract {
+        alpha: Complex<f64>,
+        left: Input<'a>,
+        right: Input<'a>,
+        conjugated: [bool; 2],
+        beta: Complex<f64>,
+    },
     Unary(Input<'a>),
     Add(ReadLease),
     Fill,
-    Update { input: ReadLease, beta: Complex<f64> },
-    Scale(Complex<f64>),
+    Update {
+        input: ReadLease,
+        beta: Complex<f64>,
+    },
+    /// Multiplies by a factor, after conjugating if the flag is set.
+    Scale(Complex<f64>, bool),
 }
 
 impl<'a> Job<'a> {
@@ -58,14 +68,17 @@ impl<'a> Job<'a> {
                     Accumulate::Add => one,
                     Accumulate::Beta => factors.beta,
                 };
-                (Step::Contract { alpha, left: input(left)?, right: input(right)?, beta }, out)
+                let conjugated = [left, right].map(|view| schedule.is_conjugated(view));
+                (Step::Contract { alpha, left: input(left)?, right: input(right)?, conjugated, beta }, out)
             }
             Work::Unary { input: from, out } => (Step::Unary(input(from)?), out),
             Work::Add { input, out } => (Step::Add(read(input)?), out),
             Work::Fill { out } => (Step::Fill, out),
             Work::Update { input, out } => (Step::Update { input: read(input)?, beta: factors.beta }, out),
-            Work::Scale { out, factor: Factor::Alpha } => (Step::Scale(factors.alpha), out),
-            Work::Scale { out, factor: Factor::Beta } => (Step::Scale(factors.beta), out),
+            Work::Scale { out, factor: Factor::Alpha } => {
+                (Step::Scale(factors.alpha, schedule.is_conjugated(out)), out)
+            }
+            Work::Scale { out, factor: Factor::Beta } => (Step::Scale(factors.beta, false), out),
         };
         Ok(Job { program, task, step, out: (labels(out), store.write(out.buffer, &out.bounds)?) })
     }
@@ -78,9 +91,9 @@ impl<'a> Job<'a> {
         let Job { program, task, step, out: (o, mut out) } = self;
         let kernels = program.kernels();
         match &step {
-            Step::Contract { alpha, left: (l, left), right: (r, right), beta } => {
+            Step::Contract { alpha, left: (l, left), right: (r, right), conjugated, beta } => {
                 let planned = (&mut *program.planned(task), task, program.threads());
-                (kernels.contract)(planned, *alpha, (l, left), (r, right), *beta, (o, &mut out))
+                (kernels.contract)(planned, *alpha, (l, left), (r, right), *conjugated, *beta, (o, &mut out))
                     .map_err(|error| error.to_string())?;
             }
             Step::Unary((i, input)) => {
@@ -92,7 +105,12 @@ impl<'a> Job<'a> {
                 (kernels.scale)(*beta, &mut out);
                 (kernels.add)(input, &mut out);
             }
-            Step::Scale(factor) => (kernels.scale)(*factor, &mut out),
+            Step::Scale(factor, conjugated) => {
+                if *conjugated {
+                    (kernels.conjugate)(&mut out);
+                }
+                (kernels.scale)(*factor, &mut out);
+            }
         }
         Ok(())
     }

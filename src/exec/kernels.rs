@@ -16,7 +16,7 @@ type Input<'a> = (&'a [Label], &'a ReadLease);
 type Out<'a> = (&'a [Label], &'a mut WriteLease);
 /// The plans of a branch, the task to run, and the number of threads.
 type Task<'a> = (&'a mut Planned, TaskId, usize);
-type Contract = fn(Task, Factor, Input, Input, Factor, Out) -> Result<(), OutOfMemory>;
+type Contract = fn(Task, Factor, Input, Input, [bool; 2], Factor, Out) -> Result<(), OutOfMemory>;
 
 /// The kernels for one element type.
 #[derive(Clone, Copy)]
@@ -26,6 +26,8 @@ pub struct Kernels {
     pub add: fn(&ReadLease, &mut WriteLease),
     pub scale: fn(Factor, &mut WriteLease),
     pub fill: fn(&mut WriteLease),
+    /// Replaces every element by its complex conjugate.
+    pub conjugate: fn(&mut WriteLease),
     /// Reserves workspace for the given number of elements.
     pub reserve: fn(&mut Workspace, usize) -> Result<(), OutOfMemory>,
 }
@@ -63,6 +65,7 @@ fn kernels<T: Element>() -> Kernels {
         add: |input, out| kernel::add(input.view::<T>(), out.view_mut::<T>()),
         scale: |factor, out| kernel::scale(element::<T>(factor), out.view_mut()),
         fill: |out| kernel::fill(T::ZERO, out.view_mut()),
+        conjugate: |out| out.view_mut::<T>().mapv_inplace(T::conjugate),
         reserve: Workspace::reserve::<T>,
     }
 }
@@ -72,11 +75,13 @@ fn contract<T: Element>(
     alpha: Factor,
     (l, left): Input,
     (r, right): Input,
+    conjugated: [bool; 2],
     beta: Factor,
     (o, out): Out,
 ) -> Result<(), OutOfMemory> {
     let (alpha, beta) = (element::<T>(alpha), element::<T>(beta));
     let (a, b, c) = (left.tensor::<T>(), right.tensor::<T>(), out.tensor_mut::<T>());
+    let (a, b) = (a.conjugated_if(conjugated[0]), b.conjugated_if(conjugated[1]));
     let layouts = [
         Layout::new(l, a.extents, a.strides),
         Layout::new(r, b.extents, b.strides),
@@ -85,6 +90,11 @@ fn contract<T: Element>(
     if let Some((plan, workspace)) = planned.contract(task, &layouts, threads) {
         return kernel::contract_strided(plan, alpha, a, b, beta, c, workspace);
     }
+    // The reference kernel needs no speed.
+    let [left, right] = [(left, conjugated[0]), (right, conjugated[1])].map(|(lease, conjugated)| {
+        let view = lease.view::<T>();
+        if conjugated { view.mapv(T::conjugate) } else { view.to_owned() }
+    });
     kernel::reference_contract(alpha, (l, left.view()), (r, right.view()), beta, (o, out.view_mut()));
     Ok(())
 }

@@ -108,6 +108,7 @@ pub(super) fn run<T: Element>(
     for (tensor, (extents, strides)) in layouts.into_iter().enumerate() {
         assert!(plan.fits(tensor, extents, strides), "a plan for tensors of another layout");
     }
+    let conjugated = [left.conjugated, right.conjugated];
     match plan.body() {
         Body::Nothing => {}
         Body::Scale => scale_strided(beta, out),
@@ -116,12 +117,13 @@ pub(super) fn run<T: Element>(
             let operands = [left.as_ptr(), right.as_ptr()];
             // SAFETY: `isa` and the layouts are checked above, and the plan's loops visit only indices of the three
             // tensors. As `out` is a `TensorMut`, its elements are distinct and no other code accesses them.
-            unsafe { loops::run(body, isa, alpha, operands, beta, out.as_mut_ptr(), partials) }
+            unsafe { loops::run(body, isa, (alpha, beta), operands, conjugated, out.as_mut_ptr(), partials) }
         }
         Body::Gemm(body) => {
             let packed = workspace.slice(plan.workspace_elements())?;
             let operands = ordered([Const(left.as_ptr()), Const(right.as_ptr())], body.swapped);
-            let arguments = gemm::Arguments { operands, out: Mut(out.as_mut_ptr()), alpha, beta };
+            let conjugated = ordered(conjugated, body.swapped);
+            let arguments = gemm::Arguments { operands, conjugated, out: Mut(out.as_mut_ptr()), alpha, beta };
             // SAFETY: the plan is for three tensors with the layouts, element type and instructions checked above;
             // `out` is borrowed mutably, and the workspace is as large as the plan requires.
             unsafe { gemm::run(body, isa, family, arguments, packed) }
@@ -130,7 +132,8 @@ pub(super) fn run<T: Element>(
         Body::Products(body) => {
             let buffers = workspace.slice(plan.workspace_elements())?;
             let operands = ordered([Const(left.as_ptr()), Const(right.as_ptr())], body.swapped);
-            let arguments = gemm::Arguments { operands, out: Mut(out.as_mut_ptr()), alpha, beta };
+            let conjugated = ordered(conjugated, body.swapped);
+            let arguments = gemm::Arguments { operands, conjugated, out: Mut(out.as_mut_ptr()), alpha, beta };
             // SAFETY: as above; plans with this body exist for real types only.
             unsafe { products::run(body, arguments, buffers) }
         }
@@ -140,7 +143,7 @@ pub(super) fn run<T: Element>(
     Ok(())
 }
 
-/// Returns the operands in the order in which the plan uses them.
-fn ordered<T>([left, right]: [Const<T>; 2], swapped: bool) -> [Const<T>; 2] {
+/// Returns the operands, or a property of each, in the order in which the plan uses them.
+fn ordered<V>([left, right]: [V; 2], swapped: bool) -> [V; 2] {
     if swapped { [right, left] } else { [left, right] }
 }

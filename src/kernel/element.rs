@@ -47,6 +47,10 @@ pub trait Element:
     /// Returns this number as a complex number in double precision.
     fn to_c64(self) -> Complex<f64>;
 
+    /// Returns the complex conjugate; a real number is its own.
+    #[must_use]
+    fn conjugate(self) -> Self;
+
     /// Returns this number times `factor`, which is `alpha` or `beta` of a contraction. If the factor has no imaginary
     /// part, the real and the imaginary part are scaled separately. If one part is infinite, a complex multiplication
     /// by such a factor would turn the other part into NaN, because it multiplies infinity by 0.
@@ -80,6 +84,11 @@ macro_rules! real {
             }
 
             #[inline(always)]
+            fn conjugate(self) -> Self {
+                self
+            }
+
+            #[inline(always)]
             fn scaled(self, factor: Self) -> Self {
                 self * factor
             }
@@ -102,6 +111,11 @@ macro_rules! complex {
 
             fn to_c64(self) -> Complex<f64> {
                 Complex::new(self.re as f64, self.im as f64)
+            }
+
+            #[inline(always)]
+            fn conjugate(self) -> Self {
+                self.conj()
             }
 
             #[inline(always)]

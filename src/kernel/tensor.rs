@@ -15,6 +15,8 @@ pub struct Tensor<'a, T> {
     pointer: *const T,
     pub(crate) extents: &'a [usize],
     pub(crate) strides: &'a [isize],
+    /// Whether contractions use the complex conjugates of the elements. Real types ignore this.
+    pub(super) conjugated: bool,
     elements: PhantomData<&'a T>,
 }
 
@@ -32,7 +34,13 @@ impl<'a, T> Tensor<'a, T> {
     /// During `'a`, every index within the extents refers, relative to the pointer, to an initialised `T` that no code
     /// writes. The slices have the same length.
     pub unsafe fn new(pointer: *const T, extents: &'a [usize], strides: &'a [isize]) -> Self {
-        Tensor { pointer, extents, strides, elements: PhantomData }
+        Tensor { pointer, extents, strides, conjugated: false, elements: PhantomData }
+    }
+
+    /// The same tensor, whose elements contractions conjugate if `conjugated` is true.
+    #[must_use]
+    pub fn conjugated_if(self, conjugated: bool) -> Self {
+        Tensor { conjugated, ..self }
     }
 
     pub fn as_ptr(&self) -> *const T {

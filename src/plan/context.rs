@@ -23,7 +23,7 @@ pub struct PlanningContext<'a> {
 }
 
 impl<'a> PlanningContext<'a> {
-    /// Builds the context after checking that constant operands exist, that the machine is valid and not too large,
+    /// Builds the context after checking that constant and conjugated operands exist, that the machine is valid and not too large,
     /// that the dimensions to cut exist, and that every tensor fits into an address space.
     pub fn new(
         expression: &'a str,
@@ -33,6 +33,9 @@ impl<'a> PlanningContext<'a> {
     ) -> Result<PlanningContext<'a>, PlanError> {
         if let Some(&operand) = options.constant.iter().find(|&&operand| operand >= tree.operands) {
             return Err(PlanError::Constant { operand, operands: tree.operands });
+        }
+        if let Some(&operand) = options.conjugate.iter().find(|&&operand| operand >= tree.operands) {
+            return Err(PlanError::Conjugate { operand, operands: tree.operands });
         }
         if machine.ranks == 0 || machine.workers == 0 {
             return Err(PlanError::NoRanks);

@@ -13,6 +13,7 @@ use super::algorithm_search_space::{SearchSpace, UnaryPlacement};
 use super::algorithm_selection::{self, Choice};
 use super::context::PlanningContext;
 use super::error::PlanError;
+use super::options::PlanOptions;
 use super::structure::{Plan, ResultResidency, Source, Value};
 use super::{lower, path};
 use crate::algorithm::Distributions;
@@ -114,6 +115,7 @@ pub fn emit(
         operands: tree.operands,
         leaves,
         constant: options.constant.clone(),
+        conjugate: conjugated(options),
         values: planner.values,
         branches,
         pipeline: None,
@@ -124,6 +126,14 @@ pub fn emit(
         kernel: options.kernel,
         target: options.target,
     })
+}
+
+/// The operands to conjugate, in ascending order; none for real element types.
+fn conjugated(options: &PlanOptions) -> Vec<usize> {
+    let mut operands = if options.dtype.is_complex() { options.conjugate.clone() } else { Vec::new() };
+    operands.sort_unstable();
+    operands.dedup();
+    operands
 }
 
 /// Checks that the prescribed distributions of operands and result are possible on this machine.

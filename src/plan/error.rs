@@ -33,6 +33,9 @@ pub enum PlanError {
     /// An operand that the user declared constant does not exist.
     #[error("operand {operand} is said to be constant, and there are {operands} operands")]
     Constant { operand: usize, operands: usize },
+    /// An operand that the user wants to conjugate does not exist.
+    #[error("operand {operand} is to be conjugated, and there are {operands} operands")]
+    Conjugate { operand: usize, operands: usize },
     /// A tensor needs more bytes than an address space has.
     #[error("tensor `{0}` has more elements than a machine can address")]
     TooLarge(String),

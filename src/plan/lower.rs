@@ -30,7 +30,8 @@ pub fn all_bytes_received(plan: &Plan) -> u64 {
 
 fn tasks(plan: &Plan, rank: usize) -> Builder {
     let lasting = plan.values.iter().map(|value| value.lasts).collect();
-    let mut builder = Builder::new(rank, plan.ranks(), plan.dtype.size()).lasting(lasting);
+    let mut builder =
+        Builder::new(rank, plan.ranks(), plan.dtype.size()).lasting(lasting).conjugated(plan.conjugated());
     let last = plan.values.len() - 1;
     // A contraction can add directly onto the output, but other steps need a separate buffer for the new values.
     let onto = plan.accumulate && matches!(plan.values[last].source, Source::Contract { .. });

@@ -151,6 +151,9 @@ pub struct PlanOptions {
     /// a sliced dimension are never kept. No value is kept if the plan fits into the memory limit only without kept
     /// values.
     pub constant: Vec<usize>,
+    /// Operands, by index, whose complex conjugates are contracted. Conjugation costs no time and no memory, because it
+    /// only changes signs when sums of products are stored. It has no effect for real element types.
+    pub conjugate: Vec<usize>,
     /// The maximum number of bytes that each rank may use for blocks of operands and result, intermediates, and
     /// packing. A plan that needs more memory runs in slices. If no slices fit, the error states how much memory is
     /// missing.
@@ -206,6 +209,7 @@ setters! {
     cut: Vec<String> = value value;
     accumulate: bool = value value;
     constant: Vec<usize> = value value;
+    conjugate: Vec<usize> = value value;
     memory_limit: impl Into<Option<u64>> = value value.into();
     in_parts: bool = value value;
     idle: bool = value value;
@@ -229,6 +233,7 @@ impl Default for PlanOptions {
             cut: Vec::new(),
             accumulate: false,
             constant: Vec::new(),
+            conjugate: Vec::new(),
             memory_limit: None,
             in_parts: false,
             idle: false,

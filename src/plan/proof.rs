@@ -147,6 +147,7 @@ fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
         operands,
         leaves: (0..operands).collect(),
         constant: Vec::new(),
+        conjugate: Vec::new(),
         values,
         branches: Vec::new(),
         pipeline: plan.pipeline.clone(),

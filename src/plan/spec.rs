@@ -18,7 +18,8 @@ pub fn spec(plan: &Plan) -> Spec {
 
 /// Like [`spec`], but without the order of sums, which would have to be computed for all ranks.
 pub fn without_order(plan: &Plan) -> Spec {
-    let values = plan.values.iter().map(|value| Value {
+    let conjugated = plan.conjugated();
+    let values = plan.values.iter().enumerate().map(|(id, value)| Value {
         labels: value.labels.clone(),
         shape: value.shape.clone(),
         distribution: value.distribution.clone(),
@@ -29,6 +30,7 @@ pub fn without_order(plan: &Plan) -> Spec {
             Source::Redistribute { input } => Origin::Same { input },
         },
         order: Order::Ascending,
+        conjugated: conjugated.binary_search(&id).is_ok(),
     });
     Spec { values: values.collect(), output: plan.values.len() - 1, accumulate: plan.accumulate }
 }

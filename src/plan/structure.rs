@@ -112,6 +112,9 @@ pub struct Plan {
     pub leaves: Vec<usize>,
     /// The indices of the operands that the user declares constant between runs.
     pub constant: Vec<usize>,
+    /// The operands, by index, whose complex conjugates the expression contracts, in ascending order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conjugate: Vec<usize>,
     /// Operands and the results of steps, in the order in which they are produced; the last value is the result.
     pub values: Vec<Value>,
     /// The values of each branch that runs concurrently on one rank. The ranges are consecutive and start at the first
@@ -201,6 +204,7 @@ impl Plan {
             operands: 1,
             leaves: vec![0],
             constant: Vec::new(),
+            conjugate: Vec::new(),
             values: vec![value(from, Source::Operand(0)), value(to, Source::Redistribute { input: 0 })],
             branches: Vec::new(),
             pipeline: None,
@@ -470,6 +474,25 @@ impl Plan {
             shape[dim] = range.len();
         }
         Tensor { node: id, labels, shape, distribution, buffer: None, window: None }
+    }
+
+    /// The values whose stored elements are the complex conjugates of those in the expression: conjugated operands, their
+    /// redistributions, and the results of unary steps over them. Ascending.
+    pub(super) fn conjugated(&self) -> Vec<usize> {
+        let mut conjugated: Vec<usize> = Vec::new();
+        for (id, value) in self.values.iter().enumerate() {
+            let is_conjugated = match value.source {
+                Source::Operand(index) => self.conjugate.contains(&index),
+                Source::Contract { .. } => false,
+                Source::Unary { input, .. } | Source::Redistribute { input } => {
+                    conjugated.binary_search(&input).is_ok()
+                }
+            };
+            if is_conjugated {
+                conjugated.push(id);
+            }
+        }
+        conjugated
     }
 
     /// The value at the start of the chain of redistributions that ends with this value.

@@ -34,6 +34,7 @@ impl Builder {
             arena_bytes: 0,
             sections: Vec::new(),
             lasting: Vec::new(),
+            conjugated: Vec::new(),
         };
         Builder { schedule, live: Vec::new(), fresh: Vec::new(), node: 0, group: 0..ranks }
     }
@@ -41,6 +42,12 @@ impl Builder {
     /// Sets how long the tensor of each node stays valid (for a slice, a run or the program).
     pub fn lasting(mut self, lasting: Vec<ReuseScope>) -> Builder {
         self.schedule.lasting = lasting;
+        self
+    }
+
+    /// Sets the nodes whose tensor is conjugated when it is used, in ascending order.
+    pub fn conjugated(mut self, conjugated: Vec<usize>) -> Builder {
+        self.schedule.conjugated = conjugated;
         self
     }
 

@@ -61,9 +61,19 @@ pub struct Schedule {
     pub sections: Vec<Section>,
     /// How long the tensor of each node stays valid. The tensor of a node that is not listed stays valid for one slice.
     pub lasting: Vec<ReuseScope>,
+    /// Nodes whose tensor is stored without the complex conjugation that the expression applies to it, in ascending
+    /// order. Contractions conjugate it when they read it, and the task that scales the result by `alpha` conjugates the
+    /// result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conjugated: Vec<usize>,
 }
 
 impl Schedule {
+    /// Whether the elements in a box of a buffer must be conjugated when they are used.
+    pub fn is_conjugated(&self, view: &View) -> bool {
+        !self.conjugated.is_empty() && self.conjugated.binary_search(&self.buffers[view.buffer].node).is_ok()
+    }
+
     /// Returns the total number of elements in the views of a transfer.
     pub fn elements(views: &[View]) -> u64 {
         views.iter().map(|view| view.elements() as u64).sum()

@@ -11,7 +11,7 @@ fn proved(shape: &[usize], from: &Distribution, to: &Distribution, ranks: usize)
     let labels: Vec<Label> = (0..shape.len()).map(|at| Label(at as u32)).collect();
     let value = |distribution: &Distribution, origin| {
         let (labels, shape, order) = (labels.clone(), shape.to_vec(), Order::Ascending);
-        Value { labels, shape, distribution: distribution.clone(), origin, order }
+        Value { labels, shape, distribution: distribution.clone(), origin, order, conjugated: false }
     };
     let values = vec![value(from, Origin::Operand(0)), value(to, Origin::Same { input: 0 })];
     let schedule = |rank| {

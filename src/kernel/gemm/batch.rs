@@ -86,6 +86,7 @@ impl<T: Element> Batch<T> {
                     ahead: 0,
                     alpha: arguments.alpha.parts(),
                     beta: arguments.beta.parts(),
+                    conjugated: arguments.conjugated,
                 };
                 for product in 0..=products_per_call {
                     let [left, right, out] = inner.map(|stride| product as isize * stride * parts);

@@ -31,6 +31,8 @@ use share::GemmShare;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<T> {
     pub operands: [Const<T>; 2],
+    /// Whether each operand is conjugated.
+    pub conjugated: [bool; 2],
     pub out: Mut<T>,
     pub alpha: T,
     pub beta: T,

@@ -279,6 +279,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             prefetches_out: true,
             alpha: self.arguments.alpha.parts(),
             beta: beta.parts(),
+            conjugated: self.arguments.conjugated,
         };
         let product = Product { call, right, beta, boxes };
         let groups = &plan.row_tiles(boxes[0].shape).groups;

@@ -29,7 +29,7 @@ impl<T: Element> Sum<'_, T> {
         let sums = &self.blocks.sums;
         // SAFETY: guaranteed by the caller; the first buffer has a value for every element of `out`.
         unsafe {
-            self.halves(0..self.blocks.count(), 0);
+            self.halves(0..self.blocks.count(), 0, factors.conjugated);
             let results = std::slice::from_raw_parts(self.buffer(0), sums.step);
             add(sums, results, factors, out);
         }
@@ -45,7 +45,7 @@ impl<T: Element> Sum<'_, T> {
     /// # Safety
     /// Same as for [`Sum::run`]. The range contains blocks of the plan. There is a buffer for this level, and one more
     /// for each further halving of the range.
-    unsafe fn halves(&self, range: Range<usize>, level: usize) {
+    unsafe fn halves(&self, range: Range<usize>, level: usize, conjugated: [bool; 2]) {
         let out = self.buffer(level);
         // SAFETY: guaranteed by the caller; buffers of two levels do not overlap, and all of the workspace is
         // initialised.
@@ -54,11 +54,11 @@ impl<T: Element> Sum<'_, T> {
                 let ([first, second], last) = self.blocks.start(range.start);
                 let code = self.blocks.last.as_ref().filter(|_| last).unwrap_or(self.nest);
                 let operands = [self.operands[0].wrapping_offset(first), self.operands[1].wrapping_offset(second)];
-                return nest(code, self.isa, Factors::sum(), operands, out);
+                return nest(code, self.isa, Factors::sum(conjugated), operands, out);
             }
             let middle = range.start + range.len().div_ceil(2);
-            self.halves(range.start..middle, level);
-            self.halves(middle..range.end, level + 1);
+            self.halves(range.start..middle, level, conjugated);
+            self.halves(middle..range.end, level + 1, conjugated);
             let from = self.buffer(level + 1);
             for i in 0..self.blocks.sums.step {
                 *out.add(i) += *from.add(i);

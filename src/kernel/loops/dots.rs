@@ -178,7 +178,7 @@ impl<T> Tile<'_, T> {
                 for (col, parts) in sums.iter().enumerate().take(self.cols) {
                     let sum = T::merge(ended[row][col], merged::<S, T, U>(parts));
                     let at = row as isize * dots.rows.strides[2] + col as isize * dots.cols.strides[2];
-                    self.visit.one(self.out.wrapping_offset(at), T::total(sum));
+                    self.visit.one(self.out.wrapping_offset(at), T::total(sum, self.task.factors.conjugated));
                 }
             }
         }

@@ -10,6 +10,7 @@
 use num_complex::Complex;
 
 use crate::kernel::Element;
+use crate::kernel::micro::combined;
 use crate::kernel::simd::{Real, Simd};
 
 /// An element type that has vectors for the instruction set `S`.
@@ -52,10 +53,11 @@ pub(super) trait Lanes<S>: Element {
     /// Returns `sum + factor * vector`.
     unsafe fn plus_times(factor: Self::Factor, vector: Self::Vector, sum: Self::Sum) -> Self::Sum;
     unsafe fn merge(a: Self::Sum, b: Self::Sum) -> Self::Sum;
-    /// Returns the final sum of each lane, in which the parts of complex products are combined.
-    unsafe fn finish(sum: Self::Sum) -> Self::Vector;
-    /// Adds up all lanes of a sum of products with factors from [`Lanes::across`].
-    unsafe fn total(sum: Self::Sum) -> Self;
+    /// Returns the final sum of each lane, in which the parts of complex products are combined. The flags state whether
+    /// the vectors and whether the factors are conjugated.
+    unsafe fn finish(sum: Self::Sum, conjugated: [bool; 2]) -> Self::Vector;
+    /// Adds up all lanes of a sum of products with factors from [`Lanes::across`], with the flags of [`Lanes::finish`].
+    unsafe fn total(sum: Self::Sum, conjugated: [bool; 2]) -> Self;
     unsafe fn scale(value: Self) -> Self::Scale;
     /// Scales each lane as [`Element::scaled`] does.
     unsafe fn scaled_by(scale: Self::Scale, vector: Self::Vector) -> Self::Vector;
@@ -148,12 +150,12 @@ impl<R: Real + Element, S: Simd<R>> Lanes<S> for R {
     }
 
     #[inline(always)]
-    unsafe fn finish(sum: S::Vector) -> S::Vector {
+    unsafe fn finish(sum: S::Vector, _conjugated: [bool; 2]) -> S::Vector {
         sum
     }
 
     #[inline(always)]
-    unsafe fn total(sum: S::Vector) -> R {
+    unsafe fn total(sum: S::Vector, _conjugated: [bool; 2]) -> R {
         // SAFETY: guaranteed by the caller.
         unsafe { S::sum(sum) }
     }
@@ -265,20 +267,27 @@ where
     }
 
     #[inline(always)]
-    unsafe fn finish((x, y): Self::Sum) -> S::Vector {
+    unsafe fn finish((x, y): Self::Sum, conjugated: [bool; 2]) -> S::Vector {
         // SAFETY: guaranteed by the caller.
-        unsafe { S::sub_add(x, S::swap_pairs(y)) }
+        unsafe { combined::<S, R>(x, y, conjugated) }
     }
 
     #[inline(always)]
-    unsafe fn total((x, y): Self::Sum) -> Self {
+    unsafe fn total((x, y): Self::Sum, [vector, factor]: [bool; 2]) -> Self {
         // SAFETY: guaranteed by the caller.
         unsafe {
             // Even lanes of `x` contain products of two real parts, and odd lanes contain products of two imaginary
             // parts. `sub_add` negates the even lanes, so the sum of all lanes is the negative of the result's real
-            // part.
-            let negated = S::sum(S::sub_add(S::zero(), x));
-            Complex::new(R::ZERO - negated, S::sum(y))
+            // part. Even lanes of `y` contain products with the factor's imaginary part, and odd lanes those with the
+            // vector's.
+            if vector == factor {
+                let negated = S::sum(S::sub_add(S::zero(), x));
+                let im = S::sum(y);
+                Complex::new(R::ZERO - negated, if vector { R::ZERO - im } else { im })
+            } else {
+                let im = S::sum(S::sub_add(S::zero(), y));
+                Complex::new(S::sum(x), if vector { R::ZERO - im } else { im })
+            }
         }
     }
 

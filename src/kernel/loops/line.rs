@@ -63,7 +63,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
                 let out = Rows { start: task.out.wrapping_offset(at(2)), stride: line.rows.strides[2] };
                 let (sums, factors) = match task.buffer {
                     None => (out, task.factors),
-                    Some(start) => (Rows { start, stride: lanes as isize }, Factors::sum()),
+                    Some(start) => (Rows { start, stride: lanes as isize }, Factors::sum(task.factors.conjugated)),
                 };
                 let block = Block { line, factors, rows, lanes, first, second, out: sums };
                 // SAFETY: guaranteed by the caller for a part of the loops; `EACH` is true if the second operand has a

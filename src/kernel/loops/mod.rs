@@ -50,7 +50,8 @@ struct Task<'a, T, N> {
     buffer: Option<*mut T>,
 }
 
-/// Computes `out = alpha left right + beta out`. If `beta` is 0, `out` is not read.
+/// Computes `out = alpha left right + beta out`, where `left` and `right` are conjugated if their flags are set. If
+/// `beta` is 0, `out` is not read.
 ///
 /// # Safety
 /// The processor must support `isa`. The elements of `left` and `right` at the offsets of the plan's loops may be read.
@@ -62,28 +63,29 @@ struct Task<'a, T, N> {
 pub(super) unsafe fn run<T: Element>(
     plan: &LoopPlan,
     isa: Isa,
-    alpha: T,
+    (alpha, beta): (T, T),
     [left, right]: [*const T; 2],
-    beta: T,
+    [conj_left, conj_right]: [bool; 2],
     out: *mut T,
     workspace: &mut [T],
 ) {
     let [first, second] = if plan.swapped { [right, left] } else { [left, right] };
+    let conjugated = if plan.swapped { [conj_right, conj_left] } else { [conj_left, conj_right] };
     let (first, second) = (Const(first), Const(second));
     let workspace = &mut workspace[..plan.workspace_elements()];
     let scratch = Mut(workspace.as_mut_ptr());
     let Some(partials) = &plan.partials else {
-        let factors = Factors { alpha, beta };
+        let factors = Factors { alpha, beta, conjugated };
         // SAFETY: guaranteed by the caller; shares visit disjoint elements of `out`.
         return unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(out)), scratch) };
     };
-    let factors = Factors::sum();
+    let factors = Factors::sum(conjugated);
     // SAFETY: each share writes its own part of the workspace, whose length was checked above. The caller guarantees
     // all other requirements.
     unsafe { shares(&plan.shares, isa, factors, (first, second, scratch), scratch) };
     let results = &workspace[..plan.shares.len() * partials.step];
     // SAFETY: the partial results were written above; the caller guarantees that the elements of `out` may be accessed.
-    unsafe { add(partials, results, Factors { alpha, beta }, out) };
+    unsafe { add(partials, results, Factors { alpha, beta, conjugated }, out) };
 }
 
 /// # Safety
@@ -199,7 +201,8 @@ impl<T: Element, M> Task<'_, T, M> {
             let value = value.to_c64();
             U::from_f64(value.re, value.im)
         };
-        let factors = Factors { alpha: same(self.factors.alpha), beta: same(self.factors.beta) };
+        let Factors { alpha, beta, conjugated } = self.factors;
+        let factors = Factors { alpha: same(alpha), beta: same(beta), conjugated };
         let (first, second) = (self.first.cast(), self.second.cast());
         Task { nest, factors, first, second, out: self.out.cast(), buffer: self.buffer.map(|at| at.cast()) }
     }

@@ -81,7 +81,8 @@ unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: 
         }
     }
     assert!(elements <= Buffer::elements::<T>(), "blocks of out fit into a buffer");
-    let sums = Task { factors: Factors::sum(), out: buffer.wrapping_offset(at), buffer: None, ..*task };
+    let factors = Factors::sum(task.factors.conjugated);
+    let sums = Task { factors, out: buffer.wrapping_offset(at), buffer: None, ..*task };
     let visit = Visit::new(task.factors, true);
     let mut walk = Walk::new();
     // SAFETY: guaranteed by the caller; the tile's loops write all of these elements of the buffer before the elements
@@ -155,7 +156,8 @@ unsafe fn number<T: Element>(task: &Task<T, StridedNest>) {
                             let [x, y, ..] = along(along(along(start, &a, i), &b, j), &inner, l);
                             let (first, second) = (task.first.wrapping_offset(x), task.second.wrapping_offset(y));
                             // SAFETY: guaranteed by the caller for indices of the loops.
-                            row += unsafe { stretch(first, second, Dim { extent: count, strides: inner.strides }) };
+                            let dim = Dim { extent: count, strides: inner.strides };
+                            row += unsafe { stretch(first, second, dim, task.factors.conjugated) };
                         }
                         block += row;
                     }
@@ -202,11 +204,12 @@ impl<T: Element> Pairs<T> {
 /// # Safety
 /// The elements may be read.
 #[inline(always)]
-unsafe fn stretch<T: Element>(first: *const T, second: *const T, dim: Dim<4>) -> T {
+unsafe fn stretch<T: Element>(first: *const T, second: *const T, dim: Dim<4>, conjugated: [bool; 2]) -> T {
     let [x, y, ..] = dim.strides;
     // SAFETY: guaranteed by the caller for indices of the loop.
-    let product =
-        |i: usize| unsafe { *first.wrapping_offset(i as isize * x) * *second.wrapping_offset(i as isize * y) };
+    let product = |i: usize| unsafe {
+        product(*first.wrapping_offset(i as isize * x), *second.wrapping_offset(i as isize * y), conjugated)
+    };
     let mut lanes = [T::ZERO; 4];
     let whole = dim.extent / 4 * 4;
     for i in (0..whole).step_by(4) {
@@ -214,6 +217,14 @@ unsafe fn stretch<T: Element>(first: *const T, second: *const T, dim: Dim<4>) ->
     }
     (whole..dim.extent).for_each(|i| lanes[0] += product(i));
     (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
+}
+
+/// Returns the product of two elements, each of which is conjugated if its flag is set.
+#[inline(always)]
+fn product<T: Element>(first: T, second: T, [conj_first, conj_second]: [bool; 2]) -> T {
+    let first = if conj_first { first.conjugate() } else { first };
+    let second = if conj_second { second.conjugate() } else { second };
+    first * second
 }
 
 #[inline(always)]
@@ -231,15 +242,16 @@ unsafe fn innermost<T: Element>(task: &Task<T, StridedNest>, dim: Dim<4>, [x, y,
     let out = task.out.wrapping_offset(o);
     let visit = Visit::new(task.factors, terms == 0);
     let [x, y, o, sum] = dim.strides;
+    let conjugated = task.factors.conjugated;
     let product = |i: isize| {
         // SAFETY: guaranteed by the caller for indices of the loop.
-        unsafe { *first.wrapping_offset(i * x) * *second.wrapping_offset(i * y) }
+        unsafe { product(*first.wrapping_offset(i * x), *second.wrapping_offset(i * y), conjugated) }
     };
     let extent = dim.extent as isize;
     // SAFETY: as above, for `out`; an element whose old value is dropped is only written.
     unsafe {
         if sum != 0 {
-            visit.one(out, stretch(first, second, dim));
+            visit.one(out, stretch(first, second, dim, conjugated));
         } else {
             (0..extent).for_each(|i| visit.one(out.wrapping_offset(i * o), product(i)));
         }

@@ -115,6 +115,8 @@ impl Case {
     /// Compares the results on every instruction set with sums in double precision. Returns the form of the nest.
     fn check<T: Element>(&self, rng: &mut Rng, threads: usize) -> &'static str {
         let (alpha, beta) = (rng.factor::<T>(), rng.factor::<T>());
+        let conjugated = [rng.below(2) == 0, rng.below(2) == 0];
+        let conj = |value: T, which: usize| if conjugated[which] { value.to_c64().conj() } else { value.to_c64() };
         let left: Vec<T> = (0..self.length[0]).map(|_| rng.element()).collect();
         let right: Vec<T> = (0..self.length[1]).map(|_| rng.element()).collect();
         let before: Vec<T> = (0..self.length[2]).map(|_| rng.element()).collect();
@@ -122,7 +124,7 @@ impl Case {
         self.visit(|[l, r, o]| {
             let old = beta.to_c64() * before[o].to_c64();
             let (value, magnitude) = want[o].get_or_insert((old, old.norm()));
-            let product = alpha.to_c64() * left[l].to_c64() * right[r].to_c64();
+            let product = alpha.to_c64() * conj(left[l], 0) * conj(right[r], 1);
             *value += product;
             *magnitude += product.norm();
         });
@@ -138,7 +140,7 @@ impl Case {
             let operands = [left[self.first[0]..].as_ptr(), right[self.first[1]..].as_ptr()];
             let to = out[self.first[2]..].as_mut_ptr();
             // SAFETY: the case's loops stay inside its tensors, and elements of `out` are distinct.
-            unsafe { run(&plan, isa, alpha, operands, beta, to, &mut workspace) };
+            unsafe { run(&plan, isa, (alpha, beta), operands, conjugated, to, &mut workspace) };
             for (at, (got, want)) in out.iter().zip(&want).enumerate() {
                 let fine = match want {
                     None => *got == before[at],
@@ -146,7 +148,7 @@ impl Case {
                 };
                 assert!(
                     fine,
-                    "{} {} {alpha:?} {beta:?} at {at}: {got:?}, not {want:?}: {:?} as {plan:?}",
+                    "{} {} {alpha:?} {beta:?} {conjugated:?} at {at}: {got:?}, not {want:?}: {:?} as {plan:?}",
                     T::DTYPE,
                     isa.name(),
                     self.dims
@@ -260,7 +262,7 @@ fn large_outer_products_and_long_dots() {
         let mut out = vec![f32::NAN; m * 2003 + 1];
         // SAFETY: the loops' offsets are inside the three vectors.
         let run_on = |out: *mut f32, isa| unsafe {
-            run(&plan, isa, 1.0, [left.as_ptr(), right.as_ptr()], 0.0, out, &mut []);
+            run(&plan, isa, (1.0, 0.0), [left.as_ptr(), right.as_ptr()], [false; 2], out, &mut []);
         };
         for isa in Isa::ALL.into_iter().filter(|&isa| available(isa)) {
             out.fill(f32::NAN);
@@ -321,7 +323,7 @@ fn old_values_are_added_once<T: Element>(seed: u64) {
             let operands = [left[case.first[0]..].as_ptr(), right[case.first[1]..].as_ptr()];
             let to = out[case.first[2]..].as_mut_ptr();
             // SAFETY: the case's loops stay inside its tensors, and elements of `out` are distinct.
-            unsafe { run(&plan, isa, T::ONE, operands, T::ONE, to, &mut workspace) };
+            unsafe { run(&plan, isa, (T::ONE, T::ONE), operands, [false; 2], to, &mut workspace) };
             let want = f64::from(1 << 24) + 0.11 * case.terms() as f64;
             let off = |got: &T| (got.to_c64().re - want).abs();
             case.visit(|[_, _, at]| {

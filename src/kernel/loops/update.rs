@@ -7,13 +7,15 @@ use crate::kernel::Element;
 pub(super) struct Factors<T> {
     pub alpha: T,
     pub beta: T,
+    /// Whether the elements of the first and of the second operand are conjugated.
+    pub conjugated: [bool; 2],
 }
 
 impl<T: Element> Factors<T> {
     /// Returns the factors for storing a sum as it is, without scaling it and without old values.
     #[inline(always)]
-    pub fn sum() -> Self {
-        Factors { alpha: T::ONE, beta: T::ZERO }
+    pub fn sum(conjugated: [bool; 2]) -> Self {
+        Factors { alpha: T::ONE, beta: T::ZERO, conjugated }
     }
 }
 
@@ -72,7 +74,7 @@ impl<T: Element> Visit<T> {
     {
         // SAFETY: guaranteed by the caller.
         let (alpha, beta) = unsafe { (T::scale(self.factors.alpha), T::scale(self.factors.beta)) };
-        Vectors { alpha, beta, scaled: self.scaled, old: self.old }
+        Vectors { alpha, beta, conjugated: self.factors.conjugated, scaled: self.scaled, old: self.old }
     }
 }
 
@@ -80,6 +82,7 @@ impl<T: Element> Visit<T> {
 pub(super) struct Vectors<S, T: Lanes<S>> {
     alpha: T::Scale,
     beta: T::Scale,
+    conjugated: [bool; 2],
     scaled: bool,
     old: Old,
 }
@@ -93,7 +96,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
     unsafe fn scaled(&self, sum: T::Sum) -> T::Vector {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let sum = T::finish(sum);
+            let sum = T::finish(sum, self.conjugated);
             if self.scaled { T::scaled_by(self.alpha, sum) } else { sum }
         }
     }

@@ -3,7 +3,8 @@
 //! A complex product consists of two real products. One multiplies the elements of `left` by the real part of `right`,
 //! and the other multiplies them by the imaginary part of `right`. The sums of these products are combined once, at the
 //! end. For this, the two lanes of each complex number are swapped in the second sum. The swapped sum is then
-//! subtracted from the first sum in real parts, and added to it in imaginary parts.
+//! subtracted from the first sum in real parts, and added to it in imaginary parts. Conjugated operands change only this
+//! last step.
 
 use super::super::simd::{Real, Simd};
 use super::{Call, advanced, columns};
@@ -85,7 +86,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
         if !scales && !reads {
             for v in 0..V {
                 let to = to.offset(tile_offset.vectors[v]);
-                let sum = S::sub_add(sums[0][v], S::swap_pairs(sums[1][v]));
+                let sum = combined::<S, R>(sums[0][v], sums[1][v], call.conjugated);
                 if call.streams {
                     S::stream(to, sum);
                 } else if v < V - 1 || whole {
@@ -98,7 +99,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
         }
         for v in 0..V {
             let to = to.offset(tile_offset.vectors[v]);
-            let sum = S::sub_add(sums[0][v], S::swap_pairs(sums[1][v]));
+            let sum = combined::<S, R>(sums[0][v], sums[1][v], call.conjugated);
             let value = if scales { alpha.times::<S, R>(sum) } else { sum };
             if call.streams {
                 S::stream(to, value);
@@ -108,6 +109,34 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
                 let value = if reads { S::add(beta.times::<S, R>(S::load_first(to, last)), value) } else { value };
                 S::store_first(to, value, last);
             }
+        }
+    }
+}
+
+/// Combines the sums of products of `left` with the real parts (`with_re`) and the imaginary parts (`with_im`) of
+/// `right`.
+///
+/// Conjugating `right` negates the second sum. Conjugating `left` does this too and conjugates the result, because
+/// `conj(l) r` is the conjugate of `l conj(r)`. Each needs no more instructions than the product without conjugation.
+///
+/// # Safety
+/// The processor must support the instruction set `S`.
+#[inline(always)]
+pub(in super::super) unsafe fn combined<S: Simd<R>, R: Real>(
+    with_re: S::Vector,
+    with_im: S::Vector,
+    [left, right]: [bool; 2],
+) -> S::Vector {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        // 1 in lanes of real parts, -1 in lanes of imaginary parts.
+        let conjugates = S::sub_add(S::zero(), S::splat(R::ZERO - R::ONE));
+        let crossed = S::swap_pairs(with_im);
+        match (left, right) {
+            (false, false) => S::sub_add(with_re, crossed),
+            (false, true) => S::mul_add(crossed, conjugates, with_re),
+            (true, false) => S::mul_add(with_re, conjugates, crossed),
+            (true, true) => S::mul(S::sub_add(with_re, crossed), conjugates),
         }
     }
 }

@@ -13,6 +13,8 @@ mod real;
 mod tests;
 mod tile_sums;
 
+pub(super) use complex::combined;
+
 use std::mem::MaybeUninit;
 
 use num_complex::Complex;
@@ -64,6 +66,8 @@ pub struct Call<R> {
     /// Real and imaginary part. The imaginary part is 0 for real types.
     pub alpha: [R; 2],
     pub beta: [R; 2],
+    /// Whether the elements of `left` and of `right` are conjugated. Kernels for real types ignore this.
+    pub conjugated: [bool; 2],
 }
 
 impl<R: Real> Call<R> {

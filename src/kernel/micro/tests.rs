@@ -81,6 +81,8 @@ fn check<T: Element>(case: Case) {
     let mut room = numbers::<T>(lead * columns + bytes);
     let first = room.as_ptr().align_offset(bytes);
     let (alpha, beta) = factors.values::<T>();
+    let conjugated = [depth & 1 != 0, depth & 2 != 0];
+    let conj = |value: T, which: usize| if conjugated[which] { value.conjugate() } else { value };
     let mut want = room.clone();
     let offsets: Vec<isize> = (0..columns).map(|n| (n * lead) as isize).collect();
     for n in 0..columns {
@@ -89,7 +91,7 @@ fn check<T: Element>(case: Case) {
             for k in 0..depth as isize {
                 let from = first_left as isize + k * left_step + m as isize;
                 let times = first_right as isize + k * right.step + n as isize * right.column;
-                sum += left[from as usize] * right_numbers[times as usize];
+                sum += conj(left[from as usize], 0) * conj(right_numbers[times as usize], 1);
             }
             let at = first + n * lead + m;
             want[at] = beta * want[at] + alpha * sum;
@@ -117,6 +119,7 @@ fn check<T: Element>(case: Case) {
         ahead: if depth % 2 == 0 { 0 } else { 3 * left_step * parts },
         alpha: alpha.parts(),
         beta: beta.parts(),
+        conjugated,
     };
     let lanes = bytes / size_of::<T::Real>();
     // SAFETY: all accesses of the call are inside the slices, and the instruction set is available.

@@ -73,7 +73,7 @@ impl Case {
         let origins = [Origin::Operand(0), Origin::Same { input: 0 }];
         let values = self.distributions().into_iter().zip(origins).map(|(distribution, origin)| {
             let (labels, order) = (LABELS.to_vec(), Order::Listed(order.clone()));
-            Value { labels, shape: self.shape(), distribution, origin, order }
+            Value { labels, shape: self.shape(), distribution, origin, order, conjugated: false }
         });
         Spec { values: values.collect(), output: 1, accumulate: self.onto }
     }

@@ -182,6 +182,7 @@ impl Cone<'_> {
             _ => rank_cone.followed[id],
         });
         let (buffers, offsets, sections, lasting) = (buffers.clone(), Vec::new(), Vec::new(), Vec::new());
-        Schedule { rank, ranks, element, buffers, tasks, offsets, arena_bytes: 0, sections, lasting }
+        let conjugated = Vec::new();
+        Schedule { rank, ranks, element, buffers, tasks, offsets, arena_bytes: 0, sections, lasting, conjugated }
     }
 }

@@ -9,6 +9,8 @@ pub enum Fault {
     Ranks,
     #[error("buffer {0} does not have the labels, shape or place that the plan gives its tensor")]
     Buffer(BufferId),
+    #[error("the tensor of buffer {0} is conjugated, and should not be, or the other way round")]
+    Conjugation(BufferId),
     #[error("there is no buffer {0}")]
     NoBuffer(BufferId),
     #[error("a box leaves buffer {0}")]

@@ -97,6 +97,9 @@ fn buffer(schedule: &Schedule, spec: &Spec, id: usize) -> Result<(), Fault> {
         Some(place) => Some(place) == expected().as_ref() && buffer.extents == place.region.extents(),
         None => matches!(buffer.home, Home::Arena | Home::Exchange),
     };
+    if value.conjugated != schedule.conjugated.binary_search(&buffer.node).is_ok() {
+        return Err(Fault::Conjugation(id));
+    }
     if fits && placed { Ok(()) } else { Err(Fault::Buffer(id)) }
 }
 

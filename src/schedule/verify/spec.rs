@@ -63,6 +63,8 @@ pub struct Value {
     pub distribution: Distribution,
     pub origin: Origin,
     pub order: Order,
+    /// Whether the stored elements are the complex conjugates of those in the expression.
+    pub conjugated: bool,
 }
 
 /// The specification of a run, which lists all tensors in a plan. Invariant: the inputs of a value precede the value.

@@ -1,5 +1,6 @@
 //! Tests plans for contractions and trees: distributions, groups of ranks, paths, slices, reuse and predicted times.
 
+mod conjugation;
 mod distributions;
 mod fixed;
 mod groups;
