@@ -117,12 +117,14 @@ fn at_once<'py>(
     }
     let factors = [Complex::new(1.0, 0.0), Complex::new(0.0, 0.0)];
     let subscripts = subscripts.to_str().ok()?;
-    Some(compute(py, subscripts, &operands, factors, target, path))
+    let options = path_choice(path).map(|path| PlanOptions::default().path(path));
+    Some(options.and_then(|options| compute(py, subscripts, &operands, factors, target, options)))
 }
 
 /// Contract arrays that can be used in place. For `einsum_dist._normalize`, which has prepared all arguments.
 #[pyfunction]
-#[pyo3(signature = (subscripts, operands, alpha, beta, out, path))]
+#[pyo3(signature = (subscripts, operands, alpha, beta, out, path, conj))]
+#[expect(clippy::too_many_arguments, reason = "they are those of the Python function")]
 pub fn contract<'py>(
     py: Python<'py>,
     subscripts: &str,
@@ -131,6 +133,7 @@ pub fn contract<'py>(
     beta: Complex<f64>,
     out: Option<Bound<'py, PyUntypedArray>>,
     path: Option<&str>,
+    conj: Vec<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let Some(views) = in_place(&operands) else {
         return Err(PyTypeError::new_err("the operands need one element type, native byte order and alignment"));
@@ -145,10 +148,15 @@ pub fn contract<'py>(
             ))
         }
     };
-    compute(py, subscripts, &views, [alpha, beta], out, path)
+    let options = PlanOptions::default().path(path_choice(path)?).conjugate(conj);
+    compute(py, subscripts, &views, [alpha, beta], out, options)
 }
 
 type Target<'a, 'py> = (Output<'a, 'py>, Bound<'py, PyAny>);
+
+fn path_choice(path: Option<&str>) -> PyResult<PathChoice> {
+    path.map_or(Ok(PathChoice::Auto), |path| path.parse().map_err(PyValueError::new_err))
+}
 
 fn compute<'py>(
     py: Python<'py>,
@@ -156,10 +164,8 @@ fn compute<'py>(
     operands: &[Operand<'_, 'py>],
     factors: [Complex<f64>; 2],
     out: Option<Target<'_, 'py>>,
-    path: Option<&str>,
+    options: PlanOptions,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let path = path.map_or(Ok(PathChoice::Auto), |path| path.parse().map_err(PyValueError::new_err))?;
-    let options = PlanOptions::default().path(path);
     let call = Call { py, subscripts, operands, factors, options };
     match operands[0].dtype {
         Dtype::Float32 => call.run::<f32>(out),

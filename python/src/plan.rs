@@ -48,6 +48,8 @@ pub struct Options {
     #[pyo3(item)]
     constant: Vec<usize>,
     #[pyo3(item)]
+    conjugate: Vec<usize>,
+    #[pyo3(item)]
     accumulate: bool,
     #[pyo3(item)]
     distributions: Option<String>,
@@ -88,6 +90,7 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
         .algorithm(algorithm.map(named::<AlgorithmName>).transpose()?)
         .kernel(options.kernel.as_deref().map_or(Ok(KernelChoice::Auto), named)?)
         .constant(options.constant)
+        .conjugate(options.conjugate)
         .accumulate(options.accumulate);
     let distributions = options.distributions;
     let plan = py.detach(|| {

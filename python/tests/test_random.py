@@ -108,8 +108,11 @@ def test_random_calls(seed):
         elif kind == 2:
             out = array(rng, expected.shape, expected.dtype).copy()
             alpha, beta = 1.5, rng.choice([0.0, 1.0, -0.5])
+            conj = [index for index in range(len(arrays)) if rng.random() < 0.4]
+            conjugated = [a.conj() if index in conj else a for index, a in enumerate(arrays)]
+            expected = np.einsum(text, *conjugated)
             scaled = alpha * expected.astype(np.promote_types(expected.dtype, np.float64)) + beta * out
-            result = ed.contract(text, *arrays, alpha=alpha, beta=beta, out=out)
+            result = ed.contract(text, *arrays, alpha=alpha, beta=beta, out=out, conj=conj)
             assert result is out and np.allclose(result, scaled, rtol=0, atol=2 * close["atol"]), (text, shapes)
             done += 1
             continue

@@ -6,7 +6,14 @@ objects, other array types) and everything that is not a contraction (a view of 
 raises its own errors for wrong arguments.
 """
 
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _einsum_dist
 from ._path import planner_path
@@ -44,7 +51,15 @@ def einsum(*args, **kwargs):
     return result
 
 
-def contract(subscripts, *operands, alpha=1, beta=0, out=None, optimize="auto"):
+def contract(
+    subscripts: Any,
+    *operands: Any,
+    alpha: complex = 1,
+    beta: complex = 0,
+    out: NDArray[Any] | None = None,
+    optimize: bool | str | Sequence[Any] = "auto",
+    conj: Sequence[int] | Sequence[bool] = (),
+) -> Any:
     """Compute ``alpha`` times the contraction of the operands, plus ``beta`` times ``out``.
 
     Parameters
@@ -59,6 +74,8 @@ def contract(subscripts, *operands, alpha=1, beta=0, out=None, optimize="auto"):
         The array that receives the result. It is required if ``beta`` is not 0, and may have any strides.
     optimize
         The order of contractions, as in :func:`einsum`.
+    conj : sequence of int or of bool, optional
+        The operands, by index, whose complex conjugates are contracted, or a flag for every operand. No operand is copied.
 
     Returns
     -------
@@ -102,7 +119,22 @@ def contract(subscripts, *operands, alpha=1, beta=0, out=None, optimize="auto"):
     factors = [_factor(name, value, dtype) for name, value in (("alpha", alpha), ("beta", beta))]
     if out is not None and not np.can_cast(dtype, out.dtype, "same_kind"):
         raise TypeError(f"the result has type {dtype}, which out of type {out.dtype} cannot hold")
-    return _contract(subscripts, [_usable(array, dtype) for array in arrays], *factors, out, path)
+    conj = conjugated(conj, len(arrays))
+    return _contract(subscripts, [_usable(array, dtype) for array in arrays], *factors, out, path, conj)
+
+
+def conjugated(conj, operands):
+    """Returns the indices in `conj`, which contains indices of operands, or a flag for every operand."""
+    conj = list(conj)
+    if conj and all(isinstance(flag, (bool, np.bool_)) for flag in conj):
+        if len(conj) != operands:
+            raise ValueError(f"{len(conj)} flags of conjugation for {operands} operands")
+        return [index for index, flag in enumerate(conj) if flag]
+    indices = [operator.index(index) for index in conj]
+    for index in indices:
+        if not 0 <= index < operands:
+            raise IndexError(f"operand {index} of {operands} is to be conjugated")
+    return indices
 
 
 def converted(operands, dtype):
@@ -135,12 +167,12 @@ def call(program, operands, out, alpha, beta):
     return _written(lambda target: program._run(arrays, *factors, target), dtype, factors[1], arrays, out)
 
 
-def _contract(subscripts, operands, alpha, beta, out, path):
+def _contract(subscripts, operands, alpha, beta, out, path, conj=()):
     # As in NumPy, an empty text is the term of a scalar.
     text = subscripts if subscripts.strip() else "->"
 
     def run(target):
-        return _einsum_dist.contract(text, operands, alpha, beta, target, path)
+        return _einsum_dist.contract(text, operands, alpha, beta, target, path, conj)
 
     return _written(run, operands[0].dtype, beta, operands, out)
 

@@ -1,30 +1,37 @@
 """Makes plans from arrays or shapes, and converts the options to what the native module reads."""
 
+from __future__ import annotations
+
 import operator
 import os
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from . import _einsum_dist
+from ._normalize import conjugated
 from ._path import planner_path
 
 
 def plan(
-    subscripts,
-    *operands,
-    dtype=None,
-    path="auto",
-    path_seconds=None,
-    memory_limit=None,
-    ranks=None,
-    threads=None,
-    machine=None,
-    algorithm="auto",
-    kernel="auto",
-    constant=(),
-    accumulate=False,
-    distributions=None,
-):
+    subscripts: str,
+    *operands: ArrayLike,
+    dtype: DTypeLike | None = None,
+    path: bool | str | Sequence[Any] = "auto",
+    path_seconds: float | None = None,
+    memory_limit: int | None = None,
+    ranks: int | None = None,
+    threads: int | None = None,
+    machine: str | os.PathLike[str] | None = None,
+    algorithm: str = "auto",
+    kernel: str = "auto",
+    constant: Iterable[int] = (),
+    conj: Sequence[int] | Sequence[bool] = (),
+    accumulate: bool = False,
+    distributions: str | None = None,
+) -> _einsum_dist.Plan:
     """Plan the contraction of an expression, without computing it.
 
     Parameters
@@ -54,6 +61,8 @@ def plan(
     constant : sequence of int, optional
         Positions of the operands whose values stay the same in all calls of a compiled program. Intermediates that depend
         only on these operands are kept between calls.
+    conj : sequence of int or of bool, optional
+        The operands, by index, whose complex conjugates are contracted, or a flag for every operand.
     accumulate : bool, optional
         Plan for calls that add to existing values (``beta`` is not 0). Programs of other plans also accept such calls.
     distributions : str, optional
@@ -108,6 +117,7 @@ def plan(
         "algorithm": algorithm,
         "kernel": kernel,
         "constant": constant,
+        "conjugate": conjugated(conj, len(operands)),
         "accumulate": bool(accumulate),
         "distributions": distributions,
     }

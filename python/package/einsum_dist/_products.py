@@ -1,9 +1,14 @@
 """`tensordot`, `matmul` and `transpose`, with the arguments and results of NumPy's functions."""
 
+from __future__ import annotations
+
 import functools
 import operator
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ._einsum_dist import einsum
 from ._normalize import _foreign
@@ -12,7 +17,7 @@ from ._normalize import _foreign
 _LABELS = [chr(code) for code in (*range(ord("a"), ord("z") + 1), *range(ord("A"), ord("Z") + 1), *range(0x4E00, 0x4E80))]
 
 
-def tensordot(a, b, axes=2):
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int | tuple[Any, Any] = 2) -> Any:
     """Sum products over given axes, as `numpy.tensordot` does.
 
     Parameters
@@ -46,7 +51,7 @@ def tensordot(a, b, axes=2):
     return np.asarray(einsum(_dot_subscripts(*ndims, *summed), a, b))
 
 
-def matmul(x1, x2, /, out=None):
+def matmul(x1: ArrayLike, x2: ArrayLike, /, out: NDArray[Any] | None = None) -> Any:
     """Multiply matrices or stacks of matrices, as `numpy.matmul` does.
 
     Examples
@@ -71,7 +76,7 @@ def matmul(x1, x2, /, out=None):
     return einsum(subscripts, x1, x2) if out is None else einsum(subscripts, x1, x2, out=out, casting="same_kind")
 
 
-def transpose(a, axes=None):
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> NDArray[Any]:
     """Permute the axes of an array. The result is a view, as in NumPy."""
     return np.transpose(a, axes)
 

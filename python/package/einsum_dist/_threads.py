@@ -1,12 +1,15 @@
 """Sets the number of threads for a block of code."""
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator
 
 from ._einsum_dist import get_num_threads, set_num_threads
 
 
 @contextlib.contextmanager
-def num_threads(threads):
+def num_threads(threads: int) -> Iterator[None]:
     """Set the number of threads inside a ``with`` block, for contractions in all Python threads of the process.
 
     >>> import einsum_dist as ed

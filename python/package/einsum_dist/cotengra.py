@@ -18,9 +18,14 @@ pass this argument to cotengra:
 True
 """
 
-import numpy as np
+from __future__ import annotations
 
-from ._einsum_dist import einsum
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from ._einsum_dist import Plan, einsum
 from ._plan import plan
 from ._products import tensordot
 
@@ -43,7 +48,7 @@ class Contractor:
     time.
     """
 
-    def __init__(self, tree, **options):
+    def __init__(self, tree: Any, **options: Any) -> None:
         if tree.has_preprocessing():
             # Steps with one operand are part of our own planning.
             equation, path = tree.get_eq(), None
@@ -62,7 +67,7 @@ class Contractor:
             self._options["constant"] = [number for number in options.get("constant", ()) if number in same]
         self._programs = {}
 
-    def plan(self, dtype=np.float64):
+    def plan(self, dtype: DTypeLike = np.float64) -> Plan:
         """Return the plan of one slice for an element type."""
         return self._program(np.dtype(dtype)).plan
 
@@ -76,7 +81,7 @@ class Contractor:
             self._programs[dtype] = program
         return program
 
-    def __call__(self, *arrays):
+    def __call__(self, *arrays: ArrayLike) -> Any:
         """Contract arrays, in the order of the tree's inputs."""
         arrays = [np.asarray(array) for array in arrays]
         program = self._program(np.result_type(*arrays))

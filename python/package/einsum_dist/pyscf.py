@@ -13,7 +13,10 @@ with `pyscf.lib.numpy_helper.contract`. :func:`patched` replaces the latter func
 True
 """
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -25,7 +28,7 @@ _SMALL = 500
 
 
 @contextlib.contextmanager
-def patched():
+def patched() -> Iterator[None]:
     """Let PySCF contract pairs of operands with this library inside a ``with`` block.
 
     PySCF's own function still contracts operands of fewer than 500 elements, element types that this library does not
