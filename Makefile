@@ -35,7 +35,7 @@ SEED     ?=
 COMMAND  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-long test-python test-aarch64 test-asan test-large test-numa bench bench-network bench-ranks bench-steps volumes thesis mlp packages build install wheel book
+.PHONY: help demo test fuzz test-long test-python test-torch test-aarch64 test-asan test-large test-numa bench bench-network bench-ranks bench-steps volumes thesis mlp packages build install wheel book
 
 help:
 	@echo "make demo          contract files of data/ on 2 MPI ranks; print the plan, the time, GFLOP/s and the check"
@@ -43,6 +43,7 @@ help:
 	@echo "make fuzz          test the parsers of expressions, flags and files on random inputs: SECONDS=60 or RUNS= per target, TARGETS="
 	@echo "make test-long     send signals at random moments, and run random command lines: SIGNALS=200, COMMANDS=20000 or SECONDS=, SEED=, COMMAND="
 	@echo "make test-python   build the Python package, and test it in a virtual environment with NumPy, opt_einsum, cotengra, quimb, PySCF"
+	@echo "make test-torch    as test-python, and test the contraction of PyTorch tensors; PyTorch takes several gigabytes"
 	@echo "make test-aarch64  run the kernel tests for AArch64, in an emulator on other processors"
 	@echo "make test-numa     test thread binding and first touch on a machine with two NUMA domains, emulated by qemu"
 	@echo "make test-asan     run the tests of unsafe code under AddressSanitizer"
@@ -117,6 +118,9 @@ test-long:
 
 test-python:
 	@./tests/python.sh
+
+test-torch:
+	@TORCH=1 ./tests/python.sh
 
 test-aarch64:
 	@./tests/aarch64.sh

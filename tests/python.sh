@@ -4,6 +4,7 @@
 #     tests/python.sh            builds the wheel, installs the peers in a virtual environment, and runs all tests
 #     tests/python.sh -k fork    passes its arguments to pytest, and runs only the package's own tests
 #
+# TORCH=1 also installs PyTorch; without it, the tests of einsum_dist.torch are skipped.
 # PYTHON is the interpreter; the wheel works with Python 3.10 or later. LIBRARY is a compiled module to test instead of a
 # wheel.
 set -euo pipefail
@@ -18,6 +19,9 @@ if ! cmp -s $requirements "$env/requirements.txt"; then
     "$python" -m venv "$env"
     "$env/bin/python" -m pip install --quiet --requirement $requirements
     cp $requirements "$env/requirements.txt"
+fi
+if [ -n "${TORCH:-}" ]; then
+    "$env/bin/python" -m pip install --quiet --requirement python/requirements-torch.txt
 fi
 
 if [ -n "${LIBRARY:-}" ]; then
@@ -47,7 +51,7 @@ pytest=("$env/bin/python" -m pytest -q -p no:cacheprovider)
 cd python
 run "${pytest[@]}" tests "$@"
 if [ $# -eq 0 ]; then
-    run "${pytest[@]}" --doctest-modules --pyargs einsum_dist
+    run "${pytest[@]}" --doctest-modules --doctest-ignore-import-errors --pyargs einsum_dist
     # NumPy's own tests of einsum, with ours in its place.
     cd tests/suites
     run env PYTHONPATH=.:${PYTHONPATH:-} "${pytest[@]}" -p in_place_of_numpy --pyargs numpy._core.tests.test_einsum

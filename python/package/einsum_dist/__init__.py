@@ -16,12 +16,14 @@ see how an expression is contracted             :func:`plan`, :meth:`Plan.explai
 contract changing arrays with one plan          :meth:`Plan.compile`
 contract a cotengra tree                        :mod:`einsum_dist.cotengra`
 run PySCF with this library                     :mod:`einsum_dist.pyscf`
+contract PyTorch tensors, with gradients        :mod:`einsum_dist.torch`
 contract on several ranks, also with mpi4py     :class:`World`, :class:`DistTensor`
 set the number of threads                       :func:`set_num_threads`, :func:`num_threads`
 ==============================================  ====================================================
 """
 
 import os as _os
+from typing import Any as _Any
 
 import numpy as _numpy
 
@@ -69,7 +71,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> _Any:
     # Libraries that look up all functions of an array in one module (quimb, autoray) find the rest of NumPy here.
     if name in _numpy.__all__:
         return getattr(_numpy, name)
