@@ -155,8 +155,8 @@ unsafe fn number<T: Element>(task: &Task<T, StridedNest>) {
                         for j in j..b.extent.min(j + nest.sizes[1]) {
                             let [x, y, ..] = along(along(along(start, &a, i), &b, j), &inner, l);
                             let (first, second) = (task.first.wrapping_offset(x), task.second.wrapping_offset(y));
-                            // SAFETY: guaranteed by the caller for indices of the loops.
                             let dim = Dim { extent: count, strides: inner.strides };
+                            // SAFETY: guaranteed by the caller for indices of the loops.
                             row += unsafe { stretch(first, second, dim, task.factors.conjugated) };
                         }
                         block += row;

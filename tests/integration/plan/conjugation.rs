@@ -1,7 +1,8 @@
 //! Tests that a plan with conjugated operands computes what a plan without them computes from conjugated arrays, for
-//! every algorithm, number of ranks, instruction set and form of loops.
+//! every algorithm, number of ranks and kernel.
 
 use einsum_dist::plan::{AlgorithmName, KernelChoice};
+use einsum_dist::schedule::verify::{self, Fault};
 use einsum_dist::{Dtype, Element, Machine, PlanOptions, Problem, World};
 use ndarray::ArrayD;
 use num_complex::Complex;
@@ -124,5 +125,20 @@ fn every_kernel_conjugates() {
             let shapes = [case.shape(&case.left), case.shape(&case.right)];
             check_type(&mut rng, &case.expression(), &shapes, 1, &PlanOptions::default().kernel(kernel));
         }
+    }
+}
+
+/// A schedule that conjugates another operand than the plan says is refused.
+#[test]
+fn a_schedule_with_other_flags_is_refused() {
+    let shaped = Problem::parse("ij,jk->ik").unwrap().shapes(&[vec![6, 7], vec![7, 8]]).unwrap();
+    let options = PlanOptions::default().dtype(Dtype::Complex64).conjugate(vec![1]);
+    let plan = shaped.plan(&Machine::new(2, 1), &options).unwrap();
+    let mut schedule = plan.schedule(0);
+    verify::own(schedule.clone(), &plan.spec()).unwrap();
+    for flags in [vec![], vec![0], vec![0, 1]] {
+        schedule.conjugated = flags;
+        let error = verify::own(schedule.clone(), &plan.spec()).unwrap_err();
+        assert!(matches!(error.fault, Fault::Conjugation(_)), "{error}");
     }
 }
