@@ -35,7 +35,7 @@ SEED     ?=
 COMMAND  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-long test-python test-torch test-aarch64 test-asan test-large test-numa bench bench-network bench-ranks bench-steps volumes thesis mlp packages build install wheel book
+.PHONY: help demo test fuzz test-long test-python test-torch test-aarch64 test-asan test-large test-numa bench bench-python bench-network bench-ranks bench-steps volumes thesis mlp packages build install wheel book
 
 help:
 	@echo "make demo          contract files of data/ on 2 MPI ranks; print the plan, the time, GFLOP/s and the check"
@@ -51,6 +51,8 @@ help:
 	@echo "                   needs several minutes and 22 GB of memory"
 	@echo "make bench         compare local contractions with NumPy, torch, TBLIS, OpenBLAS and MKL: benches/results/local.md;"
 	@echo "                   measure the overhead per step, and the overlap of transfers and computation"
+	@echo "make bench-python  compare the Python package with NumPy, opt_einsum, torch, pytblis, cotengra and PySCF:"
+	@echo "                   benches/results/python.md, .csv and .svg; installs several gigabytes"
 	@echo "make volumes       count the words that ranks receive, on 2 to 18,432 ranks: benches/results/volumes*.csv and .svg"
 	@echo "make thesis        compare two ranks with one rank, by algorithm and size: benches/results/thesis.csv and .svg"
 	@echo "make mlp           run slicing from and to all distributions, and compare predicted with measured times:"
@@ -149,6 +151,25 @@ target/peers/ready: benches/requirements.txt
 	@python3 -c "import ensurepip" 2> /dev/null || ./.ci/packages python
 	python3 -m venv target/peers
 	target/peers/bin/python -m pip install --quiet --requirement benches/requirements.txt
+	@touch $@
+
+PYTHON_PEERS = target/python-peers
+bench-python: wheel $(PYTHON_PEERS)/ready
+	$(PYTHON_PEERS)/bin/python -m pip install --quiet --force-reinstall --no-deps target/wheels/*.whl
+	@rm -f target/python.part
+	for benchmark in calls molecules networks; do \
+		$(PYTHON_PEERS)/bin/python benches/python/$$benchmark.py | tee -a target/python.part || exit 1; \
+	done
+	mv target/python.part benches/results/python.csv
+	$(PYTHON_PEERS)/bin/python benches/python/draw.py
+	$(PYTHON_PEERS)/bin/python benches/python/neighbours.py > target/neighbours.part
+	mv target/neighbours.part benches/results/neighbours.csv
+	$(PYTHON_PEERS)/bin/python benches/python/overhead.py
+
+$(PYTHON_PEERS)/ready: benches/python/requirements.txt
+	@python3 -c "import ensurepip" 2> /dev/null || ./.ci/packages python
+	python3 -m venv $(PYTHON_PEERS)
+	$(PYTHON_PEERS)/bin/python -m pip install --quiet --requirement benches/python/requirements.txt
 	@touch $@
 
 volumes: $(if $(PEERS_PYTHON),,target/peers/ready)
