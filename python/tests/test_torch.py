@@ -85,6 +85,24 @@ def test_lazy_conjugation_is_a_flag(conj, monkeypatch):
         torch.testing.assert_close(mine.grad, expected.grad)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_lazily_negated_and_conjugated_tensors(dtype):
+    pair = []
+    for einsum in (ed.torch.einsum, torch.einsum):
+        z, w = tensors([(3, 4), (4, 5)], torch.complex128, grad=True)
+        left, right = (z.conj().imag, w.conj().imag) if dtype == torch.float64 else (z.conj(), w)
+        assert dtype == torch.complex128 or left.is_neg()
+        result = einsum("ij,jk->ik", left, right)
+        # The gradients of these arrive conjugated or negated.
+        if dtype == torch.complex128:
+            loss = (result.conj() * torch.arange(5)).sum().real + result.mH.abs().sum()
+        else:
+            loss = (torch.complex(result * 2, result).conj() * (2 + 1j)).sum().real
+        loss.backward()
+        pair.append((result.detach().clone(), z.grad, w.grad))
+    torch.testing.assert_close(*pair)
+
+
 def test_operands_are_not_copied(monkeypatch):
     pointers = []
     original = ed.torch._normalize._contract

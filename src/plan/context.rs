@@ -23,8 +23,8 @@ pub struct PlanningContext<'a> {
 }
 
 impl<'a> PlanningContext<'a> {
-    /// Builds the context after checking that constant and conjugated operands exist, that the machine is valid and not too large,
-    /// that the dimensions to cut exist, and that every tensor fits into an address space.
+    /// Builds the context after checking that constant and conjugated operands exist, that the machine is valid and not
+    /// too large, that the dimensions to cut exist, and that every tensor fits into an address space.
     pub fn new(
         expression: &'a str,
         tree: &'a Tree,

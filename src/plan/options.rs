@@ -151,8 +151,9 @@ pub struct PlanOptions {
     /// a sliced dimension are never kept. No value is kept if the plan fits into the memory limit only without kept
     /// values.
     pub constant: Vec<usize>,
-    /// Operands, by index, whose complex conjugates are contracted. Conjugation costs no time and no memory, because it
-    /// only changes signs when sums of products are stored. It has no effect for real element types.
+    /// Operands, by index, whose complex conjugates are contracted. In a contraction, this costs no time and no memory,
+    /// because it only changes signs when sums of products are stored. If the expression contracts nothing, the result
+    /// is conjugated in a pass of its own. There is no effect for real element types.
     pub conjugate: Vec<usize>,
     /// The maximum number of bytes that each rank may use for blocks of operands and result, intermediates, and
     /// packing. A plan that needs more memory runs in slices. If no slices fit, the error states how much memory is

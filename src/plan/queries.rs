@@ -56,7 +56,7 @@ impl Plan {
     /// - If the machine is not valid, or has more ranks than the planner supports.
     /// - If a forced algorithm or cut does not apply, or a step requires a redistribution that is forbidden.
     /// - If a tensor is too large for any address space, or no plan fits within the memory limit.
-    /// - If a constant operand does not exist.
+    /// - If an operand to keep constant or to conjugate does not exist.
     pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan, PlanError> {
         super::planned(&PlanningContext::new(expression, tree, machine, options)?)
     }

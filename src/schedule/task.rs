@@ -80,7 +80,8 @@ pub enum Work {
     Fill { out: View },
     /// `out = input + beta out`, at the root of the tree.
     Update { input: View, out: View },
-    /// `out = factor out`, at the root of the tree.
+    /// `out = factor out`, at the root of the tree. With the factor `alpha`, `out` is conjugated first if its node is in
+    /// [`Schedule::conjugated`](super::Schedule::conjugated).
     Scale { out: View, factor: Factor },
 }
 

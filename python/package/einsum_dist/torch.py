@@ -226,7 +226,9 @@ def _split(equation):
 
 def _run(equation, operands, path, conj):
     out = _empty(equation, operands)
-    arrays = [np.from_dlpack(operand.detach()) for operand in operands]
+    # What is negated lazily is copied here. For what is conjugated lazily, callers set a flag; direct calls of the operator
+    # have their operands copied.
+    arrays = [np.from_dlpack(operand.detach().resolve_neg().resolve_conj()) for operand in operands]
     _normalize._contract(equation, arrays, 1, 0, out.numpy(), path, [at for at, is_conj in enumerate(conj) if is_conj])
     return out
 
@@ -254,11 +256,13 @@ def _gradients(equation, conj, operands, needed, gradient):
     if 0 in gradient.stride():
         # A contraction with a broadcast operand takes longer than the copy.
         gradient = gradient.contiguous()
+    lazily = gradient.is_conj()
+    gradient = gradient.conj() if lazily else gradient
     gradients = [None] * len(operands)
     for at in (at for at, needs in enumerate(needed) if needs):
         others = [other for other in range(len(terms)) if other != at]
         inputs = [output, *(terms[other] for other in others)]
-        flags = [conj[at], *(conj[other] == conj[at] for other in others)]
+        flags = [conj[at] != lazily, *(conj[other] == conj[at] for other in others)]
         tensors = [gradient, *(operands[other] for other in others)]
         gradients[at] = _apply(_equation(inputs, terms[at]), tensors, "auto", flags)
     return gradients

@@ -9,6 +9,8 @@
 //! element of `out` must contain the product for each value of the summed index k exactly once, on every owner and
 //! replica.
 //!
+//! Conjugation is not followed: the flags of a schedule are compared with those of the plan.
+//!
 //! The verifier derives the contents of all boxes itself. A task only states which boxes it reads and writes.
 //!
 //! The cost of [`whole`] is linear in the total number of tasks on all ranks. For thousands of ranks, [`follow`] checks

@@ -63,7 +63,8 @@ pub struct Value {
     pub distribution: Distribution,
     pub origin: Origin,
     pub order: Order,
-    /// Whether the stored elements are the complex conjugates of those in the expression.
+    /// Whether the stored elements are the complex conjugates of those in the expression. Those of the result are, until
+    /// they are scaled by `alpha`.
     pub conjugated: bool,
 }
 
