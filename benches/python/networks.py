@@ -62,7 +62,7 @@ def measure(network):
     if tree.nslices == 1 and all(label.isalpha() for label in network["sizes"]):
         path = tree.get_path()
         functions["opt_einsum"] = lambda: opt_einsum.contract(network["expression"], *arrays, optimize=path)
-    compare("networks", network["name"], functions, seconds=10, rounds=(3, 100), rtol=1e-3 if dtype.itemsize in (4, 8) else 1e-8)
+    compare("networks", network["name"], functions, seconds=10, rounds=(3, 100), rtol=1e-3 if dtype.name in ("float32", "complex64") else 1e-8)
 
 
 def main():

@@ -21,6 +21,7 @@ EXPRESSIONS = {
     "ij,kl->ijkl": [(3, 4), (2, 5)],
     "...ij,...jk->...ik": [(2, 1, 3, 4), (6, 4, 5)],
     "...ij,jk": [(2, 3, 4), (4, 5)],
+    "...ij,jk,kl->...il": [(2, 3, 4), (4, 5), (5, 2)],
     "bij,bjk->bik": [(1, 3, 4), (6, 4, 5)],
     "ij,jk,kl->il": [(3, 4), (4, 5), (5, 2)],
     "ij,jk,kl,li->": [(3, 4), (4, 5), (5, 2), (2, 3)],
@@ -101,6 +102,22 @@ def test_lazily_negated_and_conjugated_tensors(dtype):
         loss.backward()
         pair.append((result.detach().clone(), z.grad, w.grad))
     torch.testing.assert_close(*pair)
+
+
+def test_forward_mode_and_tracing_are_those_of_torch():
+    a, b, tangent = tensors([(3, 4), (4, 5), (3, 4)], torch.float64)
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        result = ed.torch.einsum("ij,jk->ik", forward.make_dual(a, tangent), b)
+        torch.testing.assert_close(forward.unpack_dual(result).tangent, tangent @ b)
+    traced = torch.jit.trace(lambda a, b: ed.torch.einsum("ij,jk->ik", a, b), (a, b))
+    torch.testing.assert_close(traced(tangent, b), tangent @ b)
+
+
+def test_a_path_with_gradients():
+    operands = tensors([(3, 4), (4, 5), (5, 2)], torch.float64, grad=True)
+    result = ed.torch.einsum("ij,jk,kl->il", *operands, optimize=[(1, 2), (0, 1)])
+    torch.testing.assert_close(result, torch.einsum("ij,jk,kl->il", *operands))
 
 
 def test_operands_are_not_copied(monkeypatch):

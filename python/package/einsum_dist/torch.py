@@ -9,11 +9,12 @@ True
 Tensors are read in place through DLPack, with any strides. Where PyTorch conjugates lazily, as in ``einsum("ij,kj->ik", a,
 b.conj())``, the contraction conjugates, and no tensor is copied.
 
-The contraction is the custom operator ``einsum_dist::contract``, so autograd, ``torch.func`` and ``torch.compile`` work as
-with PyTorch's own operators. Its gradients are contractions by the same operator, also for complex numbers. Before it is
+The contraction is the custom operator ``einsum_dist::contract``. Autograd, `torch.func.grad`, `torch.func.vmap` and
+`torch.compile` work with it; PyTorch computes calls with forward-mode derivatives. Its gradients are contractions by the same operator, also for complex numbers. Before it is
 called, PyTorch takes diagonals, sums dimensions that only one operand has, and drops broadcast dimensions of extent 1.
 """
 
+import ast
 import functools
 import itertools
 import typing
@@ -60,7 +61,8 @@ def einsum(equation: typing.Any, *operands: typing.Any, optimize: bool | str | S
     path = planner_path(optimize, len(operands))
     if path is None:
         raise ValueError(f"unknown order of contractions: {optimize!r}")
-    network = _network(equation, operands) if _usable(operands) else None
+    usable = _usable(operands) and not _is_recorded() and not any(char.isdigit() for char in equation)
+    network = _network(equation, operands) if usable else None
     if network is None:
         return torch.einsum(*given)
     terms, output, tensors = network
@@ -114,6 +116,13 @@ class _Reduction(typing.NamedTuple):
         return tensor.sum(self.summed) if self.summed else tensor
 
 
+def _is_recorded():
+    """Whether `torch.jit` traces the call, or forward-mode derivatives are taken, which the operator does not have."""
+    if torch.compiler.is_compiling():
+        return False
+    return torch.jit.is_tracing() or getattr(torch.autograd.forward_ad, "_current_level", -1) >= 0
+
+
 def _network(equation, operands):
     """Returns terms, output and tensors after all reductions, or None if PyTorch has to see the call."""
     find = _reductions if torch.compiler.is_compiling() else _known_reductions
@@ -129,7 +138,7 @@ def _reductions(equation, shapes):
     labels = equation.replace("...", "").replace(",", "").replace("->", "")
     inputs, arrow, output = equation.partition("->")
     terms = inputs.split(",")
-    if len(terms) != len(shapes) or not all(label.isascii() and label.isalpha() for label in labels):
+    if len(terms) != len(shapes) or not all(label.isascii() and label.isalnum() for label in labels):
         return None
     if not arrow:
         output = "..." + "".join(sorted(label for label in set(labels) if labels.count(label) == 1))
@@ -212,7 +221,8 @@ def _pairs(equation, shapes, path):
 
 @functools.lru_cache(1024)
 def _planned_path(equation, shapes, path):
-    return plan(equation, *shapes, path=path).path
+    given = ast.literal_eval(f"[{path}]") if path.startswith("(") else path
+    return plan(equation, *shapes, path=given).path
 
 
 def _equation(terms, output):
