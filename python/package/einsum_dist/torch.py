@@ -10,8 +10,9 @@ Tensors are read in place through DLPack, with any strides. Where PyTorch conjug
 b.conj())``, the contraction conjugates, and no tensor is copied.
 
 The contraction is the custom operator ``einsum_dist::contract``. Autograd, `torch.func.grad`, `torch.func.vmap` and
-`torch.compile` work with it; PyTorch computes calls with forward-mode derivatives. Its gradients are contractions by the same operator, also for complex numbers. Before it is
-called, PyTorch takes diagonals, sums dimensions that only one operand has, and drops broadcast dimensions of extent 1.
+`torch.compile` work with it; PyTorch computes calls with forward-mode derivatives. Its gradients are contractions by the same
+operator, also for complex numbers. Before it is called, PyTorch takes diagonals, sums dimensions that only one operand has, and
+drops broadcast dimensions of extent 1.
 """
 
 import ast
