@@ -1,6 +1,7 @@
 //! Maps a run-time dtype to the kernels for a Rust element type. No other module in `exec` is generic over element
 //! types.
 
+use ndarray::CowArray;
 use num_complex::Complex;
 
 use super::plan_cache::Planned;
@@ -65,7 +66,7 @@ fn kernels<T: Element>() -> Kernels {
         add: |input, out| kernel::add(input.view::<T>(), out.view_mut::<T>()),
         scale: |factor, out| kernel::scale(element::<T>(factor), out.view_mut()),
         fill: |out| kernel::fill(T::ZERO, out.view_mut()),
-        conjugate: |out| out.view_mut::<T>().mapv_inplace(T::conjugate),
+        conjugate: |out| kernel::conjugate(out.view_mut::<T>()),
         reserve: Workspace::reserve::<T>,
     }
 }
@@ -93,7 +94,7 @@ fn contract<T: Element>(
     // The reference kernel needs no speed.
     let [left, right] = [(left, conjugated[0]), (right, conjugated[1])].map(|(lease, conjugated)| {
         let view = lease.view::<T>();
-        if conjugated { view.mapv(T::conjugate) } else { view.to_owned() }
+        if conjugated { CowArray::from(view.mapv(T::conjugate)) } else { CowArray::from(view) }
     });
     kernel::reference_contract(alpha, (l, left.view()), (r, right.view()), beta, (o, out.view_mut()));
     Ok(())

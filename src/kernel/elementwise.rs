@@ -1,4 +1,4 @@
-//! Fills, scales, copies and adds tensors of equal shape with any strides.
+//! Fills, scales, conjugates, copies and adds tensors of equal shape with any strides.
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
@@ -31,6 +31,22 @@ pub fn fill<T: Element>(value: T, mut out: ArrayViewMutD<T>) {
 /// Computes `out = factor out`. If `factor` is 0, `out` is not read.
 pub fn scale<T: Element>(factor: T, mut out: ArrayViewMutD<T>) {
     scale_strided(factor, (&mut out).into());
+}
+
+/// Replaces every element of `out` by its complex conjugate.
+pub fn conjugate<T: Element>(out: ArrayViewMutD<T>) {
+    let threads = threads_for(out.len());
+    conjugate_on(threads, out);
+}
+
+fn conjugate_on<T: Element>(threads: usize, mut out: ArrayViewMutD<T>) {
+    if threads < 2 || out.len() < 2 {
+        return out.mapv_inplace(T::conjugate);
+    }
+    let axis = out.max_stride_axis();
+    let middle = out.len_of(axis) / 2;
+    let (first, second) = out.split_at(axis, middle);
+    rayon::join(|| conjugate_on(threads / 2, first), || conjugate_on(threads - threads / 2, second));
 }
 
 /// Like [`scale`], for a tensor that is not an `ndarray` view.

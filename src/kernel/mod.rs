@@ -11,7 +11,7 @@
 //! | `simd` | SIMD vectors for every instruction set |
 //! | `micro` | micro-kernels, which multiply a few rows by a few columns and accumulate the products in registers |
 //! | `xsmm` | small products computed by LIBXSMM, if the feature `libxsmm` is enabled, on x86-64 and AArch64 |
-//! | `elementwise` | fill, scale, copy, add |
+//! | `elementwise` | fill, scale, conjugate, copy, add |
 //! | `host` | instruction set and caches of this machine |
 //! | `tensor` | a strided tensor, which consists of a pointer, extents and strides |
 //! | `workspace`, `zeroed` | memory for packing |
@@ -56,7 +56,7 @@ mod zeroed;
 
 pub use contract::{contract, contract_planned, contract_strided, plan};
 pub use element::Element;
-pub use elementwise::{add, copy, fill, scale};
+pub use elementwise::{add, conjugate, copy, fill, scale};
 pub use error_bound::error_bound;
 pub use host::{default_family, has_xsmm, host, target};
 pub use huge_pages::request_huge_pages;

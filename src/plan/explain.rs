@@ -127,6 +127,9 @@ impl Explain<'_> {
             ReuseScope::Program => ", constant",
             ReuseScope::Run | ReuseScope::Slice => "",
         };
+        if matches!(value.source, Source::Operand(index) if plan.conjugate.contains(&index)) {
+            how += ", conjugated";
+        }
         let gflop = plan.gflop(value);
         let shown = |yes: bool, text: String| if yes { text } else { String::new() };
         [
