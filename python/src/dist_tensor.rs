@@ -131,6 +131,22 @@ fn fill(local: &Bound<'_, PyList>, blocks: &[Bound<'_, PyAny>]) -> PyResult<()> 
     Ok(())
 }
 
+/// Returns what selects a block in an array of the whole tensor, from the ranges of the block in each dimension.
+fn place<'py, 'a>(
+    py: Python<'py>,
+    dims: impl ExactSizeIterator<Item = &'a [Range<usize>]> + Clone,
+) -> PyResult<Bound<'py, PyAny>> {
+    if dims.clone().all(|ranges| ranges.len() <= 1) {
+        let slice = |ranges: &[Range<usize>]| {
+            let Range { start, end } = ranges.first().cloned().unwrap_or(0..0);
+            PySlice::new(py, start as isize, end as isize, 1)
+        };
+        return Ok(PyTuple::new(py, dims.map(slice))?.into_any());
+    }
+    let indices = dims.map(|ranges| PyArray::from_iter(py, ranges.iter().cloned().flatten()));
+    py.import("numpy")?.call_method1("ix_", PyTuple::new(py, indices)?)
+}
+
 /// Returns the element type that a dtype of NumPy stands for; float64 for `None`.
 fn named_dtype(py: Python<'_>, dtype: Option<Bound<'_, PyAny>>) -> PyResult<Dtype> {
     let Some(dtype) = dtype else { return Ok(Dtype::Float64) };
@@ -194,6 +210,30 @@ impl DistTensor {
         filled.and(agreed.map_err(exception)).map(|()| slf)
     }
 
+    /// A tensor with the elements of a whole array, of which every process copies its own blocks. Collective.
+    ///
+    /// All processes pass the same array; with ``numpy.load(path, mmap_mode="r")``, each reads only its own blocks. The
+    /// element type is that of the array unless all processes give another.
+    #[staticmethod]
+    #[pyo3(signature = (world, array, distribution, dtype=None))]
+    fn from_array<'py>(
+        world: &Bound<'py, World>,
+        array: Bound<'py, PyAny>,
+        distribution: &Distribution,
+        dtype: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, DistTensor>> {
+        let py = world.py();
+        let numpy = py.import("numpy")?;
+        let array = numpy.call_method1("asarray", (array,))?;
+        let dtype = dtype.map_or_else(|| array.getattr("dtype"), Ok)?;
+        let shape = array.getattr("shape")?.extract()?;
+        let slf = Bound::new(py, DistTensor::zeros(world, shape, distribution, Some(dtype))?)?;
+        for pair in DistTensor::local(&slf)?.iter() {
+            numpy.call_method1("copyto", (pair.get_item(1)?, array.get_item(pair.get_item(0)?)?))?;
+        }
+        Ok(slf)
+    }
+
     /// Read the array in a .npy file; every rank reads only its own blocks. Collective.
     ///
     /// The element type is float64 unless all processes give another. A file of a wider type is refused.
@@ -211,10 +251,11 @@ impl DistTensor {
         Ok(DistTensor::of(world.clone().unbind(), tensor))
     }
 
-    /// The local blocks, in order of ranks: pairs of a tuple of slices of the whole tensor and a view of the elements.
+    /// The local blocks, in order of ranks: pairs of the block's place in the whole tensor and a view of its elements.
     ///
-    /// The views are not copies: writing to them changes the tensor. With block-cyclic cuts, the slices of a block are
-    /// None, because it is not one box.
+    /// An array of the whole tensor has the same elements at ``array[place]``. The place is a tuple of slices or, if the
+    /// block is not one box because of block-cyclic cuts, of index arrays as ``numpy.ix_`` makes them. The views are not
+    /// copies: writing to them changes the tensor.
     #[getter]
     fn local<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
         let py = slf.py();
@@ -223,18 +264,7 @@ impl DistTensor {
             let blocks = tensor.blocks_mut().map(|(region, block)| {
                 // SAFETY: the tensor never moves its blocks, and this object, which the view refers to, keeps it.
                 let view = unsafe { PyArray::borrow_from_array(&block, slf.clone().into_any()) };
-                let mut ranges = region.dims().iter().map(|dim| dim.ranges());
-                let is_box = ranges.clone().all(|ranges| ranges.len() <= 1);
-                let slice = |ranges: &[Range<usize>]| {
-                    let Range { start, end } = ranges.first().cloned().unwrap_or(0..0);
-                    PySlice::new(py, start as isize, end as isize, 1)
-                };
-                let whole = if is_box {
-                    PyTuple::new(py, ranges.by_ref().map(slice))?.into_any()
-                } else {
-                    py.None().into_bound(py)
-                };
-                PyTuple::new(py, [whole, view.into_any()])
+                PyTuple::new(py, [place(py, region.dims().iter().map(|dim| dim.ranges()))?, view.into_any()])
             });
             PyList::new(py, blocks.collect::<PyResult<Vec<_>>>()?)
         })

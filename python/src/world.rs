@@ -1,10 +1,12 @@
 //! Ranks: a world of ranks in this process or of MPI processes, and the programs that run on it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
+use std::time::{Duration, Instant};
 
 use einsum_dist::ndarray::ArrayViewD;
-use einsum_dist::{Dtype, Element};
+use einsum_dist::report::Seconds;
+use einsum_dist::{Dtype, Element, RunOptions};
 use num_complex::Complex;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -36,6 +38,16 @@ struct Open {
     programs: Vec<Weak<RefCell<Option<AnyProgram>>>>,
 }
 
+fn run_options(timeout: Option<f64>, overlap: bool) -> PyResult<RunOptions> {
+    let timeout = timeout.map(|seconds| {
+        let timeout = Duration::try_from_secs_f64(seconds).ok().filter(|timeout| !timeout.is_zero());
+        timeout.ok_or_else(|| {
+            PyValueError::new_err(format!("timeout must be a positive number of seconds, not {seconds}"))
+        })
+    });
+    Ok(RunOptions { overlap, timeout: timeout.transpose()?, ..RunOptions::default() })
+}
+
 fn closed() -> PyErr {
     PyRuntimeError::new_err("the world is closed")
 }
@@ -55,26 +67,38 @@ impl World {
 #[pymethods]
 impl World {
     /// A world of ranks inside this process. Each rank has a communication thread and workers.
+    ///
+    /// Parameters
+    /// ----------
+    /// timeout : float, optional
+    ///     A run raises an error if a rank waits for other ranks for so many seconds and no bytes move.
+    /// overlap : bool
+    ///     False makes each rank alternate between work and transfers, which are at the same time otherwise.
     #[staticmethod]
-    fn in_process(ranks: usize) -> PyResult<World> {
+    #[pyo3(signature = (ranks, *, timeout=None, overlap=true))]
+    fn in_process(ranks: usize, timeout: Option<f64>, overlap: bool) -> PyResult<World> {
         if ranks == 0 {
             return Err(PyValueError::new_err("a world has at least one rank"));
         }
-        Ok(World::new(einsum_dist::World::in_process(ranks)))
+        let options = run_options(timeout, overlap)?;
+        Ok(World::new(einsum_dist::World::in_process(ranks).with(options)))
     }
 
     /// A world of the processes in an mpi4py communicator, by default ``MPI.COMM_WORLD``. Collective.
     ///
     /// The communicator is duplicated, so messages of this package cannot be confused with those of the caller.
+    /// ``timeout`` and ``overlap`` are as in :meth:`in_process`, except that a process that waits for longer than the
+    /// timeout ends all processes.
     ///
     /// Raises
     /// ------
     /// RuntimeError
     ///     If this package was built without MPI, or with another MPI library than mpi4py (the message names both).
     #[staticmethod]
-    #[pyo3(signature = (comm=None))]
-    fn mpi(py: Python<'_>, comm: Option<Bound<'_, PyAny>>) -> PyResult<World> {
-        of_mpi(py, comm)
+    #[pyo3(signature = (comm=None, *, timeout=None, overlap=true))]
+    fn mpi(py: Python<'_>, comm: Option<Bound<'_, PyAny>>, timeout: Option<f64>, overlap: bool) -> PyResult<World> {
+        let options = run_options(timeout, overlap)?;
+        Ok(World::new(of_mpi(py, comm)?.with(options)))
     }
 
     /// Close the world: its programs can no longer run, and what the processes share is released. Collective.
@@ -129,6 +153,7 @@ impl World {
     fn compile(slf: &Bound<'_, Self>, plan: &Plan) -> PyResult<WorldProgram> {
         let world = slf.get().get()?;
         let plan = &plan.inner;
+        let start = Instant::now();
         let program = match plan.dtype {
             Dtype::Float32 => world.compile(plan).map(AnyProgram::Float32),
             Dtype::Float64 => world.compile(plan).map(AnyProgram::Float64),
@@ -136,10 +161,16 @@ impl World {
             Dtype::Complex128 => world.compile(plan).map(AnyProgram::Complex128),
         };
         let program = Rc::new(RefCell::new(Some(program.map_err(exception)?)));
+        let compile_seconds = start.elapsed().as_secs_f64();
         let mut open = slf.get().inner.get()?.borrow_mut();
         open.programs.retain(|program| program.strong_count() > 0);
         open.programs.push(Rc::downgrade(&program));
-        Ok(WorldProgram { world: slf.clone().unbind(), program: ThreadBound::new(program) })
+        Ok(WorldProgram {
+            world: slf.clone().unbind(),
+            program: ThreadBound::new(program),
+            compile_seconds,
+            run_seconds: ThreadBound::new(Cell::new(None)),
+        })
     }
 
     fn __repr__(&self) -> String {
@@ -151,15 +182,15 @@ impl World {
 }
 
 #[cfg(not(feature = "mpi"))]
-fn of_mpi(_py: Python<'_>, _comm: Option<Bound<'_, PyAny>>) -> PyResult<World> {
+fn of_mpi(_py: Python<'_>, _comm: Option<Bound<'_, PyAny>>) -> PyResult<einsum_dist::World> {
     Err(PyRuntimeError::new_err(
-        "this build of einsum_dist has no MPI; build it with the MPI of mpi4py: MPICC=mpicc pip install --no-binary einsum-dist \
-         einsum-dist --config-settings=build-args=--features=mpi",
+        "this build of einsum_dist has no MPI; build it with the MPI of mpi4py: \
+         MPICC=mpicc maturin build --release --manifest-path python/Cargo.toml --features mpi",
     ))
 }
 
 #[cfg(feature = "mpi")]
-fn of_mpi(py: Python<'_>, comm: Option<Bound<'_, PyAny>>) -> PyResult<World> {
+fn of_mpi(py: Python<'_>, comm: Option<Bound<'_, PyAny>>) -> PyResult<einsum_dist::World> {
     let mpi4py = py.import("mpi4py.MPI")?;
     let theirs: String = mpi4py.call_method0("Get_library_version")?.extract()?;
     let theirs = theirs.trim_end_matches('\0').trim();
@@ -183,7 +214,7 @@ fn of_mpi(py: Python<'_>, comm: Option<Bound<'_, PyAny>>) -> PyResult<World> {
     // SAFETY: `comm` is a live communicator of mpi4py, whose MPI library is ours, as checked above.
     let foreign = unsafe { super::communicator::Foreign::at(address) };
     let world = einsum_dist::World::from_communicator(&foreign);
-    Ok(World::new(world.map_err(exception)?))
+    world.map_err(exception)
 }
 
 enum AnyProgram {
@@ -213,6 +244,9 @@ macro_rules! with_program {
 pub struct WorldProgram {
     world: Py<World>,
     program: ThreadBound<SharedProgram>,
+    compile_seconds: f64,
+    /// The time of the last run on the ranks of this process.
+    run_seconds: ThreadBound<Cell<Option<f64>>>,
 }
 
 #[pymethods]
@@ -227,7 +261,10 @@ impl WorldProgram {
         let arrays: Vec<Bound<PyAny>> = prepared.extract()?;
         let views = if arrays.is_empty() { Some(SmallVec::new()) } else { in_place(&arrays) };
         let views = views.ok_or_else(|| PyTypeError::new_err("the operands have other types than the plan"))?;
-        with_program!(program, program => run_whole(py, program, &views))
+        let start = Instant::now();
+        let result = with_program!(program, program => run_whole(py, program, &views))?;
+        self.run_seconds.get()?.set(Some(start.elapsed().as_secs_f64()));
+        Ok(result)
     }
 
     /// Contract distributed tensors: ``alpha`` times the contraction plus ``beta`` times ``out``. Collective.
@@ -276,12 +313,14 @@ impl WorldProgram {
                 run_blocks(py, $program, factors, &tensors.ok_or_else(wrong)?, target)?;
             }};
         }
+        let start = Instant::now();
         match program {
             AnyProgram::Float32(program) => run!(Float32, program),
             AnyProgram::Float64(program) => run!(Float64, program),
             AnyProgram::Complex64(program) => run!(Complex64, program),
             AnyProgram::Complex128(program) => run!(Complex128, program),
         }
+        self.run_seconds.get()?.set(Some(start.elapsed().as_secs_f64()));
         drop(target);
         Ok(out)
     }
@@ -294,13 +333,36 @@ impl WorldProgram {
     }
 
     /// The plan and the measurements of the last run as a dict, as ``einsum-dist --json`` prints them. Collective.
+    ///
+    /// ``seconds`` and ``gflops`` are those of the last run on the slowest process. A call with whole arrays includes
+    /// the time to distribute the operands and to gather the result.
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let program = self.program.get()?.borrow();
-        let report = with_program!(program.as_ref().ok_or_else(closed)?, program => {
-            program.measured().map(|measured| serde_json::to_string(&program.plan().report(Some(&measured))))
-        });
-        let report = report.map_err(exception)?.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        py.import("json")?.call_method1("loads", (report,))
+        let mut report = with_program!(program.as_ref().ok_or_else(closed)?, program => {
+            program.measured().map(|measured| program.plan().report(Some(&measured)))
+        })
+        .map_err(exception)?;
+        let world = self.world.get().get()?;
+        report.transport = Some(world.transport().to_owned());
+        report.compile_seconds = Some(self.compile_seconds);
+        if let Some(seconds) = self.slowest(&world)? {
+            let gflop = with_program!(program.as_ref().ok_or_else(closed)?, program => program.plan().total_gflop());
+            report.seconds = Some(Seconds { min: seconds, median: seconds, max: seconds, runs: 1 });
+            report.gflops = Some(gflop / seconds);
+        }
+        let text = serde_json::to_string(&report).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        py.import("json")?.call_method1("loads", (text,))
+    }
+}
+
+impl WorldProgram {
+    /// The longest time of the last run on any process, or `None` before the first run. Collective.
+    fn slowest(&self, world: &einsum_dist::World) -> PyResult<Option<f64>> {
+        // `max` ignores a process that has not run the program.
+        let mine = self.run_seconds.get()?.get().unwrap_or(f64::NAN);
+        let all = world.all_gather(&mine.to_le_bytes()).map_err(exception)?;
+        let seconds = all.iter().filter_map(|bytes| bytes.as_slice().try_into().ok()).map(f64::from_le_bytes);
+        Ok(Some(seconds.fold(f64::NAN, f64::max)).filter(|seconds| !seconds.is_nan()))
     }
 }
 

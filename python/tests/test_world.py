@@ -39,6 +39,23 @@ def test_blocks_are_contracted_where_they_are(ranks, dtype):
         assert np.allclose(program(*arrays), expected, rtol=1e-4)
         report = program.report()
         assert report["ranks"] == ranks and report["nodes"][-1]["seconds"] is not None
+        assert report["seconds"]["runs"] == 1 and report["seconds"]["min"] == report["seconds"]["max"] > 0
+        assert report["gflops"] > 0 and report["compile_seconds"] > 0 and report["transport"] == world.transport
+
+
+def test_options_of_a_world():
+    arrays = [RNG.random((40, 50)), RNG.random((50, 30))]
+    plan = ed.plan("mk,kn->mn", *arrays, ranks=3, threads=1, algorithm="ring-mn")
+    for options in ({"overlap": False}, {"timeout": 30}, {"timeout": 0.5, "overlap": True}):
+        with ed.World.in_process(3, **options) as world:
+            program = world.compile(plan)
+            assert program.report()["seconds"] is None
+            assert np.allclose(program(*arrays), arrays[0] @ arrays[1])
+    for timeout in (0, -1.0, float("nan"), float("inf"), 1e300):
+        with pytest.raises(ValueError, match="positive number of seconds"):
+            ed.World.in_process(3, timeout=timeout)
+    with pytest.raises(TypeError):
+        ed.World.in_process(3, timeout="1")
 
 
 def test_a_tensor_from_blocks_is_moved_and_written(tmp_path):
@@ -55,6 +72,12 @@ def test_a_tensor_from_blocks_is_moved_and_written(tmp_path):
         assert rows.ranks == 3 and np.array_equal(tensor.gather(), whole)
         cyclic = tensor.redistribute(ed.Distribution("n:cyclic(2,2)", "mn"))
         assert np.array_equal(cyclic.gather(), whole)
+        for place, block in cyclic.local:
+            assert np.array_equal(whole[place], block)
+            block *= 2
+        assert np.array_equal(cyclic.gather(), 2 * whole)
+        for place, block in cyclic.local:
+            block[...] = whole[place]
         path = tmp_path / "whole.npy"
         cyclic.write_npy(path)
         assert np.array_equal(np.load(path), whole)
@@ -127,3 +150,20 @@ def test_wrong_worlds_are_refused():
         with pytest.raises(RuntimeError, match="closed"):
             call()
     world.close()
+
+
+@pytest.mark.parametrize("text", ["x1", "m:3", "n:cyclic(2,2)", "m:cyclic(1,2) n:2", "l:cyclic(1,2) m:2", "x2 n:2"])
+def test_a_tensor_from_a_whole_array(text, tmp_path):
+    whole = RNG.random((5, 7, 6))[:, ::-1]
+    np.save(tmp_path / "whole.npy", whole)
+    with ed.World.in_process(4) as world:
+        distribution = ed.Distribution(text, "lmn")
+        for array in (whole, np.load(tmp_path / "whole.npy", mmap_mode="r"), whole.tolist()):
+            tensor = ed.DistTensor.from_array(world, array, distribution)
+            assert tensor.dtype == "float64" and np.array_equal(tensor.gather(), whole)
+        wide = ed.DistTensor.from_array(world, whole, distribution, "complex64")
+        assert wide.dtype == "complex64" and np.allclose(wide.gather(), whole)
+        with pytest.raises(TypeError):
+            ed.DistTensor.from_array(world, whole * 1j, distribution, "float64")
+        with pytest.raises(ValueError, match="int64"):
+            ed.DistTensor.from_array(world, np.arange(6).reshape(1, 2, 3), distribution)
