@@ -32,6 +32,10 @@ import "$library"
 for ranks in 1 2 3 4; do
     timeout 120 "$launcher" -n $ranks "$env/bin/python" python/tests/mpi_ranks.py
 done
+# This notebook starts four ranks. Its test is counted like those above.
+EINSUM_DIST_MPIRUN=$launcher timeout 120 "$env/bin/python" -m pytest -q -p no:cacheprovider \
+    "python/tests/test_notebooks.py::test_notebooks_run[mpi4py]" |
+    awk '{ print } /^[0-9]+ passed/ { print $1 " passed, 0 failed" }'
 if [ -n "$other" ]; then
     import "$other"
     timeout 120 "$launcher" -n 2 "$env/bin/python" python/tests/mpi_ranks.py refuse
