@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 "$python" -c "import ensurepip" 2> /dev/null || ./.ci/packages python
 env=$PWD/target/python
-wheels=$PWD/target/wheels
+wheels=$env/wheels
 requirements=python/requirements-test.txt
 if ! cmp -s $requirements "$env/requirements.txt"; then
     "$python" -m venv "$env"

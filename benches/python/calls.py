@@ -1,13 +1,13 @@
 """Single calls of einsum, beside the libraries that a user would pick instead: python benches/python/calls.py
 
-The first two are those of opt_einsum's issues 234 and 157.
+The first two are the expression of opt_einsum's issue 234, and the third is that of its issue 157, all with sizes of ours.
 """
 
 import numpy as np
 import opt_einsum
 import pytblis
 import torch
-from timing import compare
+from timing import compare, same_threads
 
 import einsum_dist as ed
 
@@ -26,9 +26,7 @@ CASES = {
 
 
 def main():
-    threads = ed.get_num_threads()
-    torch.set_num_threads(threads)
-    pytblis.set_num_threads(threads)
+    same_threads()
     rng = np.random.default_rng(0)
     for case, (text, shapes, dtype) in CASES.items():
         arrays = [np.asarray(rng.random(shape) - 0.5, dtype) for shape in shapes]

@@ -19,7 +19,8 @@ OURS = "einsum-dist"
 INTRODUCTION = """# Contractions from Python
 
 This file is written by `make bench-python` on {machine}. Times are medians in milliseconds; all libraries of a row ran in turn in one process, with
-the same number of threads. `speedup` is the time of the fastest other library divided by ours. In brackets: the first call.
+the same number of threads. `speedup` is the time of the fastest row without this package, divided by that of `einsum-dist`. In brackets: the
+first call with this expression and these shapes.
 """
 TITLES = {
     "calls": "Single calls (`benches/python/calls.py`)",
@@ -41,7 +42,7 @@ def median(row):
 
 
 def speedup(rows):
-    """How much longer than our fastest function the fastest function without us takes."""
+    """The time of the fastest function without this package, divided by that of `einsum-dist`."""
     others = [median(row) for library, row in rows.items() if OURS not in library]
     return min(others) / median(rows[OURS])
 

@@ -1,14 +1,14 @@
 """Coupled cluster of water and benzene by PySCF: python benches/python/molecules.py
 
 The module `pyscf.cc.rccsd` contracts everything with `lib.einsum`. It runs with PySCF's own function on NumPy, with PySCF's
-hook for pytblis, and with ours. The energies must agree to 1e-9.
+hook for pytblis, and with ours. The energies must agree to 1e-9. The correction (T) is C code of PySCF in all three.
 """
 
 import numpy as np
 import pyscf
 import pyscf.lib
 from pyscf import cc, gto, lib, scf
-from timing import compare
+from timing import compare, same_threads
 
 import einsum_dist as ed
 import einsum_dist.pyscf
@@ -48,7 +48,7 @@ def energies(mean_field, backend):
 
 
 def main():
-    lib.num_threads(ed.get_num_threads())
+    lib.num_threads(same_threads())
     for case, (atoms, basis) in MOLECULES.items():
         mean_field = scf.RHF(gto.M(atom=atoms, basis=basis, verbose=0)).run(conv_tol=1e-12)
         backends = {"einsum-dist": "einsum-dist", "PySCF, NumPy": "numpy", "PySCF, pytblis": "pytblis"}

@@ -1,7 +1,8 @@
 """Does a contraction run more slowly beside libraries with thread pools of their own? python benches/python/neighbours.py
 
 Threads of OpenMP keep their cores busy for some time after each parallel region, in case another one follows. A contraction
-that starts meanwhile shares the cores with them. This file times calls alone, and right after a call of another library.
+that starts meanwhile shares the cores with them. This file times calls after a rest, right after a call of another library,
+and, as a control, right after a call of the same library, whose threads may be awake and whose operands are in the caches.
 """
 
 import csv
@@ -18,10 +19,11 @@ SECONDS = 2.0
 def measure(policy):
     import numpy as np
     import torch
+    from timing import same_threads
 
     import einsum_dist as ed
 
-    torch.set_num_threads(ed.get_num_threads())
+    same_threads()
     writer = csv.writer(sys.stdout, lineterminator="\n")
     for size in SIZES:
         a, b = np.random.default_rng(0).random((2, size, size))
@@ -43,9 +45,8 @@ def measure(policy):
                 functions[name]()
                 samples.append(time.perf_counter() - start)
         for (name, before), samples in times.items():
-            if name != before:
-                ratio = statistics.median(samples) / statistics.median(times[name, "nothing"])
-                writer.writerow([policy, size, name, before, f"{statistics.median(samples) * 1e3:.4g}", f"{ratio:.3f}"])
+            ratio = statistics.median(samples) / statistics.median(times[name, "nothing"])
+            writer.writerow([policy, size, name, before, f"{statistics.median(samples) * 1e3:.4g}", f"{ratio:.3f}"])
         sys.stdout.flush()
 
 

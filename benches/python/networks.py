@@ -14,7 +14,7 @@ import cotengra
 import numpy as np
 import opt_einsum
 import torch
-from timing import compare
+from timing import compare, same_threads
 
 import einsum_dist as ed
 import einsum_dist.cotengra
@@ -51,7 +51,7 @@ def measure(network):
     # Sums over d products of random numbers grow by a factor of d**0.5; each index is in two tensors.
     arrays = [(array * array.size**-0.25).astype(dtype) for array in arrays]
     tensors = [torch.from_numpy(array) for array in arrays]
-    torch.set_num_threads(ed.get_num_threads())
+    same_threads()
     contractor = ed.cotengra.Contractor(tree)
     functions = {
         "einsum-dist": lambda: contractor(*arrays),
@@ -59,10 +59,15 @@ def measure(network):
         "cotengra, NumPy": lambda: tree.contract(arrays),
         "cotengra, torch": lambda: tree.contract(tensors),
     }
-    if tree.nslices == 1 and all(label.isalpha() for label in network["sizes"]):
+    # opt_einsum has no slices.
+    if tree.nslices == 1:
         path = tree.get_path()
-        functions["opt_einsum"] = lambda: opt_einsum.contract(network["expression"], *arrays, optimize=path)
-    compare("networks", network["name"], functions, seconds=10, rounds=(3, 100), rtol=1e-3 if dtype.name in ("float32", "complex64") else 1e-8)
+        letters = {label: opt_einsum.get_symbol(number) for number, label in enumerate(network["sizes"])}
+        terms = ["".join(letters[label] for label in term) for term in (*inputs, tuple(output))]
+        expression = ",".join(terms[:-1]) + "->" + terms[-1]
+        functions["opt_einsum"] = lambda: opt_einsum.contract(expression, *arrays, optimize=path)
+    rtol = 1e-3 if dtype.name in ("float32", "complex64") else 1e-8
+    compare("networks", network["name"], functions, seconds=10, rounds=(3, 100), rtol=rtol)
 
 
 def main():
