@@ -5,8 +5,7 @@ use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
 use einsum_dist::ndarray::ArrayViewD;
-use einsum_dist::report::Seconds;
-use einsum_dist::{Dtype, Element, RunOptions};
+use einsum_dist::{Dtype, Element, RunOptions, Seconds};
 use num_complex::Complex;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
