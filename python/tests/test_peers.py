@@ -83,3 +83,25 @@ def test_libraries_find_numpys_functions():
     assert ed.array is np.array and ed.linalg is np.linalg
     with pytest.raises(AttributeError):
         ed.no_such_function
+
+
+def test_array_api_namespace():
+    """The functions of the standard that contract are ours, and all others are NumPy's."""
+    if not hasattr(np, "__array_namespace_info__"):
+        pytest.skip("NumPy before 2.1 has no namespace of the standard")
+    info = ed.__array_namespace_info__()
+    assert info.default_device() == "cpu" and "float64" in info.dtypes()
+    a, b = ed.asarray(RNG.random((2, 4, 3))), ed.asarray(RNG.random((2, 3, 4)))
+    assert np.allclose(ed.matmul(a, b), ed.tensordot(a, b, axes=([2], [1]))[range(2), :, range(2)])
+    assert np.allclose(ed.vecdot(a, ed.matrix_transpose(b)), ed.sum(a * ed.permute_dims(b, (0, 2, 1)), axis=-1))
+    for dtype in ("float32", "complex64", "complex128", "int64", "bool"):
+        x, y = (RNG.integers(0, 5, shape).astype(dtype) for shape in ((3, 1, 4), (2, 4)))
+        x = x * np.asarray(1 + 2j, dtype) if dtype.startswith("complex") else x
+        for axis in (-1, 0) if dtype == "int64" else (-1,):
+            x, y = np.moveaxis(x, -1, axis), np.moveaxis(y, -1, axis)
+            ours, numpys = ed.vecdot(x, y, axis=axis), np.vecdot(x, y, axis=axis)
+            assert ours.dtype == numpys.dtype and ours.shape == numpys.shape and np.allclose(ours, numpys)
+    assert isinstance(ed.vecdot(np.ones(3, complex), np.ones(3)), np.complex128)
+    for shapes in [((), (3,)), ((3,), (2,)), ((3,), (1,))]:
+        with pytest.raises(ValueError):
+            ed.vecdot(*map(np.ones, shapes))

@@ -62,15 +62,20 @@ def test_values_and_gradients(expression, dtype):
 @pytest.mark.parametrize("expression", ["ij,jk->ik", "iij,jk->ik", "ij,jk,kl->il", "bij,bjk->bik", "ai,bi,ci->abc"])
 def test_second_derivatives(expression, dtype):
     operands = tensors(EXPRESSIONS[expression], dtype, grad=True)
-    assert torch.autograd.gradcheck(lambda *args: ed.torch.einsum(expression, *args), operands)
-    assert torch.autograd.gradgradcheck(lambda *args: ed.torch.einsum(expression, *args), operands)
+    function = lambda *args: ed.torch.einsum(expression, *args)  # noqa: E731
+    assert torch.autograd.gradcheck(function, operands)
+    assert torch.autograd.gradgradcheck(function, operands)
+    # The batched checks call `torch.autograd.grad(..., is_grads_batched=True)`.
+    quick = dict(fast_mode=True, check_batched_grad=True)
+    assert torch.autograd.gradcheck(function, operands, check_forward_ad=True, check_batched_forward_grad=True, **quick)
+    assert torch.autograd.gradgradcheck(function, operands, check_fwd_over_rev=True, **quick)
 
 
 @pytest.mark.parametrize("conj", [(0,), (1,), (0, 1), (0, 2)])
 def test_lazy_conjugation_is_a_flag(conj, monkeypatch):
     flags = []
-    original = ed.torch._normalize._contract
-    monkeypatch.setattr(ed.torch._normalize, "_contract", lambda *args: flags.append(args[-1]) or original(*args))
+    original = ed.torch._einsum_dist.contract
+    monkeypatch.setattr(ed.torch._einsum_dist, "contract", lambda *args: flags.append(args[-1]) or original(*args))
     plain = tensors([(3, 4), (4, 5), (5, 2)], torch.complex128, grad=True)
     other = [tensor.detach().clone().requires_grad_() for tensor in plain]
     for einsum, operands in ((ed.torch.einsum, plain), (torch.einsum, other)):
@@ -104,12 +109,47 @@ def test_lazily_negated_and_conjugated_tensors(dtype):
     torch.testing.assert_close(*pair)
 
 
-def test_forward_mode_and_tracing_are_those_of_torch():
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_forward_mode(dtype):
+    a, b, c, tangent = tensors([(3, 4), (4, 5), (5, 2), (3, 4)], dtype)
+    forward = torch.autograd.forward_ad
+    for plain, direction in ((a, tangent), (a.clone().requires_grad_(), tangent.conj())):
+        with forward.dual_level():
+            result = ed.torch.einsum("ij,jk,kl->il", forward.make_dual(plain, direction), b.conj(), c)
+            torch.testing.assert_close(forward.unpack_dual(result).tangent, direction @ b.conj() @ c)
+    # A gradient that is recorded outside of the level, and whose cotangent has a tangent.
+    result = ed.torch.einsum("ij,jk->ik", plain, b)
+    with forward.dual_level():
+        cotangent = forward.make_dual(torch.ones_like(result), torch.ones_like(result) * 2)
+        (gradient,) = torch.autograd.grad(result, plain, cotangent)
+        torch.testing.assert_close(forward.unpack_dual(gradient).tangent, 2 * torch.ones_like(result) @ b.mH)
+
+
+def test_forward_mode_of_the_operator_itself_is_an_error():
+    torch._dynamo.reset()
     a, b, tangent = tensors([(3, 4), (4, 5), (3, 4)], torch.float64)
+    compiled = torch.compile(lambda a: ed.torch.einsum("ij,jk->ik", a, b), backend="aot_eager")
+    torch.testing.assert_close(compiled(a), a @ b)
+    operator = lambda a: torch.ops.einsum_dist.contract("ij,jk->ik", [a, b], "auto", [False, False])  # noqa: E731
     forward = torch.autograd.forward_ad
     with forward.dual_level():
-        result = ed.torch.einsum("ij,jk->ik", forward.make_dual(a, tangent), b)
-        torch.testing.assert_close(forward.unpack_dual(result).tangent, tangent @ b)
+        for function in (operator, compiled):
+            torch.testing.assert_close(function(a), a @ b)
+            with pytest.raises(NotImplementedError):
+                function(forward.make_dual(a, tangent))
+
+
+def test_forward_mode_contracts_only_where_there_are_tangents(monkeypatch):
+    equations = []
+    original = ed.torch._einsum_dist.contract
+    monkeypatch.setattr(ed.torch._einsum_dist, "contract", lambda *args: equations.append(args[0]) or original(*args))
+    a, b, tangent = tensors([(3, 4), (4, 5), (3, 4)], torch.float64)
+    torch.func.jvp(lambda a: ed.torch.einsum("ij,jk->ik", a, b), (a,), (tangent,))
+    assert equations == ["ij,jk->ik"] * 2
+
+
+def test_tracing_is_that_of_torch():
+    a, b, tangent = tensors([(3, 4), (4, 5), (3, 4)], torch.float64)
     traced = torch.jit.trace(lambda a, b: ed.torch.einsum("ij,jk->ik", a, b), (a, b))
     torch.testing.assert_close(traced(tangent, b), tangent @ b)
 
@@ -122,10 +162,10 @@ def test_a_path_with_gradients():
 
 def test_operands_are_not_copied(monkeypatch):
     pointers = []
-    original = ed.torch._normalize._contract
+    original = ed.torch._einsum_dist.contract
     monkeypatch.setattr(
-        ed.torch._normalize,
-        "_contract",
+        ed.torch._einsum_dist,
+        "contract",
         lambda text, arrays, *rest: pointers.extend(array.ctypes.data for array in arrays) or original(text, arrays, *rest),
     )
     left, right = torch.rand(6, 8)[::2, 1:], torch.rand(5, 7).T
@@ -148,6 +188,148 @@ def test_torch_func():
         torch.testing.assert_close(batched, left @ right)
         gradient = torch.func.vmap(torch.func.grad(lambda a: product(a, right).sum()))(left)
         torch.testing.assert_close(gradient, right.sum(1).expand(6, 3, 4))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_second_derivatives_of_torch_func(dtype):
+    x, y = tensors([(3, 2), (2, 3)], torch.float64)
+    factor = tensors([()], dtype)[0]
+    func = torch.func
+    results = []
+    for einsum in (ed.torch.einsum, torch.einsum):
+        product = lambda x, y: einsum("ij,jk->ik", (x * factor).conj(), y * factor)  # noqa: B023, E731
+        norm = lambda x, y: product(x, y).abs().square().sum()  # noqa: B023, E731
+        first, second = (func.jacfwd, func.jacrev), (func.jacfwd, func.jacrev)
+        found = [outer(inner(norm, argnums=1))(x, y) for outer in first for inner in second]
+        results.append((found, func.jvp(product, (x, y), (x * 2, y + 1))))
+    torch.testing.assert_close(*results)
+
+
+def test_batched_gradients():
+    jacobian, hessian = torch.autograd.functional.jacobian, torch.autograd.functional.hessian
+    a, b = tensors([(3, 4), (4, 5)], torch.complex128)
+    batch = tensors([(3, 2, 1, 3, 5)], torch.complex128)[0]
+    vmap = torch._vmap_internals._vmap
+    results = []
+    for einsum in (ed.torch.einsum, torch.einsum):
+        x, y = a.clone().requires_grad_(), b.clone().requires_grad_()
+        product = einsum("ij,jk->ik", x.conj(), y)
+        single = lambda v: torch.autograd.grad(product, (x, y), v, retain_graph=True)  # noqa: B023, E731
+        nested = [vmap(vmap(single))(batch[:, :, 0]), vmap(single)(batch[0, 0]), vmap(vmap(single), in_dims=1)(batch[0])]
+        (once,) = torch.autograd.grad(
+            einsum("ij,jk->ik", x, y).pow(3), x, batch[:, 0, 0], is_grads_batched=True, create_graph=True
+        )
+        twice = torch.autograd.grad(once.abs().sum(), (x, y))
+        real = lambda x: einsum("ij,jk->ik", x, b.real).pow(3)  # noqa: B023, E731
+        modes = [jacobian(real, a.real, vectorize=True, strategy=mode) for mode in ("reverse-mode", "forward-mode")]
+        hessians = hessian(lambda x: real(x).sum(), a.real, vectorize=True)  # noqa: B023
+        results.append((nested, once, twice, modes, hessians))
+    torch.testing.assert_close(*results)
+
+
+@pytest.mark.parametrize("expression", ["ij,jk->ik", "ij,jk,kl->il", "...ij,...jk->...ik", "iij,jk->ik"])
+@pytest.mark.parametrize("how", ["dynamic", "marked"])
+def test_torch_compile_for_any_shapes(expression, how):
+    torch._dynamo.reset()
+    count = 0
+
+    def backend(graph, example):
+        nonlocal count
+        count += 1
+        return torch._dynamo.backends.debugging.aot_eager(graph, example)
+
+    einsum = lambda *args: ed.torch.einsum(expression, *args).sin()  # noqa: E731
+    function = torch.compile(einsum, backend=backend, fullgraph=True, dynamic=True if how == "dynamic" else None)
+    for stretch in (1, 2, 3):
+        # The extent of k is another one in each call.
+        labels = expression.split("->")[0].replace("...", "ab").split(",")
+        shapes = [
+            [extent * stretch if label == "k" else extent for label, extent in zip(term, shape)]
+            for term, shape in zip(labels, EXPRESSIONS[expression])
+        ]
+        operands = tensors(shapes, torch.float64, grad=True)
+        if how == "marked":
+            for term, operand in zip(labels, operands):
+                if "k" in term:
+                    torch._dynamo.mark_dynamic(operand, term.index("k"))
+        outs = function(*operands), torch.einsum(expression, *operands).sin()
+        torch.testing.assert_close(*outs)
+        torch.testing.assert_close(*(torch.autograd.grad(out.sum(), operands) for out in outs))
+    assert count == 1
+
+
+@pytest.mark.parametrize("expression", ["ij,jk->ik", "ij,jk,kl->il"])
+def test_graphs_with_symbolic_shapes(expression):
+    make_fx = pytest.importorskip("torch.fx.experimental.proxy_tensor").make_fx
+    operands = tensors(EXPRESSIONS[expression], torch.float64)
+    longer = [torch.cat([operands[0], operands[0]]), *operands[1:]]
+    graph = make_fx(lambda *args: ed.torch.einsum(expression, *args), tracing_mode="symbolic")(*operands)
+    torch.testing.assert_close(graph(*longer), torch.einsum(expression, *longer))
+
+
+@pytest.mark.parametrize("expression", ["ij,jk->ik", "ij,jk,kl->il"])
+def test_derivatives_inside_of_compiled_code(expression):
+    first, *rest = tensors(EXPRESSIONS[expression], torch.float64)
+    for einsum in (ed.torch.einsum, torch.einsum):
+        product = lambda x: einsum(expression, x, *rest)  # noqa: B023, E731
+        transformed = [
+            lambda x: torch.func.jvp(product, (x,), (x * 2,))[1],  # noqa: B023
+            lambda x: torch.func.grad(lambda x: product(x).sum())(x),  # noqa: B023
+            lambda x: torch.func.vmap(product)(x[None])[0],  # noqa: B023
+        ]
+        if einsum is ed.torch.einsum:
+            found = [torch.compile(function, backend="aot_eager", fullgraph=True)(first) for function in transformed]
+    torch.testing.assert_close(found, [function(first) for function in transformed])
+
+
+@pytest.mark.parametrize("axes", [1, ([1], [0]), (1, 0)])
+def test_torch_compile_of_tensordot(axes):
+    a, b = tensors([(3, 4), (4, 5)], torch.float64)
+    function = torch.compile(lambda a, b: ed.torch.tensordot(a, b, axes), backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(function(a, b), a @ b)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("expression", ["ijm,jk->ik", "ij->i", "ij->", "iij,jk->ik", "iij,jk->k", "iimi,k->k", "ij,jk->ik"])
+def test_gradients_of_the_operator_itself(expression, dtype):
+    extents = dict(i=3, j=4, k=5, m=2)
+    terms = expression.split("->")[0].split(",")
+    operands = tensors([[extents[label] for label in term] for term in terms], dtype, grad=True)
+    operator = lambda *args: torch.ops.einsum_dist.contract(expression, args, "auto", [False] * len(args))  # noqa: E731
+    torch.testing.assert_close(operator(*operands), torch.einsum(expression, *operands))
+    assert torch.autograd.gradcheck(operator, operands)
+    assert torch.autograd.gradgradcheck(operator, operands)
+
+
+@pytest.mark.parametrize("equation", ["ij,jk->iz", "...ij,jk->...ik", "ij, jk -> ik", "ijm,jk->im"])
+def test_wrong_equations_of_the_operator_itself(equation):
+    operands = tensors([(3, 4), (4, 5)], torch.float64)
+    with pytest.raises(ValueError):
+        torch.ops.einsum_dist.contract(equation, operands, "auto", [False, False])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_misaligned_tensors(dtype):
+    (plain,) = tensors([(3, 4)], dtype)
+    data = bytearray(b"-" + plain.numpy().tobytes())
+    shifted = torch.frombuffer(data, dtype=dtype, offset=1).reshape(3, 4)
+    assert shifted.data_ptr() % plain.element_size()
+    expected = plain @ plain.mT.conj()
+    torch.testing.assert_close(ed.torch.einsum("ij,kj->ik", shifted, shifted.conj()), expected)
+    torch.testing.assert_close(ed.torch.tensordot(shifted, plain.conj(), ([1], [1])), expected)
+    shifted.requires_grad_()
+    ed.torch.einsum("ij,kj->ik", shifted, plain.conj()).abs().sum().backward()
+    other = plain.clone().requires_grad_()
+    torch.einsum("ij,kj->ik", other, plain.conj()).abs().sum().backward()
+    torch.testing.assert_close(shifted.grad, other.grad)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_autocast_is_that_of_torch(dtype):
+    a, b = tensors([(3, 4), (4, 5)], dtype)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert ed.torch.einsum("ij,jk->ik", a, b).dtype == torch.einsum("ij,jk->ik", a, b).dtype
+        assert ed.torch.tensordot(a, b, 1).dtype == torch.tensordot(a, b, 1).dtype
 
 
 @pytest.mark.parametrize("expression", ["ij,jk->ik", "ij,jk,kl->il", "...ij,...jk->...ik", "iij,jk->ik"])
@@ -176,6 +358,55 @@ def test_other_calls_are_those_of_torch():
             wrong()
     with pytest.raises(ValueError):
         ed.torch.einsum("ij,jk->ik", a, b, optimize="quickest")
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [
+        ([0], [0]),
+        ([0, 0], [0, 0]),
+        ([0, -3], [0, 0]),
+        ([3], [0]),
+        ([-4], [0]),
+        ([0, 1], [0]),
+        ([0], [0], [0]),
+        ([0.0], [0]),
+        (None, None),
+        -1,
+        4,
+        1.5,
+        "01",
+    ],
+)
+def test_wrong_axes_of_tensordot(axes):
+    a, b = tensors([(3, 4, 5), (4, 3, 3)], torch.float64)
+    with pytest.raises((RuntimeError, IndexError, TypeError, ValueError)) as theirs:
+        torch.tensordot(a, b, axes)
+    with pytest.raises(theirs.type):
+        ed.torch.tensordot(a, b, axes)
+
+
+def test_axes_of_tensordot():
+    a, b = tensors([(3, 4, 5), (4, 5, 2)], torch.float64)
+    expected = torch.tensordot(a, b, 2)
+    for axes in (2, np.int64(2), torch.tensor(2), [[1, 2], [0, 1]], ((-1, 1), [1, 0]), torch.tensor([[2, 1], [1, 0]])):
+        torch.testing.assert_close(ed.torch.tensordot(a, b, axes), expected)
+    torch.testing.assert_close(ed.torch.tensordot(a, b, (1, 0)), torch.tensordot(a, b, ([1], [0])))
+    torch.testing.assert_close(ed.torch.tensordot(a, b, 0), torch.tensordot(a, b, 0))
+    # PyTorch broadcasts summed axes of extent 1.
+    torch.testing.assert_close(ed.torch.tensordot(a[:, :, :1], b, 2), torch.tensordot(a[:, :, :1], b, 2))
+    # More dimensions than there are letters.
+    many = torch.ones([1] * 60)
+    assert ed.torch.tensordot(many, many, 60).shape == ()
+
+
+@pytest.mark.parametrize("expression", ["...i...,i->i", "i,i->......", "ij,jk->i->k", "i-,>j", "..i,i->i", "i.j,jk->ik", "ij,é->i"])
+def test_expressions_that_torch_refuses(expression):
+    operands = tensors([(3, 3), (3,)], torch.float64)
+    with pytest.raises(RuntimeError):
+        torch.einsum(expression, *operands)
+    with pytest.raises(RuntimeError):
+        ed.torch.einsum(expression, *operands)
 
 
 def test_backend_of_opt_einsum():

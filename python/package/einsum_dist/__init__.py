@@ -42,7 +42,7 @@ from ._einsum_dist import (
 from ._einsum_dist import after_fork_in_child as _after_fork_in_child
 from ._normalize import contract
 from ._plan import plan
-from ._products import matmul, tensordot, transpose
+from ._products import matmul, tensordot, transpose, vecdot
 from ._threadpool import register as _register
 from ._threads import num_threads
 
@@ -68,6 +68,7 @@ __all__ = [
     "set_num_threads",
     "tensordot",
     "transpose",
+    "vecdot",
 ]
 
 

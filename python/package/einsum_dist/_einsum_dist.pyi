@@ -1,6 +1,6 @@
 """Types of the native module. Its docstrings describe the functions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, SupportsIndex, final
@@ -8,7 +8,8 @@ from typing import Any, Literal, SupportsIndex, final
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-_Scalar = complex | np.number[Any]
+_Scalar = complex | np.number[Any] | np.bool_
+_Shape = Sequence[SupportsIndex] | NDArray[np.integer[Any]]
 _Dtype = Literal["float32", "float64", "complex64", "complex128"]
 
 __all__ = [
@@ -33,9 +34,9 @@ def einsum(
     *operands: Any,
     out: NDArray[Any] | None = None,
     dtype: DTypeLike | None = None,
-    order: Literal["K", "C", "F", "A"] = "K",
+    order: Literal["K", "C", "F", "A", "k", "c", "f", "a"] | None = "K",
     casting: Literal["no", "equiv", "safe", "same_kind", "unsafe"] = "safe",
-    optimize: bool | str | Sequence[Any] = "auto",
+    optimize: bool | str | Sequence[Any] | None = "auto",
 ) -> Any: ...
 def contract(
     subscripts: str,
@@ -48,7 +49,7 @@ def contract(
 ) -> Any: ...
 def plan(subscripts: str, shapes: Sequence[Sequence[int]], options: Mapping[str, Any]) -> Plan: ...
 def get_num_threads() -> int: ...
-def set_num_threads(threads: int) -> None: ...
+def set_num_threads(threads: SupportsIndex) -> None: ...
 def after_fork_in_child() -> None: ...
 @final
 class Plan:
@@ -105,9 +106,9 @@ class Program:
 @final
 class World:
     @staticmethod
-    def in_process(ranks: SupportsIndex) -> World: ...
+    def in_process(ranks: SupportsIndex, *, timeout: float | None = None, overlap: bool = True) -> World: ...
     @staticmethod
-    def mpi(comm: Any | None = None) -> World: ...
+    def mpi(comm: Any | None = None, *, timeout: float | None = None, overlap: bool = True) -> World: ...
     @property
     def ranks(self) -> int: ...
     @property
@@ -127,14 +128,14 @@ class World:
 class WorldProgram:
     def __call__(self, *operands: ArrayLike) -> Any: ...
     def run(
-        self, *operands: DistTensor, out: DistTensor | None = None, alpha: complex = 1, beta: complex = 0
+        self, *operands: DistTensor, out: DistTensor | None = None, alpha: _Scalar = 1, beta: _Scalar = 0
     ) -> DistTensor: ...
     def renew(self) -> None: ...
     def report(self) -> dict[str, Any]: ...
 
 @final
 class Distribution:
-    def __new__(cls, text: str, names: str | Iterable[str]) -> Distribution: ...
+    def __new__(cls, text: str, names: str | Sequence[str]) -> Distribution: ...
     @property
     def ranks(self) -> int: ...
 
@@ -142,22 +143,26 @@ class Distribution:
 class DistTensor:
     @staticmethod
     def zeros(
-        world: World, shape: Sequence[int], distribution: Distribution, dtype: DTypeLike | None = None
+        world: World, shape: _Shape, distribution: Distribution, dtype: DTypeLike | None = None
     ) -> DistTensor: ...
     @staticmethod
     def from_local(
         world: World,
-        shape: Sequence[int],
+        shape: _Shape,
         distribution: Distribution,
-        blocks: Sequence[ArrayLike],
+        blocks: Sequence[ArrayLike] | NDArray[Any],
         dtype: DTypeLike | None = None,
+    ) -> DistTensor: ...
+    @staticmethod
+    def from_array(
+        world: World, array: ArrayLike, distribution: Distribution, dtype: DTypeLike | None = None
     ) -> DistTensor: ...
     @staticmethod
     def from_npy(
         world: World, path: str | PathLike[str], distribution: Distribution, dtype: DTypeLike | None = None
     ) -> DistTensor: ...
     @property
-    def local(self) -> list[tuple[tuple[slice, ...], NDArray[Any]]]: ...
+    def local(self) -> list[tuple[tuple[slice, ...] | tuple[NDArray[Any], ...], NDArray[Any]]]: ...
     @property
     def shape(self) -> tuple[int, ...]: ...
     @property

@@ -9,8 +9,8 @@ raises its own errors for wrong arguments.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,11 +54,11 @@ def einsum(*args, **kwargs):
 def contract(
     subscripts: Any,
     *operands: Any,
-    alpha: complex = 1,
-    beta: complex = 0,
+    alpha: complex | np.number[Any] | np.bool_ = 1,
+    beta: complex | np.number[Any] | np.bool_ = 0,
     out: NDArray[Any] | None = None,
-    optimize: bool | str | Sequence[Any] = "auto",
-    conj: Sequence[int] | Sequence[bool] = (),
+    optimize: bool | str | Sequence[Any] | None = "auto",
+    conj: Iterable[SupportsIndex | np.bool_] = (),
 ) -> Any:
     """Compute ``alpha`` times the contraction of the operands, plus ``beta`` times ``out``.
 
@@ -74,7 +74,7 @@ def contract(
         The array that receives the result. It is required if ``beta`` is not 0, and may have any strides.
     optimize
         The order of contractions, as in :func:`einsum`.
-    conj : sequence of int or of bool, optional
+    conj : iterable of int or of bool, optional
         The operands, by index, whose complex conjugates are contracted, or a flag for every operand. No operand is copied.
 
     Returns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -19,16 +19,16 @@ def plan(
     subscripts: str,
     *operands: ArrayLike,
     dtype: DTypeLike | None = None,
-    path: bool | str | Sequence[Any] = "auto",
-    path_seconds: float | None = None,
-    memory_limit: int | None = None,
-    ranks: int | None = None,
-    threads: int | None = None,
+    path: bool | str | Sequence[Any] | None = "auto",
+    path_seconds: float | np.floating[Any] | np.integer[Any] | None = None,
+    memory_limit: SupportsIndex | None = None,
+    ranks: SupportsIndex | None = None,
+    threads: SupportsIndex | None = None,
     machine: str | os.PathLike[str] | None = None,
     algorithm: str = "auto",
     kernel: str = "auto",
-    constant: Iterable[int] = (),
-    conj: Sequence[int] | Sequence[bool] = (),
+    constant: Iterable[SupportsIndex] = (),
+    conj: Iterable[SupportsIndex | np.bool_] = (),
     accumulate: bool = False,
     distributions: str | None = None,
 ) -> _einsum_dist.Plan:
@@ -58,10 +58,10 @@ def plan(
         Description of the machine to plan for: the path of a TOML file, or the text of such a file.
     algorithm, kernel : str, optional
         Names as on the command line, for ``--algorithm`` and ``--kernel``. ``"auto"`` leaves the choice to the planner.
-    constant : sequence of int, optional
+    constant : iterable of int, optional
         Positions of the operands whose values stay the same in all calls of a compiled program. Intermediates that depend
         only on these operands are kept between calls.
-    conj : sequence of int or of bool, optional
+    conj : iterable of int or of bool, optional
         The operands, by index, whose complex conjugates are contracted, or a flag for every operand.
     accumulate : bool, optional
         Plan for calls that add to existing values (``beta`` is not 0). Programs of other plans also accept such calls.

@@ -6,13 +6,18 @@
 >>> bool(torch.allclose(a.grad, b.sum(1).expand(2, 3)))
 True
 
-Tensors are read in place through DLPack, with any strides. Where PyTorch conjugates lazily, as in ``einsum("ij,kj->ik", a,
-b.conj())``, the contraction conjugates, and no tensor is copied.
+Tensors are read in place, with any strides; only misaligned tensors are copied. Where PyTorch conjugates lazily, as in
+``einsum("ij,kj->ik", a, b.conj())``, the contraction conjugates, and no tensor is copied.
 
-The contraction is the custom operator ``einsum_dist::contract``. Autograd, `torch.func.grad`, `torch.func.vmap` and
-`torch.compile` work with it; PyTorch computes calls with forward-mode derivatives. Its gradients are contractions by the same
-operator, also for complex numbers. Before it is called, PyTorch takes diagonals, sums dimensions that only one operand has, and
-drops broadcast dimensions of extent 1.
+The contraction is the custom operator ``einsum_dist::contract``. Autograd in reverse and forward mode, `torch.func` and
+`torch.compile` work with :func:`einsum`, also with dynamic shapes. Its derivatives are contractions by the same operator, also
+for complex numbers; PyTorch computes derivatives by `torch.func`, and in forward mode, inside of compiled code. Before the
+operator is called, PyTorch takes diagonals, sums dimensions that only one operand has, and drops broadcast dimensions of
+extent 1.
+
+``torch.ops.einsum_dist.contract(equation, operands, path, conj)`` is the operator itself. Its equation has a ``->`` and neither
+``...`` nor spaces. It has no derivative in forward mode, for which it raises an error; inside of `torch.func.jvp`, which it cannot
+detect, its results are constants.
 """
 
 import ast
@@ -21,17 +26,21 @@ import itertools
 import typing
 from collections.abc import Sequence
 
-import numpy as np
 import torch
+from torch.fx.experimental import symbolic_shapes
 
-from . import _normalize
+from . import _einsum_dist, _normalize
 from ._path import planner_path
 from ._plan import plan
+from ._products import _dot_subscripts, _known_dot_subscripts, _summed_axes
 
+_has_static_value = getattr(symbolic_shapes, "has_static_value", None)
 _DTYPES = frozenset((torch.float32, torch.float64, torch.complex64, torch.complex128))
 
 
-def einsum(equation: typing.Any, *operands: typing.Any, optimize: bool | str | Sequence[typing.Any] = "auto") -> torch.Tensor:
+def einsum(
+    equation: typing.Any, *operands: typing.Any, optimize: bool | str | Sequence[typing.Any] | None = "auto"
+) -> torch.Tensor:
     """Contract tensors as `torch.einsum` does.
 
     Parameters
@@ -48,10 +57,10 @@ def einsum(equation: typing.Any, *operands: typing.Any, optimize: bool | str | S
 
     Notes
     -----
-    PyTorch itself computes calls with tensors on other devices, and with element types other than float32, float64, complex64
-    and complex128. It also raises the errors of wrong calls.
+    PyTorch itself computes calls with tensors on other devices, with element types other than float32, float64, complex64 and
+    complex128, and with float32 under `torch.autocast`. It also raises the errors of wrong calls.
 
-    If a gradient is required, more than two tensors are contracted pair by pair, so that the gradients share intermediates.
+    If a derivative is required, more than two tensors are contracted pair by pair, so that the gradients share intermediates.
     """
     given = (equation, *operands)
     if not isinstance(equation, str):
@@ -62,28 +71,53 @@ def einsum(equation: typing.Any, *operands: typing.Any, optimize: bool | str | S
     path = planner_path(optimize, len(operands))
     if path is None:
         raise ValueError(f"unknown order of contractions: {optimize!r}")
-    usable = _usable(operands) and not _is_recorded() and not any(char.isdigit() for char in equation)
-    network = _network(equation, operands) if usable else None
+    network = _network(equation, operands) if _usable(operands) else None
     if network is None:
         return torch.einsum(*given)
     terms, output, tensors = network
     if len(tensors) == 1:
         return tensors[0].permute([terms[0].index(label) for label in output])
-    if len(tensors) > 2 and torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+    if len(tensors) > 2 and _is_differentiated(tensors) and all(map(_is_static, tensors)):
         return _pair_by_pair(terms, output, tensors, path)
-    return _call(terms, output, tensors, path)
+    return _call(_equation(terms, output), tensors, path)
 
 
-def tensordot(a: torch.Tensor, b: torch.Tensor, axes: int | Sequence[typing.Any] = 2) -> torch.Tensor:
-    """Contract two tensors over the last ``axes`` of ``a`` and the first of ``b``, or over two lists of axes."""
-    if isinstance(axes, int):
-        axes = range(a.ndim - axes, a.ndim), range(axes)
-    summed = [[axis] if isinstance(axis, int) else list(axis) for axis in axes]
-    first, second = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
-    for at, to in zip(*summed, strict=True):
-        second[to] = first[at]
-    kept = [label for label in (*first, *second) if (label in first) != (label in second)]
-    return einsum(a, first, b, second, kept)
+def tensordot(a: torch.Tensor, b: torch.Tensor, axes: typing.Any = 2) -> torch.Tensor:
+    """Sum products over given axes, as `torch.tensordot` does.
+
+    Parameters
+    ----------
+    a, b : torch.Tensor
+    axes : int, or two lists of int
+        A number N, to sum over the last N axes of ``a`` and the first N axes of ``b``; or the axes of ``a`` and the axes of
+        ``b`` to sum over. As in NumPy, an int stands for a list of one axis.
+
+    Returns
+    -------
+    torch.Tensor
+        Its dimensions are those of ``a`` and then those of ``b`` that are not summed.
+
+    Raises
+    ------
+    RuntimeError
+        If extents or the lengths of the lists differ, an axis is repeated, or element types differ, as in `torch.tensordot`.
+    IndexError
+        If an axis is out of range.
+    TypeError, ValueError
+        If ``axes`` is neither an int nor two lists of int.
+
+    Notes
+    -----
+    PyTorch computes the calls that :func:`einsum` leaves to it, and calls with summed axes of extent 1 that are broadcast.
+    """
+    try:
+        first, second = _summed_axes(axes, (tuple(a.shape), tuple(b.shape)))
+    except (IndexError, TypeError, ValueError):
+        return torch.tensordot(a, b, axes)
+    if not _usable((a, b)):
+        return torch.tensordot(a, b, (first, second))
+    subscripts = _dot_subscripts if torch.compiler.is_compiling() else _known_dot_subscripts
+    return _call(subscripts(a.ndim, b.ndim, first, second), [a, b], "auto")
 
 
 def transpose(a: torch.Tensor, axes: Sequence[int] | None = None) -> torch.Tensor:
@@ -92,14 +126,18 @@ def transpose(a: torch.Tensor, axes: Sequence[int] | None = None) -> torch.Tenso
 
 
 def _usable(operands):
-    """Whether the operands are tensors of one of our element types in the memory of the CPU."""
-    return (
-        bool(operands)
-        and all(isinstance(operand, torch.Tensor) for operand in operands)
-        and all(operand.layout == torch.strided and operand.device.type == "cpu" for operand in operands)
-        and operands[0].dtype in _DTYPES
-        and all(operand.dtype == operands[0].dtype for operand in operands)
-    )
+    """Whether the operands are CPU tensors of one of our element types, and PyTorch does not have to see the call itself."""
+    if not operands or not all(isinstance(operand, torch.Tensor) for operand in operands):
+        return False
+    dtype = operands[0].dtype
+    if dtype not in _DTYPES or not all(operand.dtype == dtype and operand.is_cpu for operand in operands):
+        return False
+    if any(operand.layout != torch.strided for operand in operands):
+        return False
+    # Autocast changes the element type of these only.
+    if dtype == torch.float32 and torch.is_autocast_enabled("cpu"):
+        return False
+    return not (_is_compiled_derivative() if torch.compiler.is_compiling() else torch.jit.is_tracing())
 
 
 class _Reduction(typing.NamedTuple):
@@ -117,17 +155,10 @@ class _Reduction(typing.NamedTuple):
         return tensor.sum(self.summed) if self.summed else tensor
 
 
-def _is_recorded():
-    """Whether `torch.jit` traces the call, or forward-mode derivatives are taken, which the operator does not have."""
-    if torch.compiler.is_compiling():
-        return False
-    return torch.jit.is_tracing() or getattr(torch.autograd.forward_ad, "_current_level", -1) >= 0
-
-
 def _network(equation, operands):
     """Returns terms, output and tensors after all reductions, or None if PyTorch has to see the call."""
-    find = _reductions if torch.compiler.is_compiling() else _known_reductions
-    found = find(equation, tuple(operand.shape for operand in operands))
+    shapes = tuple(operand.shape for operand in operands)
+    found = _reductions(equation, shapes) if torch.compiler.is_compiling() else _known(_known_reductions, equation, shapes)
     if found is None:
         return None
     terms, output, reductions = found
@@ -136,12 +167,12 @@ def _network(equation, operands):
 
 def _reductions(equation, shapes):
     equation = equation.replace(" ", "")
-    labels = equation.replace("...", "").replace(",", "").replace("->", "")
     inputs, arrow, output = equation.partition("->")
     terms = inputs.split(",")
-    if len(terms) != len(shapes) or not all(label.isascii() and label.isalnum() for label in labels):
+    if len(terms) != len(shapes) or not all(_is_term(term) for term in (*terms, output)):
         return None
     if not arrow:
+        labels = inputs.replace("...", "").replace(",", "")
         output = "..." + "".join(sorted(label for label in set(labels) if labels.count(label) == 1))
     rest = [len(shape) - len(term.replace("...", "")) for term, shape in zip(terms, shapes)]
     if any(count < 0 or (count > 0 and "..." not in term) for count, term in zip(rest, terms)):
@@ -178,6 +209,19 @@ def _reductions(equation, shapes):
 _known_reductions = functools.lru_cache(1024)(_reductions)
 
 
+def _known(cached, *key):
+    """Calls a function with a cache, without the cache if extents are symbolic: these cannot be hashed."""
+    try:
+        return cached(*key)
+    except TypeError:
+        return cached.__wrapped__(*key)
+
+
+def _is_term(text):
+    letters = text.replace("...", "", 1)
+    return not letters or (letters.isascii() and letters.isalpha())
+
+
 def _without_diagonals(term):
     """Returns a term without repeated labels, and the pairs of dimensions of which diagonals are taken, one after another."""
     diagonals = []
@@ -190,40 +234,82 @@ def _without_diagonals(term):
     return term, tuple(diagonals)
 
 
-def _call(terms, output, tensors, path):
+def _is_static(tensor):
+    """Whether the extents are known. Those of code that is compiled for any shapes are not; it plans when it runs."""
+    if not torch.compiler.is_compiling():
+        return not any(isinstance(extent, torch.SymInt) for extent in tensor.shape)
+    return _has_static_value is not None and all(_has_static_value(extent) for extent in tensor.shape)
+
+
+def _is_differentiated(tensors):
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        return True
+    return not torch.compiler.is_compiling() and _is_in_forward_mode()
+
+
+# In code that is compiled, only the custom operator can be called, whose derivatives these transformations cannot take. A
+# constant, because compiled code may contain the transformation: its guards are tested outside of it.
+@torch.compiler.assume_constant_result
+def _is_compiled_derivative():
+    """Whether code is compiled inside a derivative by `torch.func` or in forward mode."""
+    stack = torch._C._functorch.get_interpreter_stack() or ()
+    return _is_in_forward_mode() or any(level.key() != torch._C._functorch.TransformType.Vmap for level in stack)
+
+
+def _is_in_forward_mode():
+    return getattr(torch.autograd.forward_ad, "_current_level", 0) >= 0
+
+
+def _call(equation, tensors, path):
     # PyTorch would copy a tensor that is conjugated lazily before it passes it to a custom operator. Code that is compiled
     # cannot ask whether a tensor is.
-    conj = [not torch.compiler.is_compiling() and tensor.is_conj() for tensor in tensors]
-    plain = [tensor.conj() if is_conj else tensor for tensor, is_conj in zip(tensors, conj)]
-    return _apply(_equation(terms, output), plain, path, conj)
+    if torch.compiler.is_compiling():
+        return _contract(equation, tensors, path, [False] * len(tensors))
+    return _apply(equation, *_without_conjugation(tensors, [False] * len(tensors)), path)
+
+
+def _without_conjugation(tensors, conj):
+    """Returns tensors that are not conjugated lazily, and the flags with which they are conjugated."""
+    lazily = [tensor.is_conj() for tensor in tensors]
+    tensors = [tensor.conj() if is_conj else tensor for tensor, is_conj in zip(tensors, lazily)]
+    return tensors, [flag != is_conj for flag, is_conj in zip(conj, lazily)]
 
 
 def _pair_by_pair(terms, output, tensors, path):
-    terms, tensors = list(terms), list(tensors)
-    for positions in _pairs(_equation(terms, output), tuple(tuple(tensor.shape) for tensor in tensors), path):
+    tensors = list(tensors)
+    shapes = tuple(tuple(tensor.shape) for tensor in tensors)
+    for positions, sums, equation in _steps(tuple(terms), output, shapes, path):
         pair = [tensors[at] for at in positions]
-        labels = [terms[at] for at in positions]
         for at in sorted(positions, reverse=True):
-            del tensors[at], terms[at]
-        kept = set(output).union(*terms)
-        result = "".join(label for label in dict.fromkeys("".join(labels)) if label in kept) if terms else output
-        # A label may be left in one operand of the pair only, because all other operands with it are contracted.
-        labels, result, pair = _network(_equation(labels, result), pair)
-        tensors.append(_call(labels, result, pair, "auto"))
-        terms.append(result)
+            del tensors[at]
+        pair = [tensor.sum(axes) if axes else tensor for tensor, axes in zip(pair, sums)]
+        tensors.append(_call(equation, pair, "auto"))
     return tensors[0]
 
 
 @torch.compiler.assume_constant_result
-def _pairs(equation, shapes, path):
-    """The path of the planner, as positions in the list of tensors that are left."""
-    return _planned_path(equation, shapes, path)
+def _steps(terms, output, shapes, path):
+    return _planned_steps(terms, output, shapes, path)
 
 
 @functools.lru_cache(1024)
-def _planned_path(equation, shapes, path):
+def _planned_steps(terms, output, shapes, path):
+    """The contractions of pairs: positions in the list of tensors that are left, axes to sum of each, and the equation."""
     given = ast.literal_eval(f"[{path}]") if path.startswith("(") else path
-    return plan(equation, *shapes, path=given).path
+    steps, terms = [], list(terms)
+    for positions in plan(_equation(terms, output), *shapes, path=given).path:
+        pair = [terms[at] for at in positions]
+        for at in sorted(positions, reverse=True):
+            del terms[at]
+        kept = set(output).union(*terms)
+        result = "".join(label for label in dict.fromkeys("".join(pair)) if label in kept) if terms else output
+        # A label may be left in one operand of the pair only, because all other operands with it are contracted.
+        needed = set(result) | set(pair[0]) & set(pair[1])
+        sums = tuple(tuple(axis for axis, label in enumerate(term) if label not in needed) for term in pair)
+        pair = ["".join(label for label in term if label in needed) for term in pair]
+        steps.append((positions, sums, _equation(pair, result)))
+        terms.append(result)
+    return steps
 
 
 def _equation(terms, output):
@@ -237,46 +323,107 @@ def _split(equation):
 
 def _run(equation, operands, path, conj):
     out = _empty(equation, operands)
-    # What is negated lazily is copied here. For what is conjugated lazily, callers set a flag; direct calls of the operator
-    # have their operands copied.
-    arrays = [np.from_dlpack(operand.detach().resolve_neg().resolve_conj()) for operand in operands]
-    _normalize._contract(equation, arrays, 1, 0, out.numpy(), path, [at for at, is_conj in enumerate(conj) if is_conj])
+    flagged = [at for at, is_conj in enumerate(conj) if is_conj]
+    _einsum_dist.contract(equation, [_array(operand) for operand in operands], 1, 0, out.numpy(), path, flagged)
     return out
 
 
-@torch.library.custom_op("einsum_dist::contract", mutates_args=())
-def _contract(equation: str, operands: Sequence[torch.Tensor], path: str, conj: Sequence[bool]) -> torch.Tensor:
+def _array(tensor):
+    # What is negated lazily is copied here. For what is conjugated lazily, callers set a flag; direct calls of the operator
+    # have their operands copied.
+    array = tensor.detach().resolve_neg().resolve_conj().numpy()
+    return array if array.flags.aligned else array.copy()
+
+
+# The schema is written out, because PyTorch 2.5 cannot infer it from the types in `collections.abc`.
+@torch.library.custom_op(
+    "einsum_dist::contract", mutates_args=(), schema="(str equation, Tensor[] operands, str path, bool[] conj) -> Tensor"
+)
+def _contract(equation, operands, path, conj):
+    # PyTorch would drop the tangents silently. Those of `torch.func` cannot be seen here.
+    unpack = torch.autograd.forward_ad.unpack_dual
+    if _is_in_forward_mode() and any(unpack(operand).tangent is not None for operand in operands):
+        raise NotImplementedError("the operator has no derivative in forward mode: call einsum_dist.torch.einsum, not compiled")
     return _run(equation, operands, path, conj)
 
 
 @_contract.register_fake
-def _shape(equation, operands, path, conj):
-    return _empty(equation, operands)
+def _empty(equation, operands, path="auto", conj=()):
+    try:
+        return operands[0].new_empty([operands[at].shape[axis] for at, axis in _sources(equation)])
+    except IndexError:
+        raise ValueError(f"{equation!r} does not fit the dimensions of the operands") from None
 
 
-def _empty(equation, operands):
+@functools.lru_cache(1024)
+def _sources(equation):
+    """For every dimension of the output, an operand and its dimension with that label."""
     terms, output = _split(equation)
-    extents = {label: extent for term, operand in zip(terms, operands) for label, extent in zip(term, operand.shape)}
-    return operands[0].new_empty([extents[label] for label in output])
+    sources = {label: (at, axis) for at, term in enumerate(terms) for axis, label in enumerate(term)}
+    if not set(output) <= set(sources):
+        raise ValueError(f"{equation!r} has a label in the output that is in no term")
+    return [sources[label] for label in output]
+
+
+@functools.lru_cache(1024)
+def _gradient_rule(equation, at):
+    """The contraction for the gradient of an operand, the axes that it lacks, its labels, and the diagonals that it is."""
+    terms, output = _split(equation)
+    term, diagonals = _without_diagonals(terms[at])
+    inputs = [output, *terms[:at], *terms[at + 1 :]]
+    found = "".join(label for label in term if label in "".join(inputs))
+    missing = [axis for axis, label in enumerate(term) if label not in found]
+    return _equation(inputs, found), missing, term, diagonals
 
 
 def _gradients(equation, conj, operands, needed, gradient):
     # PyTorch's gradient of a complex number z is the derivative with respect to its conjugate. For out = z * w, it is
     # conj(w) * gradient; if the contraction conjugates z, it is the conjugate of that.
-    terms, output = _split(equation)
     if 0 in gradient.stride():
         # A contraction with a broadcast operand takes longer than the copy.
         gradient = gradient.contiguous()
-    lazily = gradient.is_conj()
-    gradient = gradient.conj() if lazily else gradient
-    gradients = [None] * len(operands)
-    for at in (at for at, needs in enumerate(needed) if needs):
-        others = [other for other in range(len(terms)) if other != at]
-        inputs = [output, *(terms[other] for other in others)]
-        flags = [conj[at] != lazily, *(conj[other] == conj[at] for other in others)]
-        tensors = [gradient, *(operands[other] for other in others)]
-        gradients[at] = _apply(_equation(inputs, terms[at]), tensors, "auto", flags)
-    return gradients
+    return [_gradient(equation, conj, operands, at, gradient) if needs else None for at, needs in enumerate(needed)]
+
+
+def _gradient(equation, conj, operands, at, gradient):
+    contraction, missing, term, diagonals = _gradient_rule(equation, at)
+    flags = [conj[at], *(flag == conj[at] for flag in (*conj[:at], *conj[at + 1 :]))]
+    result = _derivative(contraction, [gradient, *operands[:at], *operands[at + 1 :]], flags, "auto")
+    if missing:
+        extents = dict(zip(_split(equation)[0][at], operands[at].shape))
+        for axis in missing:
+            result = result.unsqueeze(axis)
+        result = result.expand([extents[label] for label in term])
+    for first, second in reversed(diagonals):
+        result = result.diag_embed(dim1=first, dim2=second)
+    return result
+
+
+def _derivative(equation, tensors, conj, path):
+    if any(map(_is_legacy_batched, tensors)):
+        level = torch._C._vmapmode_increment_nesting() - 1
+        torch._C._vmapmode_decrement_nesting()
+        return _unbatched(equation, tensors, conj, path, level)
+    return _apply(equation, *_without_conjugation(tensors, conj), path)
+
+
+# The batched tensors of `torch.autograd.grad(..., is_grads_batched=True)`, which custom operators cannot read.
+_is_legacy_batched = getattr(torch._C._functorch, "is_legacy_batchedtensor", lambda tensor: False)
+
+
+def _unbatched(equation, tensors, conj, path, level):
+    """Contracts the tensors behind batched tensors, of this level of nesting and all outer ones."""
+    if level == 0:
+        return _apply(equation, *_without_conjugation(tensors, conj), path)
+    # The batch is the first dimension, of extent 1 if a tensor is not batched at this level.
+    tensors = [torch._remove_batch_dim(tensor, level, 1, 0) for tensor in tensors]
+    dims = [None if tensor.shape[0] == 1 else 0 for tensor in tensors]
+    tensors = [tensor.squeeze(0) if dim is None else tensor for tensor, dim in zip(tensors, dims)]
+    if all(dim is None for dim in dims):
+        result = _unbatched(equation, tensors, conj, path, level - 1).unsqueeze(0)
+    else:
+        result = _unbatched(_batched(equation, dims), tensors, conj, path, level - 1)
+    return torch._add_batch_dim(result, 0, level)
 
 
 def _save(ctx, inputs, output):
@@ -291,11 +438,10 @@ def _backward(ctx, gradient):
 _contract.register_autograd(_backward, setup_context=_save)
 
 
-def _apply(equation, operands, path, conj):
-    if torch.compiler.is_compiling():
-        return _contract(equation, operands, path, conj)
-    has_gradient = torch.is_grad_enabled() and any(operand.requires_grad for operand in operands)
-    if has_gradient or _is_observed(operands):
+def _apply(equation, operands, conj, path):
+    if _is_observed(operands):
+        return _ObservedContraction.apply(equation, path, conj, *operands)
+    if _is_differentiated(operands):
         return _Contraction.apply(equation, path, conj, *operands)
     return _run(equation, operands, path, conj)
 
@@ -314,9 +460,40 @@ _OBSERVERS = [
 
 
 class _Contraction(torch.autograd.Function):
-    """The operator for `torch.func`, which cannot use the gradients of a custom operator."""
+    """The contraction with its derivatives, for calls that only autograd sees."""
 
-    generate_vmap_rule = True
+    @staticmethod
+    def forward(ctx, equation, path, conj, *operands):
+        _remember(ctx, (equation, path, conj, *operands))
+        return _run(equation, operands, path, conj)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        needed = ctx.needs_input_grad[3:]
+        if gradient is None:
+            return None, None, None, *(None for _ in needed)
+        return None, None, None, *_gradients(ctx.equation, ctx.conj, ctx.saved_tensors, needed, gradient)
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        parts = []
+        for at, tangent in enumerate(tangents[3:]):
+            if tangent is not None:
+                tensors = [*ctx.saved_tensors[:at], tangent, *ctx.saved_tensors[at + 1 :]]
+                parts.append(_derivative(ctx.equation, tensors, ctx.conj, ctx.path))
+        return sum(parts[1:], parts[0])
+
+
+def _remember(ctx, inputs):
+    ctx.equation, ctx.path, ctx.conj, *operands = inputs
+    ctx.save_for_backward(*operands)
+    ctx.save_for_forward(*operands)
+    # Without this, operands that have no tangent would get one of zeros.
+    ctx.set_materialize_grads(False)
+
+
+class _ObservedContraction(_Contraction):
+    """The same for `torch.func`, modes and subclasses of tensors. PyTorch takes longer for functions with `setup_context`."""
 
     @staticmethod
     def forward(equation, path, conj, *operands):
@@ -324,18 +501,21 @@ class _Contraction(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        ctx.equation, _, ctx.conj, *operands = inputs
-        ctx.save_for_backward(*operands)
+        _remember(ctx, inputs)
 
     @staticmethod
-    def backward(ctx, gradient):
-        gradients = _gradients(ctx.equation, ctx.conj, ctx.saved_tensors, ctx.needs_input_grad[3:], gradient)
-        return None, None, None, *gradients
+    def vmap(info, in_dims, equation, path, conj, *operands):
+        return _ObservedContraction.apply(_batched(equation, in_dims[3:]), path, conj, *operands), 0
 
 
 @_contract.register_vmap
 def _vmap(info, in_dims, equation, operands, path, conj):
+    return _contract(_batched(equation, in_dims[1]), operands, path, conj), 0
+
+
+def _batched(equation, dims):
+    """Adds a batch dimension to some operands, before the given one of theirs, and as the first one to the output."""
     terms, output = _split(equation)
     batch = next(label for label in map(chr, itertools.count(ord("α"))) if label not in equation)
-    terms = [term if dim is None else term[:dim] + batch + term[dim:] for term, dim in zip(terms, in_dims[1])]
-    return _contract(_equation(terms, batch + output), operands, path, conj), 0
+    terms = [term if dim is None else term[:dim] + batch + term[dim:] for term, dim in zip(terms, dims)]
+    return _equation(terms, batch + output)
