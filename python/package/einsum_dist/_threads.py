@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import SupportsIndex
 
 from ._einsum_dist import get_num_threads, set_num_threads
 
 
 @contextlib.contextmanager
-def num_threads(threads: int) -> Iterator[None]:
+def num_threads(threads: SupportsIndex) -> Iterator[None]:
     """Set the number of threads inside a ``with`` block, for contractions in all Python threads of the process.
 
     >>> import einsum_dist as ed

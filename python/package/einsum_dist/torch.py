@@ -20,9 +20,6 @@ extent 1.
 detect, its results are constants.
 """
 
-import ast
-import functools
-import itertools
 import typing
 from collections.abc import Sequence
 
@@ -30,8 +27,8 @@ import torch
 from torch.fx.experimental import symbolic_shapes
 
 from . import _einsum_dist, _normalize
+from . import _torch_equations as equations
 from ._path import planner_path
-from ._plan import plan
 from ._products import _dot_subscripts, _known_dot_subscripts, _summed_axes
 
 _has_static_value = getattr(symbolic_shapes, "has_static_value", None)
@@ -79,7 +76,7 @@ def einsum(
         return tensors[0].permute([terms[0].index(label) for label in output])
     if len(tensors) > 2 and _is_differentiated(tensors) and all(map(_is_static, tensors)):
         return _pair_by_pair(terms, output, tensors, path)
-    return _call(_equation(terms, output), tensors, path)
+    return _call(equations.join(terms, output), tensors, path)
 
 
 def tensordot(a: torch.Tensor, b: torch.Tensor, axes: typing.Any = 2) -> torch.Tensor:
@@ -140,73 +137,17 @@ def _usable(operands):
     return not (_is_compiled_derivative() if torch.compiler.is_compiling() else torch.jit.is_tracing())
 
 
-class _Reduction(typing.NamedTuple):
-    """What PyTorch does with an operand, so that each of its labels is there once, and in another term or in the output."""
-
-    squeezed: tuple[int, ...]
-    diagonals: tuple[tuple[int, int], ...]
-    summed: tuple[int, ...]
-
-    def apply(self, tensor):
-        for axis in self.squeezed:
-            tensor = tensor.squeeze(axis)
-        for first, second in self.diagonals:
-            tensor = tensor.diagonal(dim1=first, dim2=second)
-        return tensor.sum(self.summed) if self.summed else tensor
-
-
 def _network(equation, operands):
     """Returns terms, output and tensors after all reductions, or None if PyTorch has to see the call."""
     shapes = tuple(operand.shape for operand in operands)
-    found = _reductions(equation, shapes) if torch.compiler.is_compiling() else _known(_known_reductions, equation, shapes)
+    if torch.compiler.is_compiling():
+        found = equations.reductions(equation, shapes)
+    else:
+        found = _known(equations.known_reductions, equation, shapes)
     if found is None:
         return None
     terms, output, reductions = found
     return terms, output, [reduction.apply(operand) for reduction, operand in zip(reductions, operands)]
-
-
-def _reductions(equation, shapes):
-    equation = equation.replace(" ", "")
-    inputs, arrow, output = equation.partition("->")
-    terms = inputs.split(",")
-    if len(terms) != len(shapes) or not all(_is_term(term) for term in (*terms, output)):
-        return None
-    if not arrow:
-        labels = inputs.replace("...", "").replace(",", "")
-        output = "..." + "".join(sorted(label for label in set(labels) if labels.count(label) == 1))
-    rest = [len(shape) - len(term.replace("...", "")) for term, shape in zip(terms, shapes)]
-    if any(count < 0 or (count > 0 and "..." not in term) for count, term in zip(rest, terms)):
-        return None
-    # The dimensions of "..." get digits as labels.
-    digits = "0123456789"[: max(rest)]
-    terms = [term.replace("...", digits[len(digits) - count :]) for count, term in zip(rest, terms)]
-    output = output.replace("...", digits)
-    if max(rest) > 10 or len(set(output)) != len(output) or not set(output) <= set("".join(terms)):
-        return None
-    extents = {}
-    for label, extent in ((label, extent) for term, shape in zip(terms, shapes) for label, extent in zip(term, shape)):
-        if extents.setdefault(label, extent) == 1:
-            extents[label] = extent
-        elif extent not in (1, extents[label]):
-            return None
-    reductions = []
-    for at, (term, shape) in enumerate(zip(terms, shapes)):
-        squeezed = [axis for axis, label in enumerate(term) if shape[axis] != extents[label]]
-        if any(term.count(term[axis]) > 1 for axis in squeezed):
-            return None
-        term = "".join(label for axis, label in enumerate(term) if axis not in squeezed)
-        terms[at], diagonals = _without_diagonals(term)
-        reductions.append((tuple(reversed(squeezed)), diagonals))
-    for at, term in enumerate(terms):
-        elsewhere = set(output).union(*terms[:at], *terms[at + 1 :])
-        summed = tuple(axis for axis, label in enumerate(term) if label not in elsewhere)
-        # Sums of other operands do not depend on this one: only this term has the labels.
-        reductions[at] = _Reduction(*reductions[at], summed)
-    terms = ["".join(label for axis, label in enumerate(term) if axis not in reduction.summed) for term, reduction in zip(terms, reductions)]
-    return terms, output, reductions
-
-
-_known_reductions = functools.lru_cache(1024)(_reductions)
 
 
 def _known(cached, *key):
@@ -215,23 +156,6 @@ def _known(cached, *key):
         return cached(*key)
     except TypeError:
         return cached.__wrapped__(*key)
-
-
-def _is_term(text):
-    letters = text.replace("...", "", 1)
-    return not letters or (letters.isascii() and letters.isalpha())
-
-
-def _without_diagonals(term):
-    """Returns a term without repeated labels, and the pairs of dimensions of which diagonals are taken, one after another."""
-    diagonals = []
-    for label in term:
-        while term.count(label) > 1:
-            first, second = term.index(label), term.rindex(label)
-            diagonals.append((first, second))
-            # The diagonal is the last dimension.
-            term = term[:first] + term[first + 1 : second] + term[second + 1 :] + label
-    return term, tuple(diagonals)
 
 
 def _is_static(tensor):
@@ -289,36 +213,7 @@ def _pair_by_pair(terms, output, tensors, path):
 
 @torch.compiler.assume_constant_result
 def _steps(terms, output, shapes, path):
-    return _planned_steps(terms, output, shapes, path)
-
-
-@functools.lru_cache(1024)
-def _planned_steps(terms, output, shapes, path):
-    """The contractions of pairs: positions in the list of tensors that are left, axes to sum of each, and the equation."""
-    given = ast.literal_eval(f"[{path}]") if path.startswith("(") else path
-    steps, terms = [], list(terms)
-    for positions in plan(_equation(terms, output), *shapes, path=given).path:
-        pair = [terms[at] for at in positions]
-        for at in sorted(positions, reverse=True):
-            del terms[at]
-        kept = set(output).union(*terms)
-        result = "".join(label for label in dict.fromkeys("".join(pair)) if label in kept) if terms else output
-        # A label may be left in one operand of the pair only, because all other operands with it are contracted.
-        needed = set(result) | set(pair[0]) & set(pair[1])
-        sums = tuple(tuple(axis for axis, label in enumerate(term) if label not in needed) for term in pair)
-        pair = ["".join(label for label in term if label in needed) for term in pair]
-        steps.append((positions, sums, _equation(pair, result)))
-        terms.append(result)
-    return steps
-
-
-def _equation(terms, output):
-    return ",".join(terms) + "->" + output
-
-
-def _split(equation):
-    inputs, _, output = equation.partition("->")
-    return inputs.split(","), output
+    return equations.planned_steps(terms, output, shapes, path)
 
 
 def _run(equation, operands, path, conj):
@@ -350,30 +245,9 @@ def _contract(equation, operands, path, conj):
 @_contract.register_fake
 def _empty(equation, operands, path="auto", conj=()):
     try:
-        return operands[0].new_empty([operands[at].shape[axis] for at, axis in _sources(equation)])
+        return operands[0].new_empty([operands[at].shape[axis] for at, axis in equations.sources(equation)])
     except IndexError:
         raise ValueError(f"{equation!r} does not fit the dimensions of the operands") from None
-
-
-@functools.lru_cache(1024)
-def _sources(equation):
-    """For every dimension of the output, an operand and its dimension with that label."""
-    terms, output = _split(equation)
-    sources = {label: (at, axis) for at, term in enumerate(terms) for axis, label in enumerate(term)}
-    if not set(output) <= set(sources):
-        raise ValueError(f"{equation!r} has a label in the output that is in no term")
-    return [sources[label] for label in output]
-
-
-@functools.lru_cache(1024)
-def _gradient_rule(equation, at):
-    """The contraction for the gradient of an operand, the axes that it lacks, its labels, and the diagonals that it is."""
-    terms, output = _split(equation)
-    term, diagonals = _without_diagonals(terms[at])
-    inputs = [output, *terms[:at], *terms[at + 1 :]]
-    found = "".join(label for label in term if label in "".join(inputs))
-    missing = [axis for axis, label in enumerate(term) if label not in found]
-    return _equation(inputs, found), missing, term, diagonals
 
 
 def _gradients(equation, conj, operands, needed, gradient):
@@ -386,11 +260,11 @@ def _gradients(equation, conj, operands, needed, gradient):
 
 
 def _gradient(equation, conj, operands, at, gradient):
-    contraction, missing, term, diagonals = _gradient_rule(equation, at)
+    contraction, missing, term, diagonals = equations.gradient_rule(equation, at)
     flags = [conj[at], *(flag == conj[at] for flag in (*conj[:at], *conj[at + 1 :]))]
     result = _derivative(contraction, [gradient, *operands[:at], *operands[at + 1 :]], flags, "auto")
     if missing:
-        extents = dict(zip(_split(equation)[0][at], operands[at].shape))
+        extents = dict(zip(equations.split(equation)[0][at], operands[at].shape))
         for axis in missing:
             result = result.unsqueeze(axis)
         result = result.expand([extents[label] for label in term])
@@ -422,7 +296,7 @@ def _unbatched(equation, tensors, conj, path, level):
     if all(dim is None for dim in dims):
         result = _unbatched(equation, tensors, conj, path, level - 1).unsqueeze(0)
     else:
-        result = _unbatched(_batched(equation, dims), tensors, conj, path, level - 1)
+        result = _unbatched(equations.batched(equation, dims), tensors, conj, path, level - 1)
     return torch._add_batch_dim(result, 0, level)
 
 
@@ -505,17 +379,11 @@ class _ObservedContraction(_Contraction):
 
     @staticmethod
     def vmap(info, in_dims, equation, path, conj, *operands):
-        return _ObservedContraction.apply(_batched(equation, in_dims[3:]), path, conj, *operands), 0
+        return _ObservedContraction.apply(equations.batched(equation, in_dims[3:]), path, conj, *operands), 0
 
 
 @_contract.register_vmap
 def _vmap(info, in_dims, equation, operands, path, conj):
-    return _contract(_batched(equation, in_dims[1]), operands, path, conj), 0
+    return _contract(equations.batched(equation, in_dims[1]), operands, path, conj), 0
 
 
-def _batched(equation, dims):
-    """Adds a batch dimension to some operands, before the given one of theirs, and as the first one to the output."""
-    terms, output = _split(equation)
-    batch = next(label for label in map(chr, itertools.count(ord("α"))) if label not in equation)
-    terms = [term if dim is None else term[:dim] + batch + term[dim:] for term, dim in zip(terms, dims)]
-    return _equation(terms, batch + output)
