@@ -83,7 +83,7 @@ target/packaging/ready:
 	@touch $@
 
 wheel: target/packaging/ready
-	@rm -f target/wheels/*
+	@rm -rf target/wheels
 	PATH="$$PWD/target/packaging/bin:$$PATH" CARGO_TARGET_DIR=target/portable maturin build --release --locked --zig --compatibility manylinux_2_28 --manifest-path python/Cargo.toml --out target/wheels
 	target/packaging/bin/maturin sdist --manifest-path python/Cargo.toml --out target/wheels
 
@@ -155,6 +155,7 @@ target/peers/ready: benches/requirements.txt
 	@touch $@
 
 PYTHON_PEERS = target/python-peers
+# A benchmark that fails must not be hidden by tee.
 bench-python: SHELL = /bin/bash -o pipefail
 bench-python: wheel $(PYTHON_PEERS)/ready
 	$(PYTHON_PEERS)/bin/python -m pip install --quiet --force-reinstall --no-deps target/wheels/*.whl

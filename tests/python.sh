@@ -9,6 +9,7 @@
 # wheel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+root=$PWD
 
 python=${PYTHON:-python3}
 "$python" -c "import ensurepip" 2> /dev/null || ./.ci/packages python
@@ -64,7 +65,7 @@ if [ $# -eq 0 ] && [ -z "${LIBRARY:-}" ]; then
     "$env/empty/bin/python" -c "import einsum_dist, numpy; print(einsum_dist.einsum('mk,kn->mn', numpy.ones((2, 3)), numpy.ones((3, 4))))"
     # cargo must accept the manifests of the source distribution, which lacks most files of the repository.
     rm -rf "$env/source"
-    "$env/bin/maturin" sdist --manifest-path Cargo.toml --out "$env/source"
+    "$env/bin/maturin" sdist --manifest-path "$root/python/Cargo.toml" --out "$env/source"
     tar xzf "$env"/source/*.tar.gz -C "$env/source"
     cargo metadata --offline --format-version 1 --manifest-path "$env"/source/*/python/Cargo.toml > "$env/source/metadata.json"
     passed=$((passed + 2))

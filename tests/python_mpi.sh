@@ -35,7 +35,15 @@ done
 # This notebook starts four ranks. Its test is counted like those above.
 EINSUM_DIST_MPIRUN=$launcher timeout 120 "$env/bin/python" -m pytest -q -p no:cacheprovider \
     "python/tests/test_notebooks.py::test_notebooks_run[mpi4py]" |
-    awk '{ print } /^[0-9]+ passed/ { print $1 " passed, 0 failed" }'
+    awk '{ print } /^[0-9]+ passed/ { ran = 1; print $1 " passed, 0 failed" } END { exit !ran }'
+# A rank that is silent for longer than the timeout ends all processes.
+ended=$(mktemp)
+if timeout 60 "$launcher" -n 2 "$env/bin/python" python/tests/mpi_ranks.py silent > "$ended" 2>&1 || ! grep -q "no answer from" "$ended"; then
+    cat "$ended"
+    exit 1
+fi
+rm "$ended"
+echo "1 passed, 0 failed"
 if [ -n "$other" ]; then
     import "$other"
     timeout 120 "$launcher" -n 2 "$env/bin/python" python/tests/mpi_ranks.py refuse

@@ -13,13 +13,14 @@ import sys
 import time
 
 SIZES = (256, 512, 1024, 2048)
-SECONDS = 2.0
+SECONDS = 12.0
+ROUNDS = 9
 
 
 def measure(policy):
     import numpy as np
     import torch
-    from timing import same_threads
+    from timing import REST_SECONDS, same_threads
 
     import einsum_dist as ed
 
@@ -34,11 +35,11 @@ def measure(policy):
             "torch": lambda: tensors[0] @ tensors[1],
         }
         times = {(name, before): [] for name in functions for before in ("nothing", *functions)}
-        end = time.perf_counter() + SECONDS * len(times) / 2
-        while time.perf_counter() < end:
+        end, rounds = time.perf_counter() + SECONDS, 0
+        while time.perf_counter() < end or rounds < ROUNDS:
+            rounds += 1
             for (name, before), samples in times.items():
-                # Longer than any library waits for work.
-                time.sleep(0.05)
+                time.sleep(REST_SECONDS)
                 if before != "nothing":
                     functions[before]()
                 start = time.perf_counter()
@@ -46,7 +47,8 @@ def measure(policy):
                 samples.append(time.perf_counter() - start)
         for (name, before), samples in times.items():
             ratio = statistics.median(samples) / statistics.median(times[name, "nothing"])
-            writer.writerow([policy, size, name, before, f"{statistics.median(samples) * 1e3:.4g}", f"{ratio:.3f}"])
+            row = [policy, size, name, before, f"{statistics.median(samples) * 1e3:.4g}", f"{ratio:.3f}", rounds]
+            writer.writerow(row)
         sys.stdout.flush()
 
 
@@ -54,7 +56,7 @@ def main():
     if len(sys.argv) > 1:
         measure(sys.argv[1])
         return
-    print("OMP_WAIT_POLICY,size,library,right_after,median_ms,ratio", flush=True)
+    print("OMP_WAIT_POLICY,size,library,right_after,median_ms,ratio,rounds", flush=True)
     for policy in ("", "passive"):
         environment = {**os.environ, **({"OMP_WAIT_POLICY": policy} if policy else {})}
         subprocess.run([sys.executable, __file__, policy or "unset"], env=environment, check=True)

@@ -7,8 +7,10 @@ import statistics
 import timeit
 
 import numpy as np
+import torch
 
 import einsum_dist as ed
+import einsum_dist.torch
 
 ROUNDS, CALLS = 9, 20_000
 
@@ -17,6 +19,7 @@ def main():
     rng = np.random.default_rng(0)
     for extent in (2, 4, 8, 16):
         a, b, out = rng.random((extent, extent)), rng.random((extent, extent)), np.empty((extent, extent))
+        tensors = torch.from_numpy(a), torch.from_numpy(b)
         program = ed.plan("mk,kn->mn", a, b).compile()
         functions = {
             "numpy.matmul": lambda: np.matmul(a, b),
@@ -27,6 +30,8 @@ def main():
             "tensordot": lambda: ed.tensordot(a, b, 1),
             "numpy.tensordot": lambda: np.tensordot(a, b, 1),
             "Program": lambda: program(a, b),
+            "torch.einsum": lambda: torch.einsum("mk,kn->mn", *tensors),
+            "einsum_dist.torch.einsum": lambda: ed.torch.einsum("mk,kn->mn", *tensors),
         }
         times = {name: [] for name in functions}
         for _ in range(ROUNDS):

@@ -13,7 +13,9 @@ import threadpoolctl
 import einsum_dist as ed
 
 COLUMNS = ("benchmark", "case", "library", "first_ms", "median_ms", "min_ms", "rounds")
-# Threads of OpenMP and BLAS wait for more work for some milliseconds (see neighbours.py), which is little beside this.
+# Threads of OpenMP and BLAS keep the cores busy for some milliseconds, waiting for more work (see neighbours.py).
+REST_SECONDS = 0.05
+# Calls that take longer are timed without a rest and a call before, which would matter little.
 LONG_SECONDS = 1.0
 
 
@@ -23,7 +25,7 @@ def same_threads():
     threadpoolctl.threadpool_limits(threads)
     for name in ("torch", "pytblis"):
         if name in sys.modules:
-            getattr(sys.modules[name], "set_num_threads")(threads)
+            sys.modules[name].set_num_threads(threads)
     return threads
 
 
@@ -31,9 +33,9 @@ def compare(benchmark, case, functions, seconds=3.0, rounds=(5, 200), rtol=1e-6)
     """Calls `functions`, a dict from library to function, in turn. Writes a row of CSV for each to standard output.
 
     The first call of each is its first with this expression and these shapes: it includes planning, compiling and whatever the
-    library caches. A timed call follows a call of the same function, because threads of the library before may still keep the
-    cores busy (see neighbours.py). All results must agree. The number of rounds is chosen such that the timed calls take about
-    `seconds`.
+    library caches. A timed call follows a rest, in which the threads of the other libraries fall asleep, and then a call of the
+    same function, as in a program that uses one library. All results must agree. The number of rounds is chosen such that the
+    timed calls take about `seconds`.
     """
     results, first = {}, {}
     for library, function in functions.items():
@@ -52,6 +54,7 @@ def compare(benchmark, case, functions, seconds=3.0, rounds=(5, 200), rtol=1e-6)
     for number in range(count):
         for library in names[number % len(names) :] + names[: number % len(names)]:
             if last[library] < LONG_SECONDS:
+                time.sleep(REST_SECONDS)
                 functions[library]()
             last[library] = timed(functions[library])
             times[library].append(last[library])

@@ -131,6 +131,13 @@ fn fill(local: &Bound<'_, PyList>, blocks: &[Bound<'_, PyAny>]) -> PyResult<()> 
     Ok(())
 }
 
+/// Raises on all processes if one has an error, because they would wait for it in their next collective call.
+fn agreed<V>(world: &einsum_dist::World, mine: PyResult<V>) -> PyResult<V> {
+    let here = mine.as_ref().map_or_else(|error| Err(Error::Usage(error.to_string())), |_| Ok(()));
+    let all = world.agree(here).map_err(exception);
+    mine.and_then(|value| all.map(|()| value))
+}
+
 /// Returns what selects a block in an array of the whole tensor, from the ranges of the block in each dimension.
 fn place<'py, 'a>(
     py: Python<'py>,
@@ -143,7 +150,8 @@ fn place<'py, 'a>(
         };
         return Ok(PyTuple::new(py, dims.map(slice))?.into_any());
     }
-    let indices = dims.map(|ranges| PyArray::from_iter(py, ranges.iter().cloned().flatten()));
+    let indices =
+        dims.map(|ranges| PyArray::from_iter(py, ranges.iter().cloned().flatten().map(|index| index as isize)));
     py.import("numpy")?.call_method1("ix_", PyTuple::new(py, indices)?)
 }
 
@@ -185,8 +193,9 @@ impl DistTensor {
         distribution: &Distribution,
         dtype: Option<Bound<'_, PyAny>>,
     ) -> PyResult<DistTensor> {
-        let dtype = named_dtype(world.py(), dtype)?;
-        let tensor = Tensor::zeros(&world.get().get()?, &shape, &distribution.0, dtype)?;
+        let inner = world.get().get()?;
+        let dtype = agreed(&inner, named_dtype(world.py(), dtype))?;
+        let tensor = Tensor::zeros(&inner, &shape, &distribution.0, dtype)?;
         Ok(DistTensor::of(world.clone().unbind(), tensor))
     }
 
@@ -203,17 +212,14 @@ impl DistTensor {
     ) -> PyResult<Bound<'py, DistTensor>> {
         let py = world.py();
         let slf = Bound::new(py, DistTensor::zeros(world, shape, distribution, dtype)?)?;
-        let filled = fill(&DistTensor::local(&slf)?, &blocks);
-        // If a process has wrong blocks, all raise, because the others would wait for it in their next call.
-        let here = filled.as_ref().map_or_else(|error| Err(Error::Usage(error.to_string())), |()| Ok(()));
-        let agreed = world.get().get()?.agree(here);
-        filled.and(agreed.map_err(exception)).map(|()| slf)
+        let filled = DistTensor::local(&slf).and_then(|local| fill(&local, &blocks));
+        agreed(&world.get().get()?, filled).map(|()| slf)
     }
 
     /// A tensor with the elements of a whole array, of which every process copies its own blocks. Collective.
     ///
     /// All processes pass the same array; with ``numpy.load(path, mmap_mode="r")``, each reads only its own blocks. The
-    /// element type is that of the array unless all processes give another.
+    /// element type is that of the array unless all processes give another, to which the elements are converted.
     #[staticmethod]
     #[pyo3(signature = (world, array, distribution, dtype=None))]
     fn from_array<'py>(
@@ -223,15 +229,30 @@ impl DistTensor {
         dtype: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, DistTensor>> {
         let py = world.py();
+        let inner = world.get().get()?;
         let numpy = py.import("numpy")?;
-        let array = numpy.call_method1("asarray", (array,))?;
-        let dtype = dtype.map_or_else(|| array.getattr("dtype"), Ok)?;
-        let shape = array.getattr("shape")?.extract()?;
-        let slf = Bound::new(py, DistTensor::zeros(world, shape, distribution, Some(dtype))?)?;
-        for pair in DistTensor::local(&slf)?.iter() {
-            numpy.call_method1("copyto", (pair.get_item(1)?, array.get_item(pair.get_item(0)?)?))?;
+        let prepare = || {
+            let array = numpy.call_method1("asarray", (array,))?;
+            let dtype = dtype.map_or_else(|| array.getattr("dtype"), Ok)?;
+            let shape: Vec<usize> = array.getattr("shape")?.extract()?;
+            Ok((array, named_dtype(py, Some(dtype))?, shape))
+        };
+        let (array, dtype, shape) = agreed(&inner, prepare())?;
+        let kind = format!("{} of shape {shape:?}", dtype.name());
+        let all = inner.all_gather(kind.as_bytes()).map_err(exception)?;
+        if let Some(other) = all.iter().find(|other| ***other != *kind.as_bytes()) {
+            let message = format!("one process has {kind}, another {}", String::from_utf8_lossy(other));
+            return Err(PyValueError::new_err(message));
         }
-        Ok(slf)
+        let tensor = Tensor::zeros(&inner, &shape, &distribution.0, dtype)?;
+        let slf = Bound::new(py, DistTensor::of(world.clone().unbind(), tensor))?;
+        let copy = || {
+            for pair in DistTensor::local(&slf)?.iter() {
+                numpy.call_method1("copyto", (pair.get_item(1)?, array.get_item(pair.get_item(0)?)?))?;
+            }
+            Ok(())
+        };
+        agreed(&inner, copy()).map(|()| slf)
     }
 
     /// Read the array in a .npy file; every rank reads only its own blocks. Collective.
@@ -245,8 +266,8 @@ impl DistTensor {
         distribution: &Distribution,
         dtype: Option<Bound<'_, PyAny>>,
     ) -> PyResult<DistTensor> {
-        let dtype = named_dtype(world.py(), dtype)?;
         let (inner, to) = (world.get().get()?, &distribution.0);
+        let dtype = agreed(&inner, named_dtype(world.py(), dtype))?;
         let tensor = make_tensor!(dtype, einsum_dist::DistTensor::from_npy(&inner, &path, to))?;
         Ok(DistTensor::of(world.clone().unbind(), tensor))
     }
@@ -255,14 +276,15 @@ impl DistTensor {
     ///
     /// An array of the whole tensor has the same elements at ``array[place]``. The place is a tuple of slices or, if the
     /// block is not one box because of block-cyclic cuts, of index arrays as ``numpy.ix_`` makes them. The views are not
-    /// copies: writing to them changes the tensor.
+    /// copies: writing to them changes the tensor, so another thread must not do that during a run.
     #[getter]
     fn local<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
         let py = slf.py();
         let mut tensor = slf.get().borrow_mut()?;
         with_tensor!(&mut *tensor, tensor => {
             let blocks = tensor.blocks_mut().map(|(region, block)| {
-                // SAFETY: the tensor never moves its blocks, and this object, which the view refers to, keeps it.
+                // SAFETY: the tensor never moves its blocks, and this object, which the view refers to, keeps it. As with
+                // all arrays of NumPy, Python code must not write to a view while another call reads or writes it.
                 let view = unsafe { PyArray::borrow_from_array(&block, slf.clone().into_any()) };
                 PyTuple::new(py, [place(py, region.dims().iter().map(|dim| dim.ranges()))?, view.into_any()])
             });

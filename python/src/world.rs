@@ -70,9 +70,11 @@ impl World {
     /// Parameters
     /// ----------
     /// timeout : float, optional
-    ///     A run raises an error if a rank waits for other ranks for so many seconds and no bytes move.
+    ///     A run fails if a rank waits for other ranks for more than this number of seconds while no bytes move. It must
+    ///     exceed the longest time during which any rank computes or transfers a gigabyte. Ranks are threads here, which
+    ///     cannot be killed, so the run fails only when the silent rank returns. There is no timeout by default.
     /// overlap : bool
-    ///     False makes each rank alternate between work and transfers, which are at the same time otherwise.
+    ///     False makes each rank alternate between work and transfers, instead of overlapping them.
     #[staticmethod]
     #[pyo3(signature = (ranks, *, timeout=None, overlap=true))]
     fn in_process(ranks: usize, timeout: Option<f64>, overlap: bool) -> PyResult<World> {
@@ -86,8 +88,9 @@ impl World {
     /// A world of the processes in an mpi4py communicator, by default ``MPI.COMM_WORLD``. Collective.
     ///
     /// The communicator is duplicated, so messages of this package cannot be confused with those of the caller.
-    /// ``timeout`` and ``overlap`` are as in :meth:`in_process`, except that a process that waits for longer than the
-    /// timeout ends all processes.
+    /// ``timeout`` and ``overlap`` are as in :meth:`in_process`. A process that waits for longer than the timeout ends all
+    /// processes. Processes also wait for each other between runs, so the timeout must exceed the time that any process
+    /// spends elsewhere, for example in other Python code or while it reads files.
     ///
     /// Raises
     /// ------
@@ -334,7 +337,7 @@ impl WorldProgram {
     /// The plan and the measurements of the last run as a dict, as ``einsum-dist --json`` prints them. Collective.
     ///
     /// ``seconds`` and ``gflops`` are those of the last run on the slowest process. A call with whole arrays includes
-    /// the time to distribute the operands and to gather the result.
+    /// the time to distribute the operands and to gather the result. ``compile_seconds`` is the time on this process.
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let program = self.program.get()?.borrow();
         let mut report = with_program!(program.as_ref().ok_or_else(closed)?, program => {

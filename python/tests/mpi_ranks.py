@@ -1,10 +1,11 @@
 """Contracts on the ranks of an mpi4py program: mpirun -n 3 python python/tests/mpi_ranks.py
 
 Prints `N passed, 0 failed` on rank 0. With the argument `refuse`, mpi4py and einsum_dist have different MPI libraries,
-and the program expects the error.
+and the program expects the error. With `silent`, rank 1 is silent for longer than the timeout.
 """
 
 import sys
+import time
 
 import numpy as np
 from mpi4py import MPI
@@ -37,6 +38,9 @@ def contract(world, dtype, expression, shapes, seed):
         for where, block in operand.local:
             block[...] = array[where]
         operands.append(operand)
+        copied = ed.DistTensor.from_array(world, array, plan.operand_distribution(index))
+        assert all(np.array_equal(mine[1], other[1]) for mine, other in zip(copied.local, operand.local, strict=True))
+    assert program.report()["seconds"] is None
     before = world.moved[0]
     result = program.run(*operands)
     # Only the planned bytes have moved, so nothing was gathered.
@@ -45,14 +49,34 @@ def contract(world, dtype, expression, shapes, seed):
         assert np.allclose(block, expected[where], rtol=1e-4)
     assert np.allclose(result.gather(), expected, rtol=1e-4)
     assert np.allclose(program(*arrays), expected, rtol=1e-4)
+    report = program.report()
+    assert len(set(COMM.allgather(str(report["seconds"])))) == 1 or world.ranks < COMM.size
+    assert report["gflops"] > 0 and len(report["per_rank"]) == world.ranks
     # Messages of the program and of the library do not meet.
     assert COMM.allreduce(rank) == world.ranks * (world.ranks - 1) // 2
     return 1
 
 
+def wrong(world, array, **options):
+    """One process has another array than the others: all raise, and none waits."""
+    try:
+        ed.DistTensor.from_array(world, array, ed.Distribution(f"m:{world.ranks}", "mn"), **options)
+    except (ValueError, TypeError, RuntimeError):
+        return 1
+    raise AssertionError("different arrays were accepted")
+
+
+def silent():
+    world = ed.World.mpi(timeout=1)
+    program = world.compile(ed.plan("mk,kn->mn", (60, 50), (50, 40), ranks=2, threads=1, algorithm="ring-mn"))
+    if COMM.rank == 1:
+        time.sleep(5)
+    program(np.ones((60, 50)), np.ones((50, 40)))
+
+
 def main():
     passed = 0
-    with ed.World.mpi() as world:
+    with ed.World.mpi(timeout=60, overlap=COMM.size != 3) as world:
         assert world.ranks == COMM.size and world.local_ranks.start == COMM.rank
         cases = [
             ("mk,kn->mn", [(37, 41), (41, 29)]),
@@ -63,6 +87,12 @@ def main():
         for seed, (expression, shapes) in enumerate(cases):
             for dtype in ("float32", "float64", "complex64", "complex128"):
                 passed += contract(world, dtype, expression, shapes, seed)
+        if COMM.size > 1:
+            first = COMM.rank == 0
+            passed += wrong(world, np.ones((4, 5)) if first else None)
+            passed += wrong(world, np.ones((4, 5 if first else 6)))
+            passed += wrong(world, np.ones((4, 5)), dtype=None if first else "float32")
+            passed += wrong(world, np.ones((4, 5)), dtype="float64" if first else "int8")
         # A part of the ranks, with a world of its own.
     part = COMM.Split(COMM.rank % 2)
     with ed.World.mpi(part) as world:
@@ -85,6 +115,9 @@ def small(world):
 
 
 if __name__ == "__main__":
+    if "silent" in sys.argv:
+        silent()
+        sys.exit("the silent rank was not noticed")
     count = refuse() if "refuse" in sys.argv else main()
     if COMM.rank == 0:
         print(f"{count} passed, 0 failed")

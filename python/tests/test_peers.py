@@ -1,5 +1,7 @@
 """The hooks of other libraries, against their released versions."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -94,13 +96,14 @@ def test_array_api_namespace():
     a, b = ed.asarray(RNG.random((2, 4, 3))), ed.asarray(RNG.random((2, 3, 4)))
     assert np.allclose(ed.matmul(a, b), ed.tensordot(a, b, axes=([2], [1]))[range(2), :, range(2)])
     assert np.allclose(ed.vecdot(a, ed.matrix_transpose(b)), ed.sum(a * ed.permute_dims(b, (0, 2, 1)), axis=-1))
-    for dtype in ("float32", "complex64", "complex128", "int64", "bool"):
-        x, y = (RNG.integers(0, 5, shape).astype(dtype) for shape in ((3, 1, 4), (2, 4)))
-        x = x * np.asarray(1 + 2j, dtype) if dtype.startswith("complex") else x
-        for axis in (-1, 0) if dtype == "int64" else (-1,):
-            x, y = np.moveaxis(x, -1, axis), np.moveaxis(y, -1, axis)
+    dtypes = ("float32", "float64", "complex64", "complex128", "clongdouble", "float16", "int64", "uint8", "uint64", "bool")
+    for pair in itertools.product(dtypes, dtypes):
+        x, y = (RNG.integers(0, 5, shape).astype(dtype) for shape, dtype in zip(((3, 2, 4), (3, 2, 4)), pair))
+        x = x * np.asarray(1 + 2j, x.dtype) if x.dtype.kind == "c" else x
+        for axis in (-1, 0):
             ours, numpys = ed.vecdot(x, y, axis=axis), np.vecdot(x, y, axis=axis)
-            assert ours.dtype == numpys.dtype and ours.shape == numpys.shape and np.allclose(ours, numpys)
+            assert ours.dtype == numpys.dtype and ours.shape == numpys.shape and np.allclose(ours, numpys), pair
+    assert np.allclose(ed.vecdot(np.ones((3, 1, 4)), np.ones((2, 4))), np.full((3, 2), 4))
     assert isinstance(ed.vecdot(np.ones(3, complex), np.ones(3)), np.complex128)
     for shapes in [((), (3,)), ((3,), (2,)), ((3,), (1,))]:
         with pytest.raises(ValueError):

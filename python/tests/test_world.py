@@ -51,6 +51,8 @@ def test_options_of_a_world():
             program = world.compile(plan)
             assert program.report()["seconds"] is None
             assert np.allclose(program(*arrays), arrays[0] @ arrays[1])
+            hidden = [rank["hidden_share"] for rank in program.report()["per_rank"]]
+            assert len(hidden) == 3 and (options.get("overlap", True) or all(not share for share in hidden))
     for timeout in (0, -1.0, float("nan"), float("inf"), 1e300):
         with pytest.raises(ValueError, match="positive number of seconds"):
             ed.World.in_process(3, timeout=timeout)
@@ -74,7 +76,9 @@ def test_a_tensor_from_blocks_is_moved_and_written(tmp_path):
         assert np.array_equal(cyclic.gather(), whole)
         for place, block in cyclic.local:
             assert np.array_equal(whole[place], block)
+            assert all(isinstance(index, slice) or index.dtype == np.intp for index in place)
             block *= 2
+        assert not all(isinstance(index, slice) for index in cyclic.local[0][0])
         assert np.array_equal(cyclic.gather(), 2 * whole)
         for place, block in cyclic.local:
             block[...] = whole[place]

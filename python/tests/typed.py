@@ -34,12 +34,12 @@ program(a, b, out=c, alpha=np.float64(2), beta=np.complex64(1))
 ed.set_num_threads(np.int64(1))
 with ed.num_threads(2):
     threads: int = ed.get_num_threads()
-with ed.World.in_process(2) as world:
+with ed.World.in_process(2, timeout=60, overlap=False) as world:
     split = plan.operand_distribution(0)
     tensor = ed.DistTensor.zeros(world, (2, 3), split, dtype=np.complex64)
     for where, block in tensor.local:
-        block[...] = 0 if where is None else len(where)
-    whole: np.ndarray = tensor.gather()
+        block[...] = len(where)
+    whole: np.ndarray = ed.DistTensor.from_array(world, a, split, np.complex64).gather()
     tensor.write_npy(os.devnull)
     result: ed.DistTensor = world.compile(plan).run(tensor, tensor, alpha=np.float32(2))
     rows = ed.Distribution("m:2", ["m", "n"])

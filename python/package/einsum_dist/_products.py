@@ -71,7 +71,9 @@ def matmul(x1: ArrayLike, x2: ArrayLike, /, out: NDArray[Any] | None = None) -> 
 
 
 def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Any:
-    """Sum products of the conjugates of ``x1`` with ``x2`` over one axis, as `numpy.vecdot` does.
+    """Sum products of the conjugates of ``x1`` with ``x2`` over one axis.
+
+    This is the function of the array API standard: `numpy.vecdot` without its further arguments.
 
     Examples
     --------
@@ -80,6 +82,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Any:
     array([3.+0.j, 6.-2.j])
     """
     if _foreign((x1, x2)):
+        # NumPy before 2.0 raises an AttributeError.
         return np.vecdot(x1, x2, axis=axis)
     arrays = [np.asarray(x) for x in (x1, x2)]
     if 0 in (array.ndim for array in arrays):
@@ -89,10 +92,8 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: SupportsIndex = -1) -> Any:
         raise ValueError(f"vecdot: the summed extents of shapes {arrays[0].shape} and {arrays[1].shape} differ")
     if first.dtype.char in "FD" and second.dtype.char in "fdFD":
         return contract("...k,...k->...", first, second, conj=[0])[()]
-    if first.dtype == second.dtype == bool:
-        # The conjugates of bools are integers.
-        return einsum("...k,...k->...", first, second)
-    return einsum("...k,...k->...", np.conj(first), second)
+    # The conjugates of bools would be integers.
+    return einsum("...k,...k->...", np.conj(first) if first.dtype.kind in "cO" else first, second)
 
 
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> NDArray[Any]:

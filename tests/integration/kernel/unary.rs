@@ -3,7 +3,7 @@
 use super::tensor::Tensor;
 use crate::common::Rng;
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Element, ReferenceValue, add, copy, error_bound, fill, reference, scale, unary};
+use einsum_dist::kernel::{Element, ReferenceValue, add, conjugate, copy, error_bound, fill, reference, scale, unary};
 use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
 
@@ -83,5 +83,27 @@ fn elementwise() {
         fill(f64::NAN, out.view_mut());
         scale(0.0, out.view_mut());
         assert!(out.view().iter().all(|&x| x == 0.0));
+    }
+}
+
+/// From 32,768 elements on, several threads conjugate parts of the tensor.
+#[test]
+fn conjugates_in_parallel() {
+    let mut rng = Rng::new(6);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    for extents in [
+        vec![],
+        vec![1],
+        vec![0, 7],
+        vec![40_001],
+        vec![3, 13_007],
+        vec![13_007, 3],
+        vec![31, 37, 41],
+        vec![1, 1, 33_333],
+    ] {
+        let mut out = Tensor::<Complex<f64>>::random(&mut rng, &extents, false, false);
+        let expected = out.view().mapv(|z| z.conj());
+        pool.install(|| conjugate(out.view_mut()));
+        assert_eq!(out.view(), expected);
     }
 }
