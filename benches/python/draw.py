@@ -19,8 +19,8 @@ OURS = "einsum-dist"
 INTRODUCTION = """# Contractions from Python
 
 This file is written by `make bench-python` on {machine}. Times are medians in milliseconds; all libraries of a row ran in turn in one process, with
-the same number of threads; each timed call follows a rest and an untimed call of the same library. `speedup` is the time of the fastest row without this package, divided by that of `einsum-dist`. In brackets: the
-first call with this expression and these shapes.
+the same number of threads; each timed call follows a rest and an untimed call of the same library. `speedup` is the time of the fastest library without
+this package, divided by that of `einsum-dist`. In brackets: the first call with this expression and these shapes.
 """
 TITLES = {
     "calls": "Single calls (`benches/python/calls.py`)",
