@@ -2,7 +2,8 @@
 
 A file contains `name`, `expression`, `sizes` (label to extent) and `dtype`. Without files, the networks are drawn at random by
 cotengra. Its search finds one tree; which one also depends on the speed of the machine. cotengra contracts this tree pair by pair
-with NumPy, with PyTorch and with `einsum_dist`, and `einsum_dist.cotengra.Contractor` contracts it as a whole. Each network runs in a process of its own, so that the first call counts too.
+with NumPy, with PyTorch and with `einsum_dist`, and `einsum_dist.cotengra.Contractor` contracts it as a whole. Each network
+runs in a process of its own, so that the first call counts too.
 """
 
 import json

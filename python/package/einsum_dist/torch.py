@@ -385,5 +385,3 @@ class _ObservedContraction(_Contraction):
 @_contract.register_vmap
 def _vmap(info, in_dims, equation, operands, path, conj):
     return _contract(equations.batched(equation, in_dims[1]), operands, path, conj), 0
-
-
