@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 only=${1:-}
 full=$(./.ci/features)
 export full
-library=(-p einsum-dist -p einsum-parser)
+library=(-p einsum-dist -p einsum-parser -p einsum-path)
 members=("${library[@]}" -p einsum-dist-cli)
 # Succeeds if the machine can build a feature.
 has() { [[ $full == full || ,$full, == *,$1,* ]]; }

@@ -55,6 +55,7 @@ pub fn of_plan(plan: &Plan, measured: Option<&[Measured]>) -> Report {
         plan_fingerprint: format!("{:016x}", plan.fingerprint()),
         slices: plan.slice_count(),
         path: plan.path.clone(),
+        path_search: None,
         dims: plan.names.iter().cloned().zip(plan.whole_extents()).collect(),
         nodes: nodes.collect(),
         per_rank: per_rank.collect(),
