@@ -28,23 +28,12 @@ pub fn shared(world: &World, args: &Args, workers: usize) -> Result<f64> {
     Ok(first.map_or(1.0, f64::from_le_bytes))
 }
 
-/// Times a short search for a lattice of 8 x 8 x 3 tensors.
+/// Times a short search for a ring of tensors with chords.
 fn measured(threads: usize) -> f64 {
-    const SHAPE: [u32; 3] = [8, 8, 3];
-    let at = |place: [u32; 3]| (place[0] * SHAPE[1] + place[1]) * SHAPE[2] + place[2];
-    let places = (0..SHAPE[0]).flat_map(|x| (0..SHAPE[1]).flat_map(move |y| (0..SHAPE[2]).map(move |z| [x, y, z])));
-    let labels = |place: [u32; 3]| {
-        let along = (0..3).flat_map(|axis| {
-            let mut before = place;
-            before[axis] = before[axis].wrapping_sub(1);
-            let next = (place[axis] + 1 < SHAPE[axis]).then(|| 3 * at(place) + axis as u32);
-            next.into_iter().chain((place[axis] > 0).then(|| 3 * at(before) + axis as u32))
-        });
-        along.collect::<Vec<u32>>()
-    };
-    let tensors: Vec<Vec<u32>> = places.map(labels).collect();
-    let extents = vec![2; 3 * tensors.len()];
-    let network = Prepared::new(&Network { tensors, output: Vec::new(), extents });
+    const TENSORS: u32 = 150;
+    let labels = |at: u32| vec![2 * at, 2 * at + 1, 2 * ((at + 1) % TENSORS), 2 * ((at + 7) % TENSORS) + 1];
+    let tensors = (0..TENSORS).map(labels).collect();
+    let network = Prepared::new(&Network { tensors, output: Vec::new(), extents: vec![2; 2 * TENSORS as usize] });
     let settings = Settings { price: Price { element: 1.0, step: 0.0 }, limit: f64::INFINITY };
     let request = Request { threads, budget: &|_| TIMED_SECONDS, patience: f64::INFINITY, known: Vec::new() };
     let started = Instant::now();

@@ -93,7 +93,7 @@ impl RunConfig {
         };
         check_explained(&args, ranks)?;
         let mut options = options(&args, dtype, target)?;
-        options.path_seconds = options.path_seconds.map(|seconds| seconds * speed);
+        options.path_speed = speed;
         let resolved_kernel = ResolvedKernel::resolve(options.kernel, dtype)?;
         let started = Instant::now();
         let machine = match described {

@@ -165,11 +165,7 @@ impl<const W: usize> Weights<W> {
     pub fn log2(&self, labels: &Bits<W>) -> f64 {
         match &self.uniform {
             Some(weights) => (0..W).map(|word| f64::from(labels.0[word].count_ones()) * weights[word]).sum(),
-            None => self.mixed(labels),
+            None => labels.iter().map(|label| self.log2[label]).sum(),
         }
-    }
-
-    fn mixed(&self, labels: &Bits<W>) -> f64 {
-        labels.iter().map(|label| self.log2[label]).sum()
     }
 }

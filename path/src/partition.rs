@@ -183,17 +183,7 @@ impl Hypergraph {
             pins.dedup();
             (pins.len() > 1).then_some((*weight, pins))
         });
-        // Labels between the same nodes are one label, so that they are visited once.
-        let mut nets: Vec<(f64, Vec<u32>)> = nets.collect();
-        nets.sort_by(|one, other| one.1.cmp(&other.1));
-        nets.dedup_by(|later, first| {
-            let same = later.1 == first.1;
-            if same {
-                first.0 += later.0;
-            }
-            same
-        });
-        Some((Hypergraph::of(weights, nets), map))
+        Some((Hypergraph::of(weights, nets.collect()), map))
     }
 
     /// A first division: one part grows from a random node until it has half of the weight.

@@ -188,11 +188,8 @@ impl<'a> Large<'a> {
     /// The contractions of the tree and their costs, children first.
     pub fn solution(&self) -> Solution {
         let leaves = self.network.tensors.len();
+        // The root of a window keeps its number, so the last node remains the root of the tree.
         let root = self.children.len() - 1;
-        let mut root = root;
-        while self.parent[root] != NONE {
-            root = self.parent[root] as usize;
-        }
         let mut order = Vec::with_capacity(self.children.len());
         let mut open = vec![root];
         while let Some(node) = open.pop() {

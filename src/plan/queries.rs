@@ -67,7 +67,8 @@ impl Plan {
         }
         let rate = machine.flops * machine.workers as f64 / options.dtype.flops_per_multiply_add() as f64;
         let budget = path::Budget {
-            seconds: options.path_seconds,
+            asked: options.path_seconds,
+            speed: options.path_speed,
             runs: options.runs.max(1) as f64,
             rate,
             threads: machine.workers,

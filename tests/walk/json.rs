@@ -24,6 +24,7 @@ const REPORT: &[(&str, Kind)] = &[
     ("plan_fingerprint", Text),
     ("slices", Count),
     ("path", List),
+    ("path_search", Object),
     ("dims", Object),
     ("nodes", List),
     ("per_rank", List),

@@ -39,7 +39,7 @@ pub enum PathChoice {
     /// connected, the search is much faster; rings and chains of 40 tensors take less than a second. If a limit on time
     /// or memory ends the search, the best of greedy and annealed orders is used.
     Optimal,
-    /// Simulated annealing from greedy orders and from recursive bisection, with fixed seeds; one second, unless
+    /// Simulated annealing from greedy orders and from recursive bisection, with fixed seeds; at most one second, unless
     /// [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds) is set.
     Anneal,
     /// Contracts the tensors from left to right, as written.

@@ -53,9 +53,12 @@ const LEAST_SEARCH_SECONDS: f64 = 1e-4;
 /// Maximum number of nominal seconds for a search by `auto`. After that, the search rarely finds better orders.
 const MAX_SEARCH_SECONDS: f64 = 60.0;
 
-/// Default budget for the search for the optimal order and for annealing, in nominal seconds.
+/// Default budget for the search for the optimal order, in nominal seconds.
 const OPTIMAL_SECONDS: f64 = 10.0;
-const ANNEAL_SECONDS: f64 = 1.0;
+
+/// Default budget for annealing, in nominal seconds per tensor, and its maximum.
+const ANNEAL_SECONDS: f64 = 5e-3;
+const MAX_ANNEAL_SECONDS: f64 = 1.0;
 
 /// Fraction of its budget that `auto` spends on the optimal order if the budget does not allow examining all orders, and
 /// the maximum number of seconds for it.
@@ -79,8 +82,10 @@ type Seconds<'a> = dyn Fn(Option<&Solution>) -> f64 + 'a;
 /// What a search may spend.
 #[derive(Debug, Clone, Copy)]
 pub struct Budget {
-    /// Nominal seconds; `None` for the default of the search.
-    pub seconds: Option<f64>,
+    /// The seconds that the user allows; `None` for the default of the search.
+    pub asked: Option<f64>,
+    /// Nominal seconds of search in one second.
+    pub speed: f64,
     /// How often the plan will run.
     pub runs: f64,
     /// Number of multiply-adds per second on one rank, from which `auto` computes its default budget.
@@ -92,12 +97,17 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// The nominal seconds that the user allows.
+    fn seconds(&self) -> Option<f64> {
+        self.asked.map(|seconds| seconds * self.speed)
+    }
+
     /// The budget of `auto` for a number of tensors, given log2 of the number of multiply-adds in the best order so far,
     /// and of the number of elements that it reads and writes.
     fn of_auto(&self, tensors: usize, products: f64, elements: f64) -> f64 {
         let run = (products - (NETWORK_RATE * self.rate).log2()).exp2() + ELEMENT_SECONDS * elements.exp2();
         let least = LEAST_SEARCH_SECONDS * tensors as f64;
-        self.seconds.unwrap_or((MAX_SEARCH_SHARE * self.runs * run).clamp(least, MAX_SEARCH_SECONDS.max(least)))
+        self.seconds().unwrap_or((MAX_SEARCH_SHARE * self.runs * run).clamp(least, MAX_SEARCH_SECONDS.max(least)))
     }
 }
 
@@ -132,20 +142,21 @@ pub fn order(network: &Network, choice: &PathChoice, budget: Budget) -> Result<S
     }
     let search = PathSearch::new(network);
     Ok(match choice {
-        PathChoice::Greedy => greedy(&search, tensors, budget.seconds),
+        PathChoice::Greedy => greedy(&search, tensors, budget),
         PathChoice::Optimal => optimal(network, &search, budget),
         PathChoice::Anneal => {
-            let seconds = budget.seconds.unwrap_or(ANNEAL_SECONDS);
-            anneal(network, &search, Budget { seconds: Some(seconds), ..budget }, &|_| seconds)
+            let default = (ANNEAL_SECONDS * tensors as f64).min(MAX_ANNEAL_SECONDS);
+            let seconds = budget.seconds().unwrap_or(default);
+            anneal(network, &search, Budget { asked: Some(seconds / budget.speed), ..budget }, &|_| seconds)
         }
         PathChoice::LeftToRight | PathChoice::Explicit(_) | PathChoice::Auto => auto(network, &search, budget),
     })
 }
 
-fn greedy(search: &PathSearch, tensors: usize, seconds: Option<f64>) -> Searched {
+fn greedy(search: &PathSearch, tensors: usize, budget: Budget) -> Searched {
     let all = search::patient_ties(tensors);
-    let most = seconds.map_or(all.end, |seconds| search::ties_within(tensors, seconds).clamp(1, all.end));
-    let limit = seconds.filter(|_| most < all.end);
+    let most = budget.seconds().map_or(all.end, |seconds| search::ties_within(tensors, seconds).clamp(1, all.end));
+    let limit = budget.asked.filter(|_| most < all.end);
     let limit = limit.map(|seconds| SearchLimit::Greedy { seconds, tried: most, of: all.end });
     Searched::new(PathMethod::Greedy, search.greedy(0..most), limit)
 }
@@ -154,14 +165,14 @@ fn greedy(search: &PathSearch, tensors: usize, seconds: Option<f64>) -> Searched
 /// instead.
 fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let tensors = network.tensors.len();
-    let seconds = budget.seconds.unwrap_or(OPTIMAL_SECONDS);
+    let seconds = budget.seconds().unwrap_or(OPTIMAL_SECONDS);
     let greedy = search.greedy(search::patient_ties(tensors));
     let (found, proof) = search.optimal(&greedy, search::steps_within(seconds));
     let limit = match proof {
         Proof::Optimal | Proof::OptimalConnected => {
             return Searched::new(PathMethod::Optimal, found.unwrap_or(greedy), None);
         }
-        Proof::Steps => SearchLimit::Seconds { seconds, tensors },
+        Proof::Steps => SearchLimit::Seconds { seconds: budget.asked.unwrap_or(OPTIMAL_SECONDS), tensors },
         Proof::Sets => SearchLimit::Sets { tensors },
     };
     let annealed = anneal(network, search, Budget { elements: f64::INFINITY, ..budget }, &|_| seconds);
@@ -172,7 +183,7 @@ fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
 /// Anneals orders, with slices if the intermediates do not fit into the memory limit without. `seconds` is the budget,
 /// given the best order so far.
 fn anneal(network: &Network, search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
-    let patience = if budget.seconds.is_some() { f64::INFINITY } else { search::PATIENCE };
+    let patience = if budget.asked.is_some() { f64::INFINITY } else { search::PATIENCE };
     let mut request = Request { threads: budget.threads, budget: seconds, patience, known: Vec::new() };
     if budget.elements.is_infinite() {
         return search.anneal(f64::INFINITY, request).into();
@@ -243,17 +254,10 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
         Some(found) => budget.of_auto(tensors, found.products, found.elements),
         None => budget.of_auto(tensors, known, elements),
     };
-    if !fit || left(None) > search::UNNOTICED_SECONDS {
-        let annealed = anneal(network, search, budget, &left);
-        if !fit || price(&annealed.order) < best.0 {
-            return annealed;
-        }
-        best.1.record.seconds = annealed.record.seconds;
-    } else if let Some(ties) = search::more_ties(tensors, seconds.max(search::UNNOTICED_SECONDS)) {
-        let order = search.greedy(ties);
-        if price(&order) < best.0 {
-            return Searched::new(PathMethod::Greedy, order, None);
-        }
+    let annealed = anneal(network, search, budget, &left);
+    if !fit || price(&annealed.order) < best.0 {
+        return annealed;
     }
+    best.1.record.seconds = annealed.record.seconds;
     best.1
 }

@@ -21,7 +21,7 @@ pub const UNNOTICED_SECONDS: f64 = 5e-3;
 /// are searched once.
 const MAX_VARIED_TENSORS: usize = 3_000;
 
-pub const MAX_TIE_ORDERS: u64 = 16;
+const MAX_TIE_ORDERS: u64 = 16;
 
 /// Number of steps that the optimal search makes per second on one core. Measurements on networks of 20 to 125 tensors
 /// gave 5.5 to 7.5 times 10^8, and the constant is slightly below these.
@@ -41,13 +41,6 @@ pub const PATIENCE: f64 = 3.0;
 /// The tie-breaking seeds that a greedy search tries if the user selects greedy search.
 pub fn patient_ties(tensors: usize) -> Range<u64> {
     0..if tensors > MAX_VARIED_TENSORS { 1 } else { MAX_TIE_ORDERS }
-}
-
-/// The tie-breaking seeds after seed 0 that a greedy search can try within `seconds`; `None` if there is no time for a
-/// further seed.
-pub fn more_ties(tensors: usize, seconds: f64) -> Option<Range<u64>> {
-    let more = ties_within(tensors, seconds);
-    (more > 0).then_some(1..MAX_TIE_ORDERS.min(1 + more))
 }
 
 /// Number of tie-breaking seeds that a greedy search can try within `seconds`.
