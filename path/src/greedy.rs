@@ -42,7 +42,7 @@ pub fn best_of_random(network: Labelled, tries: usize, random: &mut Random) -> V
 /// Computes a contraction order. Returns its number of multiply-adds, at least approximately, and its contractions.
 ///
 /// Cost: O(l p log p) for p pairs with a common label and l labels per tensor. Each label of each tensor adds at most 2
-/// x [`PARTNERS_PER_LABEL`] pairs.
+/// x 32 pairs.
 pub fn greedy(given: Labelled, parameters: GreedyParameters) -> (f64, Vec<[usize; 2]>) {
     let tensors = given.tensors;
     let mut products = 0.0;
