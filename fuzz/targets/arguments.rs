@@ -67,6 +67,7 @@ fn small(args: &Args) -> bool {
         && expression.matches(',').count() < MAX_OPERANDS
         && args.ranks.is_none_or(|ranks| ranks.get() <= MAX_RANKS)
         && args.workers.is_none_or(|workers| workers.get() <= 64)
+        && args.path_time.is_none_or(|seconds| seconds <= 0.01)
         && sizes.clone().all(|size| size.len() <= 1)
 }
 
@@ -76,7 +77,7 @@ fn plan(args: Args) {
         return;
     }
     let expression = args.expression.clone().unwrap_or_default();
-    match RunConfig::local(&world, args, &expression, Machine::new(1, 1), None) {
+    match RunConfig::local(&world, args, &expression, Machine::new(1, 1), (None, 1.0)) {
         Ok(config) => {
             if config.plan.ranks() <= MAX_RANKS {
                 config.plan.verify().unwrap_or_else(|error| panic!("{expression}: {error}"));

@@ -17,8 +17,9 @@ pub const MAX_WORDS_AT_ONCE: usize = 32;
 /// A contraction order with its slices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solution {
+    /// The contractions. The result of the i-th one has the number (tensors) + i.
     pub steps: Vec<[usize; 2]>,
-    /// Sliced labels, ascending.
+    /// Sliced labels as indices into [`Prepared::originals`], ascending.
     pub sliced: Vec<usize>,
     /// log2 of the price over all slices.
     pub price: f64,
@@ -26,7 +27,7 @@ pub struct Solution {
     pub products: f64,
     /// log2 of the elements that all contractions read and write, over all slices.
     pub elements: f64,
-    /// log2 of the elements of the largest result of a contraction in one slice.
+    /// log2 of the elements of the largest intermediate in one slice.
     pub largest: f64,
 }
 
@@ -54,6 +55,7 @@ pub struct Chain {
 /// What all chains of a search share.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
+    /// What contractions cost.
     pub price: Price,
     /// log2 of the maximum number of elements of a result in one slice; infinite without slices.
     pub limit: f64,
@@ -75,6 +77,10 @@ const SLICE_ROUNDS: usize = 8;
 const SUBTREE: usize = 8;
 
 const MAX_PASSES: usize = 8;
+
+/// Maximum nominal seconds, per tensor, for slicing labels one after another until the tree is within the limit. This is
+/// not part of the chain's length, because there is no solution without it.
+const SLICING_SECONDS: f64 = 1e-3;
 
 /// The number of tensors in a window of a large network, and the nominal seconds that a window is annealed for.
 const WINDOW: usize = 120;
@@ -108,7 +114,8 @@ impl Chain {
             17..=32 => Run::<32>::new(self, network, settings).finish(self.hot),
             33..=64 => Run::<64>::new(self, network, settings).finish(self.hot),
             65..=128 => Run::<128>::new(self, network, settings).finish(self.hot),
-            129..=512 => Run::<512>::new(self, network, settings).finish(self.hot),
+            129..=256 => Run::<256>::new(self, network, settings).finish(self.hot),
+            257..=512 => Run::<512>::new(self, network, settings).finish(self.hot),
             _ => self.run_in_windows(network, settings, self.seconds),
         }
     }
@@ -236,7 +243,8 @@ impl<'a, const W: usize> Run<'a, W> {
 
     /// Slices labels until the tree is within the limit, and lets the tree adapt after each.
     fn slice(&mut self, noise: f64) {
-        while self.tree.largest() > self.limit {
+        let end = self.tree.effort + SLICING_SECONDS * self.tree.leaves as f64;
+        while self.tree.largest() > self.limit && self.tree.effort < end {
             let Some(label) = self.tree.label_to_slice(self.limit, noise, &mut self.random) else { return };
             let mut sliced = self.tree.sliced;
             sliced.insert(label);

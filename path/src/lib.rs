@@ -16,8 +16,8 @@
 //! | `effort` | nominal seconds, in which budgets are counted |
 //! | `bits`, `fast_math`, `random` | sets of labels, powers of two, random numbers |
 //!
-//! Guarantees: the same network, settings and request give the same order on every machine and with any number of
-//! threads. No clock is read, and no recursion is deeper than the logarithm of the number of tensors.
+//! Guarantees: the same network, settings and request give the same order, whichever thread runs which chain. No clock is
+//! read, and no recursion is deeper than the logarithm of the number of tensors.
 //!
 //! ```
 //! use einsum_path::{Network, Prepared, Price, Request, Settings, search};
@@ -31,6 +31,9 @@
 //! // 38 contractions of 10^3 multiply-adds, and one of 10^2.
 //! assert_eq!(found.solutions[0].products.exp2().round(), 38.0 * 1000.0 + 100.0);
 //! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod anneal;
 mod bits;

@@ -9,7 +9,9 @@ use crate::bits::Bits;
 /// A network as the user states it. Labels are arbitrary numbers below the length of `extents`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
+    /// The labels of each tensor.
     pub tensors: Vec<Vec<u32>>,
+    /// The labels of the result.
     pub output: Vec<u32>,
     /// The extent of each label.
     pub extents: Vec<usize>,
@@ -18,8 +20,11 @@ pub struct Network {
 /// The labels of each tensor and of the output, and log2 of the extent of each label. No tensor has a label twice.
 #[derive(Debug, Clone, Copy)]
 pub struct Labelled<'a> {
+    /// The labels of each tensor.
     pub tensors: &'a [Vec<u32>],
+    /// The labels of the result.
     pub output: &'a [u32],
+    /// log2 of the extent of each label.
     pub log2: &'a [f64],
 }
 
@@ -28,16 +33,21 @@ pub struct Labelled<'a> {
 pub struct Prepared {
     /// Labels of each tensor, ascending.
     pub tensors: Vec<Vec<u32>>,
+    /// The labels of the result, ascending.
     pub output: Vec<u32>,
     /// log2 of the extent of each label.
     pub log2: Vec<f64>,
-    /// The label of the original network for each label; `UNUSED` for numbers that only fill a word.
+    /// The label of the original network for each label; `u32::MAX` for numbers that no label has.
     pub originals: Vec<u32>,
     /// The number of tensors with each label, and one more if the output has it.
     pub holders: Vec<u32>,
 }
 
 impl Prepared {
+    /// Prepares a network.
+    ///
+    /// # Panics
+    /// If a label has no extent.
     pub fn new(network: &Network) -> Prepared {
         let distinct = |labels: &[u32]| {
             let mut labels = labels.to_vec();
@@ -72,6 +82,7 @@ impl Prepared {
         prepared
     }
 
+    /// The network in the form for greedy and optimal orders.
     pub fn labelled(&self) -> Labelled<'_> {
         Labelled { tensors: &self.tensors, output: &self.output, log2: &self.log2 }
     }
@@ -108,6 +119,7 @@ impl Prepared {
         }
     }
 
+    /// The number of labels, and of numbers that no label has.
     pub fn labels(&self) -> usize {
         self.log2.len()
     }

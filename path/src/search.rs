@@ -1,8 +1,9 @@
 //! Runs chains in rounds, on several threads, and keeps the best solutions.
 //!
-//! Invariant: the same network, settings and request give the same solution on every machine. Each round has a fixed
-//! number of chains that do not depend on each other, so the number of threads in use does not matter. Budgets are in
-//! nominal seconds, which are numbers of steps divided by the steps that a core makes per second, so no clock is read.
+//! Invariant: the same network, settings and request give the same solutions, as far as the functions of the standard
+//! library for powers and logarithms do. Each round has a fixed number of chains that do not depend on each other, so it
+//! does not matter which thread runs which chain. Budgets are in nominal seconds, which are numbers of steps divided by
+//! the steps that a core makes per second, so no clock is read.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,6 +36,9 @@ const LARGE_RANDOM_SHARE: f64 = 0.6;
 /// A chain is shortened to the rest of the budget if that is at least this share of its length.
 const LEAST_REST: f64 = 0.2;
 
+/// Maximum budget in nominal seconds.
+const MAX_SECONDS: f64 = 1e9;
+
 /// An improvement below this many bits does not count as progress of the search.
 const PROGRESS_BITS: f64 = 0.03;
 
@@ -58,8 +62,9 @@ pub struct Request<'a> {
 pub struct Found {
     /// The best solutions, best first.
     pub solutions: Vec<Solution>,
-    /// Nominal seconds of the search, and until the best solution was found.
+    /// Nominal seconds of the search.
     pub seconds: f64,
+    /// Nominal seconds until the best solution was found.
     pub found_at: f64,
 }
 
@@ -79,10 +84,12 @@ pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found
     }
     let mut state = Search { network, settings, threads: request.threads.clamp(1, CHAINS), random: Random::new(7) };
     let mut found = Found { solutions: request.known, seconds: 0.0, found_at: 0.0 };
-    let mut progress = (0.0, f64::INFINITY);
+    let mut progress = (0.0, (f64::INFINITY, f64::INFINITY));
     for round in 0.. {
-        let best = found.solutions.first().map_or(f64::INFINITY, |best| best.price);
-        let left = (request.budget)(found.solutions.first()) - found.seconds;
+        let before = found.solutions.first().map(|best| rank(best, settings.limit));
+        let left = (request.budget)(found.solutions.first()).clamp(0.0, MAX_SECONDS) - found.seconds;
+        // A budget that is not a number ends the search.
+        let left = if left.is_nan() { 0.0 } else { left };
         let Some((chains, seconds)) = state.chains(round, left, &found.solutions) else { break };
         found.seconds += seconds;
         found.solutions.extend(state.run(&chains));
@@ -92,11 +99,11 @@ pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found
         });
         found.solutions.dedup_by(|later, first| later.price == first.price);
         found.solutions.truncate(KEPT);
-        let now = found.solutions[0].price;
-        if now < best {
+        let now = rank(&found.solutions[0], settings.limit);
+        if before.is_none_or(|before| now < before) {
             found.found_at = found.seconds;
         }
-        if now < progress.1 - PROGRESS_BITS {
+        if now.0 < progress.1.0 || now.1 < progress.1.1 - PROGRESS_BITS {
             progress = (found.seconds, now);
         }
         if found.seconds > (request.patience * progress.0).max(PATIENT_SECONDS) && request.patience.is_finite() {

@@ -28,7 +28,7 @@ impl<const W: usize> Tree<'_, W> {
                 gains.with[label] += self.cost[node];
             }
             let excess = self.log2[node] - limit;
-            if excess > 0.0 {
+            if excess > 0.0 && node != self.root {
                 for label in self.labels[node].iter() {
                     gains.reduction[label] += self.network.log2[label].min(excess);
                 }
@@ -51,7 +51,7 @@ impl<const W: usize> Tree<'_, W> {
         scored.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, label)| label)
     }
 
-    /// Whether the tree stays within the limit if a label is no longer sliced.
+    /// Slices these labels and no others.
     pub fn set_sliced(&mut self, sliced: Bits<W>) {
         self.sliced = sliced;
         self.refresh();

@@ -160,9 +160,11 @@ impl<'a, const W: usize> Tree<'a, W> {
         (leaves + 2.0 * results - self.elements[self.root]).log2() + self.log2_slices()
     }
 
-    /// log2 of the number of elements of the largest node.
+    /// log2 of the number of elements of the largest intermediate. The tensors and the final result are not counted,
+    /// because slices do not make them smaller.
     pub fn largest(&self) -> f64 {
-        self.log2[self.leaves..].iter().copied().fold(0.0, f64::max)
+        let between = (self.leaves..self.children.len()).filter(|&node| node != self.root);
+        between.map(|node| self.log2[node]).fold(0.0, f64::max)
     }
 
     /// The contractions, children before parents, with results numbered in order.

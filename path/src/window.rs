@@ -1,16 +1,19 @@
 //! Improves the contraction tree of a large network in windows.
 //!
-//! A window is a part of the tree: a contraction, and some hundreds of nodes below it, which are the tensors of a small
+//! A window is a part of the tree: a contraction, and about a hundred nodes below it, which are the tensors of a small
 //! network. This network is annealed alone, with small sets of labels. The tree itself stores the labels of its nodes as
 //! lists, whose total length is far below (nodes) x (labels).
 //!
 //! Invariant: a window never makes the tree more expensive.
 
-use crate::chain::{Chain, Settings, Solution, Start};
+use crate::chain::{Chain, MAX_WORDS_AT_ONCE, Settings, Solution, Start};
 use crate::effort;
 use crate::network::Prepared;
 use crate::random::Random;
 use crate::tree::NONE;
+
+/// The least relative gain of a window, which is above the errors of `fast_math`.
+const LEAST_GAIN: f64 = 1e-3;
 
 /// The tree of a large network.
 pub struct Large<'a> {
@@ -98,6 +101,9 @@ impl<'a> Large<'a> {
         }
         let names = |node: usize| self.labels[node].iter().map(|&(label, _)| label).collect::<Vec<u32>>();
         let part = self.network.part(frontier.iter().map(|&node| names(node)).collect(), Some(names(root)));
+        if part.labels().div_ceil(64) > MAX_WORDS_AT_ONCE {
+            return false;
+        }
         let solution = Solution {
             steps: self.steps_of(&frontier, &inner),
             sliced: vec![],
@@ -111,7 +117,7 @@ impl<'a> Large<'a> {
         let settings = Settings { limit: f64::INFINITY, ..self.settings };
         let found = chain.run(&part, settings);
         let before: f64 = inner.iter().map(|&node| self.cost[node]).sum();
-        if found.price.exp2() >= before * (1.0 - 1e-9) {
+        if found.price.exp2() >= before * (1.0 - LEAST_GAIN) {
             return false;
         }
         self.splice(&frontier, &inner, &found.steps);
@@ -213,7 +219,9 @@ impl<'a> Large<'a> {
             products += (one + other - common).min(1000.0).exp2();
             let result = self.log2(&self.labels[node]);
             elements += [one, other, result].map(|size| size.min(1000.0).exp2()).iter().sum::<f64>();
-            largest = largest.max(result);
+            if node != root {
+                largest = largest.max(result);
+            }
         }
         Solution {
             steps,

@@ -73,7 +73,7 @@ fn counted(network: &Network, prepared: &Prepared, solution: &Solution) -> (f64,
     let needed = |live: &HashMap<usize, BTreeSet<u32>>, label: &u32| {
         network.output.contains(label) || live.values().any(|labels| labels.contains(label))
     };
-    let (mut products, mut largest) = (0.0, 0.0f64);
+    let (mut products, mut largest) = (0.0, 1.0f64);
     for (at, pair) in solution.steps.iter().enumerate() {
         let [mut one, mut other] = pair.map(|tensor| live.remove(&tensor).expect("each tensor is contracted once"));
         let both = one.clone();
@@ -82,7 +82,9 @@ fn counted(network: &Network, prepared: &Prepared, solution: &Solution) -> (f64,
         let mut union: BTreeSet<u32> = one.union(&other).copied().collect();
         products += size(&union);
         union.retain(|label| needed(&live, label));
-        largest = largest.max(size(&union));
+        if at + 1 < solution.steps.len() {
+            largest = largest.max(size(&union));
+        }
         live.insert(network.tensors.len() + at, union);
     }
     assert_eq!(live.len(), 1, "one result is left");

@@ -196,8 +196,13 @@ impl MemoryFit<'_> {
     fn slice(&self, whole: Sliced) -> Result<Sliced, PlanError> {
         let contractions =
             self.context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
-        if let Some(found) = self.by_path(&whole) {
-            return Ok(self.enlarge_pieces(found));
+        let searched = self.by_path(&whole).map(|found| self.enlarge_pieces(found));
+        if let Some(found) = searched {
+            // Only small trees are sliced a second time, for comparison, because complete plans of large trees take long.
+            return match (contractions <= MAX_TRIAL_CONTRACTIONS).then(|| self.one_by_one(whole)) {
+                Some(Ok(one)) if cost(&one.plan) < cost(&found.plan) => Ok(one),
+                _ => Ok(found),
+            };
         }
         let mut least: Option<Sliced> = None;
         let modelled = [false, true].into_iter().find_map(|packs| self.by_model(&whole, packs, &mut least));

@@ -26,9 +26,11 @@ fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOpt
     let elements =
         |labels: &[Label]| labels.iter().map(|label| einsums.extents[label.0 as usize] as f64).product::<f64>();
     let operands = einsums.nodes.iter().filter(|node| matches!(node.source, EinsumSource::Operand(_)));
-    let users: f64 = operands.map(|node| elements(&node.labels)).sum::<f64>() + elements(einsums.output());
+    let output = if options.in_parts { 0.0 } else { elements(einsums.output()) };
+    let users: f64 = operands.map(|node| elements(&node.labels)).sum::<f64>() + output;
     let all = limit as f64 * machine.ranks as f64 / options.dtype.size() as f64;
-    (all - users).max(1.0).log2()
+    // If nothing is left, no slices help, and the plan says how much memory is missing.
+    if all > users { (all - users).log2() } else { f64::INFINITY }
 }
 
 /// The contraction tree of an expression, and what the path searches did.
@@ -65,13 +67,15 @@ impl Plan {
         if let (true, PathChoice::Explicit(_)) = (several > 1, &options.path) {
             return Err(PlanError::Path("brackets are a path already; there cannot be another one".to_owned()));
         }
-        let rate = machine.flops * machine.workers as f64 / options.dtype.flops_per_multiply_add() as f64;
+        let rate =
+            machine.flops * (machine.workers * machine.ranks) as f64 / options.dtype.flops_per_multiply_add() as f64;
         let budget = path::Budget {
             asked: options.path_seconds,
             speed: options.path_speed,
             runs: options.runs.max(1) as f64,
             rate,
             threads: machine.workers,
+            ranks: machine.ranks as f64,
             elements: elements_within_limit(einsums, machine, options),
         };
         let (mut limits, mut records, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
@@ -79,7 +83,8 @@ impl Plan {
             let Searched { order, sliced, limit, record } = path::order(network, &options.path, budget)?;
             limits.extend(limit);
             records.push(record);
-            chosen.push(sliced);
+            // An einsum of fewer tensors has no order to search.
+            chosen.extend((network.tensors.len() > 2).then_some(sliced));
             Ok(order)
         })?;
         // Several einsums have a common memory limit, so the slices of one of them say little.

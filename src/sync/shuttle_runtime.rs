@@ -14,7 +14,7 @@ use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 
 pub mod thread {
     //! Like `std::thread`.
-    pub use shuttle::thread::{Scope, ScopedJoinHandle, scope};
+    pub use einsum_dist_test_tools::shuttle::thread::{Scope, ScopedJoinHandle, scope};
 
     pub struct Builder;
 

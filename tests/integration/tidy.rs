@@ -245,13 +245,15 @@ fn sources(folders: &[&str]) -> Vec<Source> {
     files.iter().map(|path| Source::read(path)).collect()
 }
 
-const LIBRARIES: [&str; 5] = ["src", "cli/src", "parser/src", "libxsmm-sys", "python/src"];
-const EVERYTHING: [&str; 12] = [
+const LIBRARIES: [&str; 6] = ["src", "cli/src", "parser/src", "path/src", "libxsmm-sys", "python/src"];
+const EVERYTHING: [&str; 14] = [
     "src",
     "cli/src",
     "build.rs",
     "parser/src",
     "parser/tests",
+    "path/src",
+    "path/tests",
     "libxsmm-sys",
     "python/src",
     "tests",
@@ -429,7 +431,7 @@ fn failures_are_errors() {
 #[test]
 fn standard_error_may_be_gone() {
     let mut faults = Vec::new();
-    for source in sources(&["src", "cli/src", "parser/src"]) {
+    for source in sources(&["src", "cli/src", "parser/src", "path/src"]) {
         for word in ["eprintln!", "eprint!", "println!", "print!"] {
             faults.extend(source.lines_with(word).map(|line| source.place(line, word)));
         }

@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-/// How the contraction order is found. Every run finds the same order for the same expression, extents, element type
-/// and machine.
+/// How the contraction order is found. Every run finds the same order for the same expression, extents, element type,
+/// machine, budget and speed ([`PlanOptions::path_speed`](crate::PlanOptions::path_speed)).
 ///
 /// ```
 /// use einsum_dist::{PathChoice, PathReport};

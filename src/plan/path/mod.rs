@@ -10,8 +10,9 @@
 //! | `positions` | the conversion between tensor numbers and the positions that opt_einsum uses in paths |
 //!
 //! Guarantees: an order depends only on the einsum, the choice, the budget, the machine and the element type, so all
-//! ranks find the same order; the order chosen by `auto` has no more operations than contracting left to right. Einsums
-//! in nested brackets are not merged, because brackets express the order that the user wants.
+//! ranks find the same order; without a memory limit, the order chosen by `auto` has no more operations than contracting
+//! left to right. Einsums in nested brackets are not merged, because brackets express the order that the user wants. Each
+//! einsum has the whole budget.
 
 mod choice;
 mod cost;
@@ -53,6 +54,9 @@ const LEAST_SEARCH_SECONDS: f64 = 1e-4;
 /// Maximum number of nominal seconds for a search by `auto`. After that, the search rarely finds better orders.
 const MAX_SEARCH_SECONDS: f64 = 60.0;
 
+/// Maximum budget in nominal seconds.
+const MAX_SECONDS: f64 = 1e9;
+
 /// Default budget for the search for the optimal order, in nominal seconds.
 const OPTIMAL_SECONDS: f64 = 10.0;
 
@@ -88,9 +92,11 @@ pub struct Budget {
     pub speed: f64,
     /// How often the plan will run.
     pub runs: f64,
-    /// Number of multiply-adds per second on one rank, from which `auto` computes its default budget.
+    /// Number of multiply-adds per second on all ranks, from which `auto` computes its default budget.
     pub rate: f64,
-    /// The number of threads that search.
+    /// The number of ranks.
+    pub ranks: f64,
+    /// The number of threads that search, which is that of the planned machine, so that all ranks find the same order.
     pub threads: usize,
     /// log2 of the number of elements of intermediates that fit into the memory limit; infinite without a limit.
     pub elements: f64,
@@ -99,13 +105,16 @@ pub struct Budget {
 impl Budget {
     /// The nominal seconds that the user allows.
     fn seconds(&self) -> Option<f64> {
-        self.asked.map(|seconds| seconds * self.speed)
+        self.asked
+            .map(|seconds| (seconds * self.speed).clamp(0.0, MAX_SECONDS))
+            .map(|s| if s.is_nan() { 0.0 } else { s })
     }
 
     /// The budget of `auto` for a number of tensors, given log2 of the number of multiply-adds in the best order so far,
     /// and of the number of elements that it reads and writes.
     fn of_auto(&self, tensors: usize, products: f64, elements: f64) -> f64 {
-        let run = (products - (NETWORK_RATE * self.rate).log2()).exp2() + ELEMENT_SECONDS * elements.exp2();
+        let run =
+            (products - (NETWORK_RATE * self.rate).log2()).exp2() + ELEMENT_SECONDS * elements.exp2() / self.ranks;
         let least = LEAST_SEARCH_SECONDS * tensors as f64;
         self.seconds().unwrap_or((MAX_SEARCH_SHARE * self.runs * run).clamp(least, MAX_SEARCH_SECONDS.max(least)))
     }
@@ -188,7 +197,7 @@ fn anneal(network: &Network, search: &PathSearch, budget: Budget, seconds: &Seco
     if budget.elements.is_infinite() {
         return search.anneal(f64::INFINITY, request).into();
     }
-    let mut limit = budget.elements - LEAST_LIVE_BITS;
+    let mut limit = (budget.elements - LEAST_LIVE_BITS).max(0.0);
     let mut spent = SearchRecord { method: PathMethod::Anneal, seconds: 0.0, found_at: 0.0 };
     let mut found = None;
     for share in SLICING_SHARES {
@@ -207,7 +216,7 @@ fn anneal(network: &Network, search: &PathSearch, budget: Budget, seconds: &Seco
         if excess <= 0.0 {
             break;
         }
-        limit -= excess.max(LEAST_EXCESS_BITS);
+        limit = (limit - excess.max(LEAST_EXCESS_BITS)).max(0.0);
     }
     found.unwrap_or_else(|| Searched::new(PathMethod::LeftToRight, left_to_right(network.tensors.len()), None))
 }
