@@ -67,8 +67,7 @@ impl Plan {
         if let (true, PathChoice::Explicit(_)) = (several > 1, &options.path) {
             return Err(PlanError::Path("brackets are a path already; there cannot be another one".to_owned()));
         }
-        let rate =
-            machine.flops * (machine.workers * machine.ranks) as f64 / options.dtype.flops_per_multiply_add() as f64;
+        let rate = machine.flops * machine.workers as f64 / options.dtype.flops_per_multiply_add() as f64;
         let budget = path::Budget {
             asked: options.path_seconds,
             speed: options.path_speed,

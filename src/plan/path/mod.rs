@@ -92,7 +92,7 @@ pub struct Budget {
     pub speed: f64,
     /// How often the plan will run.
     pub runs: f64,
-    /// Number of multiply-adds per second on all ranks, from which `auto` computes its default budget.
+    /// Number of multiply-adds per second on one rank, from which `auto` computes its default budget.
     pub rate: f64,
     /// The number of ranks.
     pub ranks: f64,
@@ -113,8 +113,9 @@ impl Budget {
     /// The budget of `auto` for a number of tensors, given log2 of the number of multiply-adds in the best order so far,
     /// and of the number of elements that it reads and writes.
     fn of_auto(&self, tensors: usize, products: f64, elements: f64) -> f64 {
-        let run =
-            (products - (NETWORK_RATE * self.rate).log2()).exp2() + ELEMENT_SECONDS * elements.exp2() / self.ranks;
+        let one = (products - (NETWORK_RATE * self.rate).log2()).exp2() + ELEMENT_SECONDS * elements.exp2();
+        // Few contractions of a network use many ranks well.
+        let run = one / self.ranks.sqrt();
         let least = LEAST_SEARCH_SECONDS * tensors as f64;
         self.seconds().unwrap_or((MAX_SEARCH_SHARE * self.runs * run).clamp(least, MAX_SEARCH_SECONDS.max(least)))
     }
