@@ -187,6 +187,7 @@ NETWORK_PEERS  = target/network-peers
 NETWORK_PYTHON = $(or $(PEERS_PYTHON),$(NETWORK_PEERS)/bin/python)
 bench-networks: SHELL = /bin/bash -o pipefail
 bench-networks: build $(if $(PEERS_PYTHON),,$(NETWORK_PEERS)/ready)
+	@mkdir -p target
 	$(if $(NETWORKS),,$(NETWORK_PYTHON) benches/networks/generate.py target/networks)
 	$(NETWORK_PYTHON) benches/networks/search.py --program $(PROGRAM) --budgets $(BUDGETS) $(or $(NETWORKS),target/networks/*.json) \
 		| tee target/networks.part

@@ -21,7 +21,7 @@ from network import multiply_adds, read
 
 PACKAGES = ("cotengra", "cotengrust", "kahypar", "optuna", "cmaes", "numpy", "torch", "quimb")
 MISSING = "(not installed)"
-START_SECONDS = 120
+START_SECONDS = 600
 # After an answer, the pool may still be busy with trials that the search no longer waits for.
 IDLE_SECONDS = 5
 # A tree is found in the budget if the search, or for cotengra the trial, ends after at most this many times the budget.
