@@ -24,6 +24,10 @@ KERNEL       ?=
 QUICK        ?=
 PEERS_PYTHON ?=
 
+# make bench-networks BUDGETS=0.1,1,10,60 NETWORKS="A.json B.json": seconds of search, and files instead of generated networks.
+BUDGETS  ?= 0.1,1,10
+NETWORKS ?=
+
 # make fuzz SECONDS=600 or RUNS=100000 (inputs per target); TARGETS="parse sizes" restricts the fuzz targets.
 # make test-long COMMANDS=100000 or SECONDS=3600; SEED=7 COMMAND=12 repeats only command 12 of seed 7; SIGNALS=0 skips
 # the signals.
@@ -35,7 +39,7 @@ SEED     ?=
 COMMAND  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-long test-python test-torch test-aarch64 test-asan test-large test-numa bench bench-python bench-network bench-ranks bench-steps volumes thesis mlp packages build install wheel book
+.PHONY: help demo test fuzz test-long test-python test-torch test-aarch64 test-asan test-large test-numa bench bench-python bench-networks bench-network bench-ranks bench-steps volumes thesis mlp packages build install wheel book
 
 help:
 	@echo "make demo          contract files of data/ on 2 MPI ranks; print the plan, the time, GFLOP/s and the check"
@@ -53,6 +57,8 @@ help:
 	@echo "                   measure the overhead per step, and the overlap of transfers and computation"
 	@echo "make bench-python  compare the Python package with NumPy, opt_einsum, torch, pytblis, cotengra and PySCF:"
 	@echo "                   benches/results/python.md, .csv and .svg; installs several gigabytes"
+	@echo "make bench-networks compare the search of contraction orders and the time to the result with cotengra, on tensor networks:"
+	@echo "                   benches/results/networks.md, .csv and .svg; BUDGETS=0.1,1,10 (seconds of search), NETWORKS=FILES"
 	@echo "make volumes       count the words that ranks receive, on 2 to 18,432 ranks: benches/results/volumes*.csv and .svg"
 	@echo "make thesis        compare two ranks with one rank, by algorithm and size: benches/results/thesis.csv and .svg"
 	@echo "make mlp           run slicing from and to all distributions, and compare predicted with measured times:"
@@ -173,6 +179,27 @@ $(PYTHON_PEERS)/ready: benches/python/requirements.txt
 	@python3 -c "import ensurepip" 2> /dev/null || ./.ci/packages python
 	python3 -m venv $(PYTHON_PEERS)
 	$(PYTHON_PEERS)/bin/python -m pip install --quiet --requirement benches/python/requirements.txt
+	@touch $@
+
+# cotengra's searches exceed their budget, so this takes hours. PEERS_PYTHON is an interpreter with the packages in
+# benches/networks/requirements.txt, of which torch and quimb may be missing.
+NETWORK_PEERS  = target/network-peers
+NETWORK_PYTHON = $(or $(PEERS_PYTHON),$(NETWORK_PEERS)/bin/python)
+bench-networks: SHELL = /bin/bash -o pipefail
+bench-networks: build $(if $(PEERS_PYTHON),,$(NETWORK_PEERS)/ready)
+	@mkdir -p target
+	$(if $(NETWORKS),,$(NETWORK_PYTHON) benches/networks/generate.py target/networks)
+	$(NETWORK_PYTHON) benches/networks/search.py --program $(PROGRAM) --budgets $(BUDGETS) $(or $(NETWORKS),target/networks/*.json) \
+		| tee target/networks.part
+	$(NETWORK_PYTHON) benches/networks/run.py --program $(PROGRAM) $(or $(NETWORKS),target/networks/*.json) | tee target/networks-run.part
+	mv target/networks.part benches/results/networks.csv
+	mv target/networks-run.part benches/results/networks-run.csv
+	$(NETWORK_PYTHON) benches/networks/draw.py --program $(PROGRAM)
+
+$(NETWORK_PEERS)/ready: benches/networks/requirements.txt
+	@python3 -c "import ensurepip" 2> /dev/null || ./.ci/packages python
+	python3 -m venv $(NETWORK_PEERS)
+	$(NETWORK_PEERS)/bin/python -m pip install --quiet --requirement benches/networks/requirements.txt
 	@touch $@
 
 volumes: $(if $(PEERS_PYTHON),,target/peers/ready)
