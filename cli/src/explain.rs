@@ -87,6 +87,6 @@ fn simulated(plan: &Plan, timeline: Option<&Timeline>) -> String {
     let hidden = timeline
         .hidden_share()
         .map_or(String::new(), |share| format!(", {} of the transfer time hidden", percent(share)));
-    let seconds = seconds(timeline.seconds * plan.slice_count() as f64);
+    let seconds = seconds(timeline.seconds * plan.slice_rounds() as f64);
     format!("simulated {seconds}, workers busy for {} of this time{hidden}\n", percent(timeline.working_share()))
 }

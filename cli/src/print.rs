@@ -244,7 +244,7 @@ fn idle(plan: &Plan, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
     let longest = (0..all.len()).max_by(|&one, &other| all[one].total_cmp(&all[other])).unwrap_or(0);
     let predicted = timeline.map_or(String::new(), |timeline| {
         let share = (1.0 - timeline.working_share()).max(0.0);
-        format!(" (simulated: {})", seconds(share * timeline.seconds * plan.slice_count() as f64))
+        format!(" (simulated: {})", seconds(share * timeline.seconds * plan.slice_rounds() as f64))
     });
     let mean = seconds(all.iter().sum::<f64>() / all.len() as f64);
     format!("{mean} per rank on average{predicted}, maximum {} on rank {longest}", seconds(all[longest]))

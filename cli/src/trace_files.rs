@@ -41,7 +41,7 @@ pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> 
 
 fn picture(config: &RunConfig, timeline: &Timeline) -> String {
     let plan = &config.plan;
-    let slices = match (timeline.slices, plan.slice_count()) {
+    let slices = match (timeline.slices, plan.slice_rounds()) {
         (_, 1) => String::new(),
         (1, _) => ", one slice".to_owned(),
         (shown, all) if shown == all => format!(", {all} slices"),
@@ -53,7 +53,7 @@ fn picture(config: &RunConfig, timeline: &Timeline) -> String {
     };
     let how = match timeline.hosts.is_empty() {
         true => " simulated".to_owned(),
-        false if config.overlap && timeline.slices == plan.slice_count() => {
+        false if config.overlap && timeline.slices == plan.slice_rounds() => {
             format!(", {} predicted", seconds(plan.seconds()))
         }
         false => String::new(),

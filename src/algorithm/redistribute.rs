@@ -17,10 +17,20 @@
 //! If one rank stores the tensor and more than two ranks need all of it, the tensor is broadcast ([`collective`]). The
 //! broadcast uses a ring if the tensor is large enough for many pieces, and a tree otherwise. Every rank receives the
 //! same number of bytes as with direct messages. However, the root sends the tensor once (ring) or about log2(p) times
-//! (tree) instead of p - 1 times. All other redistributions use direct messages.
+//! (tree) instead of p - 1 times. If groups of ranks get replicas of the blocks of the first group, each block is
+//! broadcast in the same way.
+//!
+//! If more than [`MAX_DIRECT_SUMMANDS`] groups of ranks store partial sums, and the first group needs the sums of whole
+//! blocks, a binomial tree adds them. Each rank adds only sums of consecutive summands, so the order remains ascending:
+//!
+//! ```text
+//! round 0   0 <- 1   2 <- 3   4 <- 5      round 1   0 <- 2   4 <- 6      round 2   0 <- 4
+//! ```
+//!
+//! All other redistributions use direct messages.
 
-use super::contraction::{Tensor, most_pieces};
-use crate::distribution::{Bounds, Region, Role};
+use super::contraction::{Tensor, corner, most_pieces};
+use crate::distribution::{Bounds, Distribution, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Builder, View, Work};
 
@@ -41,11 +51,49 @@ fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
     boxes.iter().filter_map(|bounds| tensor.view(rank, bounds)).collect()
 }
 
+/// The maximum number of summands that one rank receives directly. More summands are added by a tree, whose root
+/// receives fewer blocks.
+const MAX_DIRECT_SUMMANDS: usize = 4;
+
+/// Returns the ranks that differ from `rank` in their coordinate along the first axis of `grid` only, if the ranks with
+/// coordinate 0 have the same blocks in `first`, and the first axis has this role. The ranks are in the order of their
+/// coordinates.
+fn column(grid: &Distribution, first: &Distribution, role: &Role, rank: usize) -> Option<Vec<usize>> {
+    let (axis, others) = grid.axes().split_first()?;
+    if axis.role != *role || others != first.axes() || first.summands() > 1 {
+        return None;
+    }
+    let at = |coordinate: usize, place: &[usize]| {
+        grid.rank_at(&[coordinate].into_iter().chain(place.iter().copied()).collect::<Vec<_>>())
+    };
+    let extents: Vec<usize> = others.iter().map(|axis| axis.ranks).collect();
+    let mut place = vec![0; extents.len()];
+    loop {
+        if at(0, &place) != first.rank_at(&place) {
+            return None;
+        }
+        // The next place in row-major order.
+        let Some(next) = (0..place.len()).rev().find(|&dim| place[dim] + 1 < extents[dim]) else { break };
+        place[next] += 1;
+        place[next + 1..].fill(0);
+    }
+    // Ranks outside the grid have no tasks.
+    let coordinates = grid.coordinates(rank).unwrap_or_default();
+    let place = coordinates.get(1..);
+    Some(place.map_or_else(Vec::new, |place| (0..axis.ranks).map(|coordinate| at(coordinate, place)).collect()))
+}
+
 /// If the redistribution is a broadcast, returns the position of the root in the group of ranks, and the group. The
 /// root stores the complete tensor, and every rank in the group needs all of it. Returns `None` for groups of at most
-/// two ranks, because a broadcast to one other rank is a direct message.
-fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
+/// two ranks, because a broadcast to one other rank is a direct message. If every group of ranks needs the blocks of the
+/// first group, returns the group of the ranks that need the same block as `rank`.
+fn broadcasts(from: &Tensor, to: &Tensor, rank: usize) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
+    if to.axes().first().is_some_and(|axis| axis.ranks > 2)
+        && let Some(ranks) = column(to, from, &Role::Replicate, rank)
+    {
+        return Some((0, ranks));
+    }
     let replicates = to.axes().iter().all(|axis| axis.ranks == 1 || axis.role == Role::Replicate);
     if from.places() != 1 || !replicates {
         return None;
@@ -78,13 +126,50 @@ fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ran
     collective::append(builder, (Collective::Broadcast { root }, algorithm), &group, &parts, pieces);
 }
 
+/// Appends this rank's tasks for adding the blocks of `ranks` on the first of these ranks.
+fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, ranks: &[usize]) {
+    let me = builder.rank();
+    let Some((member, own)) = ranks.iter().position(|&rank| rank == me).zip(from.own(me, &[])) else { return };
+    if own.elements() == 0 {
+        return;
+    }
+    let like = |builder: &mut Builder| {
+        let extents: Vec<usize> = own.bounds.iter().map(ExactSizeIterator::len).collect();
+        corner(to.scratch(builder, extents), &own.bounds)
+    };
+    let children = (0..usize::BITS).map(|round| 1 << round);
+    let children: Vec<usize> =
+        children.take_while(|stride| member % (2 * stride) == 0 && member + stride < ranks.len()).collect();
+    let mut sum = own.clone();
+    if member == 0 || !children.is_empty() {
+        sum = if member == 0 { to.own(me, &[]).unwrap_or(own.clone()) } else { like(builder) };
+        builder.work(Work::Unary { input: own.clone(), out: sum.clone() });
+    }
+    // One block arrives while the block before it is added.
+    let landings: Vec<View> = (0..children.len().min(2)).map(|_| like(builder)).collect();
+    for (round, stride) in children.iter().enumerate() {
+        let landing = &landings[round % 2];
+        builder.recv(ranks[member + stride], vec![landing.clone()]);
+        builder.work(Work::Add { input: landing.clone(), out: sum.clone() });
+    }
+    if member > 0 {
+        let parent = member - (1 << member.trailing_zeros());
+        builder.send(ranks[parent], vec![sum]);
+    }
+}
+
 /// Appends this rank's tasks for redistributing a tensor from the distribution of `from` to that of `to`.
 pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
-    if let Some((root, ranks)) = broadcasts(from, to) {
+    let (rank, ranks) = (builder.rank(), builder.ranks());
+    if let Some((root, ranks)) = broadcasts(from, to, rank) {
         return broadcast(builder, from, to, root, ranks);
     }
-    let (rank, ranks) = (builder.rank(), builder.ranks());
     let summands = from.distribution.summands();
+    if from.distribution.axes().first().is_some_and(|axis| axis.ranks > MAX_DIRECT_SUMMANDS)
+        && let Some(ranks) = column(&from.distribution, &to.distribution, &Role::Partial, rank)
+    {
+        return add_by_tree(builder, from, to, &ranks);
+    }
     let need = to.distribution.block(&to.shape, rank).filter(|_| to.distribution.summand(rank) == Some(0));
     if let (Some(zeros), None) = (to.own(rank, &[]).filter(|zeros| zeros.elements() > 0), &need) {
         builder.work(Work::Fill { out: zeros });

@@ -42,6 +42,7 @@ impl<T: Element> Program<T> {
     pub fn measured(&self) -> Result<Vec<Measured>> {
         let measured = self.measuring();
         let values = measured.plan.values.len();
+        let around = measured.around();
         let hosts = self.world.hosts()?;
         let here = host::name();
         let local =
@@ -51,7 +52,7 @@ impl<T: Element> Program<T> {
             let schedule = program.schedule();
             let from = |near: bool| metrics.received_from(schedule, |peer| (hosts[peer] == here) == near);
             let place = self.world.shared().place_of(at);
-            Measured {
+            let slices = Measured {
                 node_name: here.clone(),
                 numa: place.domains.first().copied().filter(|_| place.domains.len() == 1),
                 cpus: place.units,
@@ -62,7 +63,9 @@ impl<T: Element> Program<T> {
                 idle_seconds: (metrics.seconds - busy.working).max(0.0),
                 receiving_seconds: busy.transferring,
                 hidden_share: busy.hidden_share(),
-            }
+            };
+            let steps = around.iter().flatten();
+            steps.fold(slices, |sum, &(step, value)| step.add_to(sum, at, value, &|peer| hosts[peer] == here))
         });
         Ok(self.world.gather(&local.collect::<Vec<_>>())?.concat())
     }
@@ -95,15 +98,16 @@ impl<T: Element> Program<T> {
     pub fn timeline(&self) -> Result<Option<Timeline>> {
         let measured = self.measuring();
         let clock = Clock::read();
-        let slices = measured.record.slices().iter().map(|ranks| {
-            let ranks = ranks.iter().zip(&measured.ranks).map(|(metrics, program)| RankMeasurement {
-                started: clock.at(metrics.started),
-                took: (metrics.seconds * 1e9) as i64,
-                spans: spans(&measured.plan, program.schedule(), metrics),
-            });
-            ranks.collect()
-        });
-        let mine: (String, Vec<Vec<RankMeasurement>>) = (host::name(), slices.collect());
+        let [before, after] = measured.around();
+        let mut slices: Vec<Vec<RankMeasurement>> = Vec::new();
+        slices.extend(before.into_iter().flat_map(|(step, value)| step.recorded(&clock, Some(value))));
+        let before = slices.len();
+        slices.extend(measured.recorded(&clock, None));
+        let recorded = slices.len() - before;
+        let is_complete = recorded == measured.record.ran();
+        let after = after.into_iter().filter(|_| is_complete);
+        slices.extend(after.flat_map(|(step, value)| step.recorded(&clock, Some(value))));
+        let mine: (String, Vec<Vec<RankMeasurement>>) = (host::name(), slices);
         let (hosts, all): (Vec<String>, Vec<Vec<Vec<RankMeasurement>>>) = self.world.gather(&mine)?.into_iter().unzip();
         let (ahead, error) = clock.ahead(&self.world, &hosts)?;
         // The number of recorded slices depends on the number of tasks and may differ between processes, so the
@@ -127,11 +131,53 @@ impl<T: Element> Program<T> {
             seconds,
             workers: threads.max(branches),
             hosts,
-            slices: shown,
+            slices: shown.saturating_sub(before).min(recorded),
             clock_error: error as f64 / 1e9,
             spans,
             ..measured.plan.blank_timeline()
         }))
+    }
+}
+
+impl<T: Element> Program<T> {
+    /// The programs that ran before and after the slices, each with the value of this plan that it computes.
+    fn around(&self) -> [Vec<(&Program<T>, usize)>; 2] {
+        self.groups.as_ref().map_or_else(Default::default, |groups| groups.around(&self.plan))
+    }
+
+    /// Adds the measurements of a local rank in this program to those of a program of which it is a step. The step
+    /// computes the value `value` of that program.
+    fn add_to(&self, mut sum: Measured, at: usize, value: usize, is_near: &dyn Fn(usize) -> bool) -> Measured {
+        sum.peak_bytes += self.ranks[at].owned_bytes();
+        let Some(metrics) = self.record.metrics().get(at) else { return sum };
+        let schedule = self.ranks[at].schedule();
+        let busy = &self.record.busy(&self.ranks)[at];
+        let received = metrics.received_from(schedule, |_| true);
+        let near = metrics.received_from(schedule, is_near);
+        sum.received[value] += received;
+        sum.by_link.same_node += near;
+        sum.by_link.other_nodes += received - near;
+        sum.seconds[value] += self.record.node_seconds()[at].iter().sum::<f64>();
+        sum.idle_seconds += (metrics.seconds - busy.working).max(0.0);
+        let (old, new) = (sum.receiving_seconds, busy.transferring);
+        let hidden = sum.hidden_share.unwrap_or(0.0) * old + busy.hidden_share().unwrap_or(0.0) * new;
+        sum.receiving_seconds = old + new;
+        sum.hidden_share = (old + new > 0.0).then(|| hidden / (old + new));
+        sum
+    }
+
+    /// The recorded slices, with the measurements of each local rank. If the program is a step of another program, its
+    /// tasks belong to the value `value` of that program.
+    fn recorded(&self, clock: &Clock, value: Option<usize>) -> Vec<Vec<RankMeasurement>> {
+        let slices = self.record.slices().iter().map(|ranks| {
+            let ranks = ranks.iter().zip(&self.ranks).map(|(metrics, program)| {
+                let mut spans = spans(&self.plan, program.schedule(), metrics);
+                spans.iter_mut().for_each(|span| span.node = value.unwrap_or(span.node));
+                RankMeasurement { started: clock.at(metrics.started), took: (metrics.seconds * 1e9) as i64, spans }
+            });
+            ranks.collect()
+        });
+        slices.collect()
     }
 }
 

@@ -33,10 +33,12 @@ mod record;
 mod redistribute;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
+mod slice_groups;
 mod topology;
 #[cfg(feature = "mpi")]
 mod transport_choice;
 mod validate;
+mod whole_tensors;
 mod world;
 
 pub use crew::start_threads;

@@ -11,7 +11,7 @@ use super::launch::{Slots, launch};
 use super::record::Record;
 use super::validate::{Tensor, expect_distribution, expect_fit, expect_memory, expect_shape};
 use super::{DistTensor, Error, Operand, Output, Result, Shaped, World};
-use crate::distribution::{Bounds, Distribution, Region};
+use crate::distribution::{Bounds, Region};
 use crate::exec::{Factors, Fault, Injection, RankProgram, ResolvedKernel};
 use crate::kernel::Element;
 use crate::machine::Machine;
@@ -61,6 +61,7 @@ pub struct Program<T: Element> {
     pub(super) world: World,
     pub(super) plan: Plan,
     kernel: ResolvedKernel,
+    /// The schedules of the local ranks for one slice.
     pub(super) ranks: Vec<RankProgram>,
     pub(super) record: Record,
     /// Number of bytes in the blocks of the user's tensors in the last run, for each local rank.
@@ -70,10 +71,24 @@ pub struct Program<T: Element> {
     /// Whether the last run used `accumulating`, which then contains the measurements of that run.
     ran_accumulating: bool,
     /// Whether the last run succeeded. If so, the next run may reuse values that depend only on constant operands.
-    holds: bool,
+    pub(super) holds: bool,
+    /// The steps between groups of ranks, if these take disjoint sets of slices.
+    pub(super) groups: Option<Box<GroupSteps<T>>>,
     /// The program that gathers the result on every rank; compiled when first needed.
-    gather: Option<Box<Program<T>>>,
+    pub(super) gather: Option<Box<Program<T>>>,
     element: PhantomData<T>,
+}
+
+/// The steps between groups of ranks, and the tensors that they read or write.
+pub(super) struct GroupSteps<T: Element> {
+    /// For each operand, the program that copies it to all groups.
+    pub(super) spreads: Vec<Program<T>>,
+    /// The copies of the operands.
+    pub(super) copies: Vec<DistTensor<T>>,
+    /// The partial sums of the groups.
+    pub(super) sums: DistTensor<T>,
+    /// The program that adds the partial sums.
+    pub(super) combination: Program<T>,
 }
 
 /// The slices to run, and whether their output is the whole result or a part of it. A slice is one repetition of the
@@ -152,6 +167,7 @@ impl<T: Element> Program<T> {
             accumulating: None,
             ran_accumulating: false,
             holds: false,
+            groups: GroupSteps::compile(world, plan)?,
             gather: None,
             element: PhantomData,
         })
@@ -159,7 +175,8 @@ impl<T: Element> Program<T> {
 
     /// Number of bytes in the buffers that remain allocated between runs.
     pub(super) fn held_bytes(&self) -> u64 {
-        self.ranks.iter().map(RankProgram::owned_bytes).sum()
+        let slices: u64 = self.ranks.iter().map(RankProgram::owned_bytes).sum();
+        slices + self.groups.as_ref().map_or(0, |groups| groups.held_bytes())
     }
 
     /// The plan from which the program was compiled. It contains the shapes and distributions of operands and output.
@@ -200,7 +217,7 @@ impl<T: Element> Program<T> {
     /// # Errors
     /// The same as for [`Program::run`], and if `out` has the wrong shape.
     pub fn run_into(&mut self, alpha: T, operands: &[&dyn Operand<T>], beta: T, out: &mut dyn Output<T>) -> Result<()> {
-        self.ran_accumulating = beta != T::ZERO && !self.plan.accumulate;
+        self.ran_accumulating = self.needs_accumulating(beta);
         if self.ran_accumulating {
             return self.accumulating()?.run_into(alpha, operands, beta, out);
         }
@@ -210,7 +227,8 @@ impl<T: Element> Program<T> {
         self.world.agree(fits)?;
         let single_process = self.world.local_ranks().len() == self.world.ranks();
         let operands = self.plan.leaves.iter().map(|&id| &self.plan.values[id]);
-        if operands.chain([self.plan.output()]).any(|value| value.distribution.is_scattered()) {
+        let is_scattered = operands.chain([self.plan.output()]).any(|value| value.distribution.is_scattered());
+        if is_scattered || self.groups.is_some() {
             return self.run_scattered(alpha, &views, beta, out);
         }
         if single_process {
@@ -250,7 +268,7 @@ impl<T: Element> Program<T> {
     /// a rayon worker ([`Error::Usage`]). If the run fails ([`Error::Run`]); under MPI, a failed run aborts all
     /// processes instead of returning.
     pub fn run_dist(&mut self, alpha: T, operands: &[&DistTensor<T>], beta: T, out: &mut DistTensor<T>) -> Result<()> {
-        self.ran_accumulating = beta != T::ZERO && !self.plan.accumulate;
+        self.ran_accumulating = self.needs_accumulating(beta);
         if self.ran_accumulating {
             return self.accumulating()?.run_dist(alpha, operands, beta, out);
         }
@@ -295,7 +313,7 @@ impl<T: Element> Program<T> {
         beta: T,
         out: &mut DistTensor<T>,
     ) -> Result<()> {
-        self.ran_accumulating = beta != T::ZERO && !self.plan.accumulate;
+        self.ran_accumulating = self.needs_accumulating(beta);
         if self.ran_accumulating {
             return self.accumulating()?.run_part(part, alpha, operands, beta, out);
         }
@@ -319,6 +337,9 @@ impl<T: Element> Program<T> {
         let held = slices.output;
         let fits = self.check_dist(operands, out, held);
         self.world.agree(fits)?;
+        if self.groups.is_some() {
+            return self.run_in_groups(alpha, operands, beta, out);
+        }
         self.each_slice(slices, beta, |program, slice, beta| {
             let bound = program.ranks.iter().map(|rank| {
                 let schedule = rank.schedule();
@@ -351,6 +372,12 @@ impl<T: Element> Program<T> {
     /// The program that has the measurements of the last run.
     pub(super) fn measuring(&self) -> &Program<T> {
         self.accumulating.as_deref().filter(|_| self.ran_accumulating).unwrap_or(self)
+    }
+
+    /// Whether a run with this `beta` needs a variant of this program. The step that adds the results of groups of ranks
+    /// has its own variant.
+    fn needs_accumulating(&self, beta: T) -> bool {
+        beta != T::ZERO && !self.plan.accumulate && self.groups.is_none()
     }
 
     /// Returns the program for a nonzero `beta`, and compiles it if needed.
@@ -397,35 +424,6 @@ impl<T: Element> Program<T> {
             ResultResidency::InParts => expect_shape(Tensor::Part, out.shape(), value.shape.iter().copied())?,
         }
         expect_distribution(Tensor::Output, out.distribution(), value)
-    }
-
-    /// Runs a plan in which a block may consist of several boxes (each is one range of indices per dimension) of the
-    /// whole tensor. Copies whole operands to blocks, and blocks of the result to the whole result.
-    fn run_scattered(
-        &mut self,
-        alpha: T,
-        operands: &[ArrayViewD<T>],
-        beta: T,
-        mut out: ArrayViewMutD<T>,
-    ) -> Result<()> {
-        let distribute = |value: &Value, whole: Option<ArrayViewD<T>>| {
-            let shape: Vec<usize> = self.plan.whole_dims(value).collect();
-            let mut tensor = DistTensor::try_zeros(&self.world, &shape, &value.distribution)?;
-            if let Some(whole) = whole {
-                tensor.assign(whole);
-            }
-            Ok(tensor)
-        };
-        let given = operands.iter().enumerate();
-        let blocks = given.map(|(index, whole)| distribute(self.plan.operand(index), Some(whole.view())));
-        let blocks = blocks.collect::<Result<Vec<_>>>()?;
-        let mut result = distribute(self.plan.output(), (beta != T::ZERO).then(|| out.view()))?;
-        self.run_dist(alpha, &blocks.iter().collect::<Vec<_>>(), beta, &mut result)?;
-        if self.world.local_ranks().len() == self.world.ranks() {
-            result.copy_to(&mut out);
-            return Ok(());
-        }
-        self.gather_into(&result, &mut out)
     }
 
     /// Runs a plan with all ranks in this process. Each rank writes its block of the result in place.
@@ -507,7 +505,7 @@ impl<T: Element> Program<T> {
 
     /// Whether all ranks still have the values that depend only on constant operands. If one rank must recompute these
     /// values, all ranks recompute them. Collective.
-    fn all_hold(&self) -> Result<bool> {
+    pub(super) fn all_hold(&self) -> Result<bool> {
         if self.plan.constant.is_empty() || self.world.local_ranks().len() == self.world.ranks() {
             return Ok(self.holds);
         }
@@ -515,14 +513,14 @@ impl<T: Element> Program<T> {
     }
 
     /// Returns the part of a block that belongs to a slice.
-    fn slice_of<'a>(&self, mut view: ArrayViewD<'a, T>, value: &Value, slice: usize) -> ArrayViewD<'a, T> {
+    pub(super) fn slice_of<'a>(&self, mut view: ArrayViewD<'a, T>, value: &Value, slice: usize) -> ArrayViewD<'a, T> {
         for (axis, bounds) in self.slice_bounds(value, slice).into_iter().flatten() {
             view.slice_axis_inplace(axis, bounds);
         }
         view
     }
 
-    fn slice_of_mut<'a>(&self, mut view: ArrayViewMutD<'a, T>, value: &Value, slice: usize) -> ArrayViewMutD<'a, T> {
+    pub(super) fn slice_of_mut<'a>(&self, mut view: ArrayViewMutD<'a, T>, value: &Value, slice: usize) -> ArrayViewMutD<'a, T> {
         for (axis, bounds) in self.slice_bounds(value, slice).into_iter().flatten() {
             view.slice_axis_inplace(axis, bounds);
         }
@@ -541,7 +539,7 @@ impl<T: Element> Program<T> {
         Some(sliced.map(|((at, (_, piece)), start)| (Axis(at), Slice::from(start..start + piece))))
     }
 
-    fn execute(&mut self, factors: Factors, bound: Vec<Slots>, output: ResultResidency) -> Result<()> {
+    pub(super) fn execute(&mut self, factors: Factors, bound: Vec<Slots>, output: ResultResidency) -> Result<()> {
         let element = size_of::<T>() as u64;
         let bytes =
             |slots: &Slots| slots.iter().map(|(_, slot)| slot.extents().iter().product::<usize>() as u64).sum::<u64>();
@@ -554,36 +552,10 @@ impl<T: Element> Program<T> {
         self.record.add(&self.ranks, &self.plan, metrics);
         Ok(())
     }
-
-    /// Gathers all blocks of the result into `out` on every rank.
-    fn gather_into(&mut self, block: &DistTensor<T>, out: &mut ArrayViewMutD<T>) -> Result<()> {
-        let value = self.plan.output();
-        let everywhere = Distribution::replicated(self.plan.ranks());
-        if self.gather.is_none() {
-            let ranks = self.plan.ranks();
-            let plan = Plan::redistribution(
-                &self.plan.output_shape(),
-                self.plan.dtype,
-                &value.distribution,
-                &everywhere,
-                ranks,
-            );
-            self.gather = Some(Box::new(Program::compile(&self.world, &plan)?));
-        }
-        let Some(gather) = &mut self.gather else { return Ok(()) };
-        let rank = self.world.local_ranks().start;
-        let slots = bind(gather.ranks[0].schedule(), |buffer| match buffer.home {
-            Home::Operand(_) => block.block(rank).map(|block| Slot::borrowed(&block)),
-            Home::Output => Some(Slot::borrowed_mut(out)),
-            Home::Arena | Home::Exchange => None,
-        });
-        gather.record = Record::default();
-        gather.execute(Factors::new(T::ONE, T::ZERO), vec![slots], ResultResidency::Whole)
-    }
 }
 
 /// Binds the buffers of operands and output to the user's memory.
-fn bind(schedule: &Schedule, mut slot: impl FnMut(&Buffer) -> Option<Slot>) -> Slots {
+pub(super) fn bind(schedule: &Schedule, mut slot: impl FnMut(&Buffer) -> Option<Slot>) -> Slots {
     let users = schedule.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output)).count();
     let mut slots = Slots::with_capacity(users);
     slots.extend(schedule.buffers.iter().enumerate().filter_map(|(id, buffer)| Some((id, slot(buffer)?))));

@@ -75,6 +75,11 @@ impl Record {
         &self.node_seconds
     }
 
+    /// Number of slices that have run.
+    pub(super) fn ran(&self) -> usize {
+        self.ran
+    }
+
     /// Metrics of the first slices, indexed by slice and local rank.
     pub(super) fn slices(&self) -> &[Vec<Metrics>] {
         &self.slices

@@ -27,6 +27,8 @@ pub struct RankProgram {
     /// Values with this reuse scope or a longer one are already computed, and the next run skips their tasks. A reuse
     /// scope is the time for which a value stays valid.
     holds: Option<ReuseScope>,
+    /// Whether the next run skips all tasks.
+    rests: bool,
     /// The longest reuse scope of any value.
     longest: ReuseScope,
     left_behind: Option<Arc<Store>>,
@@ -76,6 +78,7 @@ impl RankProgram {
             is_result: (0..spec.values.len()).map(|value| spec.is_result(value)).collect(),
             verified: Arc::new(verified),
             holds: None,
+            rests: false,
             left_behind: None,
             runs: 0,
             threads,
@@ -98,10 +101,15 @@ impl RankProgram {
         self.holds = lasts.filter(|&lasts| lasts <= self.longest);
     }
 
-    /// Whether a task is skipped because its value is still valid.
+    /// Sets whether the next runs skip all tasks.
+    pub fn rest(&mut self, rests: bool) {
+        self.rests = rests;
+    }
+
+    /// Whether a task is skipped because its value is still valid, or because the rank rests.
     pub(super) fn is_held(&self, task: TaskId) -> bool {
         let schedule = self.schedule();
-        self.holds.is_some_and(|holds| schedule.lasts(schedule.tasks[task].node) >= holds)
+        self.rests || self.holds.is_some_and(|holds| schedule.lasts(schedule.tasks[task].node) >= holds)
     }
 
     /// Whether any task uses several threads, or several tasks run at the same time, if threads are available.

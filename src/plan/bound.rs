@@ -24,7 +24,7 @@ pub fn bytes(plan: &Plan, value: &Value) -> Option<f64> {
     let element = plan.dtype.size() as f64;
     let memory = plan.memory_limit.map(|limit| limit as f64 / element);
     let (c, m, n, k) = (size(&kinds.c), size(&kinds.m), size(&kinds.n), size(&kinds.k));
-    let ranks = group.as_ref().map_or(plan.ranks(), Range::len);
+    let ranks = group.as_ref().map_or(plan.ranks_per_group(), Range::len);
     Some(words(c, m, n, k, ranks as f64, memory) * element)
 }
 

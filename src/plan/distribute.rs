@@ -111,6 +111,7 @@ pub fn emit(
         names: tree.names.clone(),
         extents: tree.extents.clone(),
         slices: Vec::new(),
+        slice_groups: 1,
         result: ResultResidency::Whole,
         operands: tree.operands,
         leaves,

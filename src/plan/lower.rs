@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::slice_groups;
 use super::structure::{Plan, ResultResidency, Source};
 use crate::algorithm::{Contraction, Tensor, redistribute, unary};
 use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, Schedule, View, Work};
@@ -19,8 +20,20 @@ enum Block {
     DoubleBuffer([Option<BufferId>; 2]),
 }
 
+/// The schedule of one rank for one slice. In a plan with groups, it is that of the rank in its group.
 pub fn lower(plan: &Plan, rank: usize) -> Schedule {
-    tasks(plan, rank).finish()
+    if !slice_groups::has_groups(plan) {
+        return tasks(plan, rank).finish();
+    }
+    match plan.slice_group_of(rank) {
+        Some(group) => of_group_member(plan, &slice_groups::of_group(plan), rank, group),
+        None => Builder::new(rank, plan.ranks(), plan.dtype.size()).finish(),
+    }
+}
+
+fn of_group_member(plan: &Plan, of_group: &Plan, rank: usize, group: usize) -> Schedule {
+    let first = group * plan.ranks_per_group();
+    slice_groups::in_group(lower(of_group, rank - first), (first, plan.ranks()), plan.operands)
 }
 
 /// The total number of bytes that the sampled ranks receive in one slice.

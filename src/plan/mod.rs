@@ -25,12 +25,13 @@
 //! | the request; the arguments that a pass sets for a search | `context`, `options`, `fixed`; `algorithm_search_arguments` |
 //! | candidate algorithms, distributions and their prices | `algorithm_search_space`, `candidates`, `cost` |
 //! | a plan as a value; the queries on it | `structure`, `queries` |
+//! | groups of ranks that take disjoint sets of slices | `slice_groups` |
 //!
 //! | what a plan can be queried for | file |
 //! |---|---|
 //! | tasks of one rank, workspace for packing | `lower`, `packing` |
 //! | the specification for the verification of schedules, proofs for thousands of ranks | `spec`, `proof` |
-//! | simulated run time, without data | `simulate` |
+//! | simulated run time, without data; bytes received | `simulate`, `traffic` |
 //! | communication lower bound, error growth, idle ranks | `bound`, `rounding`, `idle` |
 //! | text | `explain`, `path_report` |
 //!
@@ -68,10 +69,12 @@ mod reuse;
 mod rounding;
 mod simulate;
 mod slice;
+mod slice_groups;
 mod slice_model;
 mod slice_search;
 mod spec;
 mod structure;
+mod traffic;
 
 pub use crate::algorithm::AlgorithmName;
 pub use bound::words as lower_bound_words;

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 
+use super::slice_groups;
 use super::structure::{Plan, ResultResidency};
 use crate::local_plan::{key, plan_contract};
 use crate::schedule::{Buffer, BufferPlacement, Home, Schedule, Work};
@@ -25,7 +26,8 @@ impl<'a> Packing<'a> {
     /// Peak number of bytes on one rank over all slices, including user blocks, arena and workspace.
     pub fn peak_bytes(&mut self, schedule: &Schedule) -> u64 {
         let outside = self.plan.bytes_outside(schedule.rank, self.plan.result);
-        schedule.peak_bytes().saturating_add(self.bytes(schedule)).saturating_add(outside)
+        let beside = beside_slices(self.plan, schedule.rank);
+        schedule.peak_bytes().saturating_add(self.bytes(schedule)).saturating_add(outside).saturating_add(beside)
     }
 
     /// Number of bytes of workspace; 0 if the plan has no target.
@@ -60,13 +62,26 @@ impl<'a> Packing<'a> {
         // contracted.
         let one_box =
             |place: &BufferPlacement| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
-        let whole = match buffer.home {
+        // The slices of a group work on dense copies of the operands and of the result.
+        let home = if slice_groups::has_groups(self.plan) { Home::Arena } else { buffer.home };
+        let whole = match home {
             Home::Operand(index) => Some(self.plan.operand_shape(index)),
             Home::Output if self.plan.result == ResultResidency::Whole => Some(self.plan.output_shape()),
             Home::Output | Home::Arena | Home::Exchange => None,
         };
         whole.filter(|_| buffer.place.as_ref().is_some_and(one_box)).unwrap_or_else(|| buffer.within.clone())
     }
+}
+
+/// Number of bytes in the arenas of the steps between groups of ranks that take disjoint sets of slices. A program keeps
+/// these arenas beside the arena of the slices.
+fn beside_slices(plan: &Plan, rank: usize) -> u64 {
+    if !slice_groups::has_groups(plan) {
+        return 0;
+    }
+    let spreads = (0..plan.operands).map(|operand| slice_groups::spread(plan, operand));
+    let steps = spreads.chain([slice_groups::combination(plan)]);
+    steps.map(|step| step.schedule(rank).arena_bytes as u64).fold(0, u64::saturating_add)
 }
 
 /// Returns the peak number of bytes on the busiest rank, and that rank. If there are more than 256 ranks, only a sample

@@ -11,9 +11,9 @@ use super::packing::Packing;
 use super::path::{PathChoice, SearchLimit};
 use super::proof::{Classes, Step};
 use super::structure::{Plan, Value};
-use super::{bound, idle, lower, path, proof, rounding, simulate, spec};
+use super::{bound, idle, lower, path, proof, rounding, simulate, spec, traffic};
 use crate::machine::Machine;
-use crate::schedule::verify::{self, Spec, VerifyError};
+use crate::schedule::verify::{Spec, VerifyError};
 use crate::schedule::{Schedule, TaskId};
 use crate::timeline::Timeline;
 use crate::tree::{EinsumSource, Einsums, Tree};
@@ -61,7 +61,8 @@ impl Plan {
         super::planned(&PlanningContext::new(expression, tree, machine, options)?)
     }
 
-    /// Returns the tasks of one rank in one slice. Cost: O(tasks of that rank), plus O(ranks) for some steps.
+    /// Returns the tasks of one rank in one slice, without those that copy operands to groups of ranks or add the
+    /// results of groups ([`Plan::slice_groups`]). Cost: O(tasks of that rank), plus O(ranks) for some steps.
     pub fn schedule(&self, rank: usize) -> Schedule {
         lower::lower(self, rank)
     }
@@ -78,8 +79,7 @@ impl Plan {
     /// # Errors
     /// If a schedule has a fault, which is a bug in an algorithm. The error describes the first fault found.
     pub fn verify(&self) -> Result<(), VerifyError> {
-        let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
-        verify::whole(&schedules, &self.spec(), self.memory_limit)
+        proof::whole(self)
     }
 
     /// Proves the schedules of thousands of ranks by checking, in each step, one rank of each class of ranks whose
@@ -174,6 +174,12 @@ impl Plan {
     /// contractions.
     pub fn peak_bytes(&self, rank: usize) -> u64 {
         Packing::new(self).peak_bytes(&self.schedule(rank))
+    }
+
+    /// Number of bytes that a rank receives in a run that computes every step, for each value of the plan. Cost: that of
+    /// building the rank's schedules.
+    pub fn bytes_received(&self, rank: usize) -> Vec<u64> {
+        traffic::bytes_received(self, rank, &self.schedule(rank))
     }
 
     /// Like [`Plan::peak_bytes`], but for the ranks that these schedules belong to. Equal contractions are planned

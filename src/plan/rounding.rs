@@ -2,6 +2,7 @@
 //!
 //! Guarantee: the bound holds for every rank and every kernel.
 
+use super::slice_groups;
 use super::structure::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
 use crate::local_plan::{SumKind, longest_chain, longest_visits};
@@ -11,6 +12,13 @@ const MIN_SHARED_PRODUCTS: u64 = 32;
 
 /// See [`Plan::roundings`].
 pub(super) fn roundings(plan: &Plan) -> u64 {
+    if slice_groups::has_groups(plan) {
+        // A slice of a group is added onto zeros, and the sum of a group is one summand of the combination. Slices of
+        // different groups are additions in one group at most, which the roundings of one group count.
+        let combined = (plan.slice_groups - 1) as u64;
+        let of_group = roundings(&slice_groups::of_group(plan));
+        return of_group.saturating_add(combined).saturating_add(plan.accumulate.into());
+    }
     let steps = plan.values.iter().map(|value| step(plan, value));
     let summed = plan.slices.iter().filter(|slice| !plan.output().labels.contains(&slice.label));
     let slices: u64 = summed.map(|slice| (slice.extent / slice.piece) as u64).product();

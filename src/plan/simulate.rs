@@ -11,6 +11,7 @@
 //! time of a run. More than [`MAX_SIMULATED_RANKS`] ranks are not simulated, because their schedules would need too
 //! much memory.
 
+use super::slice_groups;
 use super::structure::Plan;
 use crate::algorithm::Cost;
 use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
@@ -24,11 +25,24 @@ pub fn simulate(plan: &Plan, overlap: bool) -> Option<Timeline> {
     if plan.ranks() > MAX_SIMULATED_RANKS {
         return None;
     }
+    if slice_groups::has_groups(plan) {
+        return Some(of_all_groups(plan, simulate(&slice_groups::of_group(plan), overlap)?));
+    }
     let schedules: Vec<Schedule> = (0..plan.ranks()).map(|rank| plan.schedule(rank)).collect();
     let cost = rates(plan);
     let mut simulation = Simulation::new(&schedules, &cost, overlap);
     simulation.run();
     Some(Timeline { seconds: simulation.end(), spans: simulation.spans, ..blank_timeline(plan) })
+}
+
+/// The timeline of all groups, which run the same schedule at the same time. The steps between groups are left out,
+/// because they run once per run.
+fn of_all_groups(plan: &Plan, group: Timeline) -> Timeline {
+    let spans = (0..plan.slice_groups).flat_map(|number| {
+        let first = number * plan.ranks_per_group();
+        group.spans.iter().map(move |span| Span { rank: span.rank + first, node: span.node + plan.operands, ..span.clone() })
+    });
+    Timeline { seconds: group.seconds, spans: spans.collect(), ..blank_timeline(plan) }
 }
 
 /// See [`Plan::task_seconds`].

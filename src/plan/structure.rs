@@ -104,6 +104,10 @@ pub struct Plan {
     /// Sliced dimensions, whose pieces are contracted one after another; usually empty. The loop over the pieces of the
     /// first dimension is outermost.
     pub slices: Vec<Slice>,
+    /// The number of groups of ranks that take disjoint sets of slices; 1 if all ranks work on every slice. The file
+    /// `plan/slice_groups.rs` describes the values of a plan with groups.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub slice_groups: usize,
     /// Whether the whole result is in memory, or only one part at a time.
     pub result: ResultResidency,
     /// The number of operands.
@@ -137,6 +141,15 @@ pub struct Plan {
     pub kernel: KernelChoice,
     /// The instructions, caches and threads of a rank; `None` if unspecified.
     pub target: Option<Target>,
+}
+
+fn one() -> usize {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_one(number: &usize) -> bool {
+    *number == 1
 }
 
 /// A sliced dimension, which is cut into pieces (ranges of indices) of equal extent. Each slice contains one piece.
@@ -200,6 +213,7 @@ impl Plan {
             names: (0..shape.len()).map(|dim| format!("d{dim}")).collect(),
             extents: shape.to_vec(),
             slices: Vec::new(),
+            slice_groups: 1,
             result: ResultResidency::Whole,
             operands: 1,
             leaves: vec![0],
@@ -263,9 +277,14 @@ impl Plan {
         }
     }
 
-    /// The number of times that a value is computed in the first run of a program.
+    /// The number of times that a rank computes a value in the first run of a program, one after another.
     pub fn times(&self, value: &Value) -> usize {
-        if value.lasts == ReuseScope::Slice { self.slice_count() } else { 1 }
+        if value.lasts == ReuseScope::Slice { self.slice_rounds() } else { 1 }
+    }
+
+    /// The number of slices that run one after another; several groups of ranks run several slices at the same time.
+    pub fn slice_rounds(&self) -> usize {
+        self.slice_count().div_ceil(self.slice_groups)
     }
 
     /// Predicted seconds for one run.
@@ -308,7 +327,8 @@ impl Plan {
         match &value.source {
             Source::Contract { kinds, .. } => {
                 let products: f64 = kinds.iter().map(|(label, _)| self.extents[label.0 as usize] as f64).product();
-                products * self.times(value) as f64 * self.dtype.flops_per_multiply_add() as f64 / 1e9
+                let times = if value.lasts == ReuseScope::Slice { self.slice_count() } else { self.slice_groups };
+                products * times as f64 * self.dtype.flops_per_multiply_add() as f64 / 1e9
             }
             _ => 0.0,
         }
@@ -418,19 +438,6 @@ impl Plan {
         summed.map(Slice::pieces).fold(1, usize::saturating_mul)
     }
 
-    /// Number of bytes in a rank's blocks of operands and output that are outside the current slice. Schedules do not
-    /// count these bytes.
-    pub fn bytes_outside(&self, rank: usize, output: ResultResidency) -> u64 {
-        let outside_slice = |value: &Value| {
-            self.block_bytes(value, rank, &self.whole_shape(value)) - self.block_bytes(value, rank, &value.shape)
-        };
-        if self.slices.is_empty() {
-            0
-        } else {
-            self.users(rank, output).map(outside_slice).fold(0, u64::saturating_add)
-        }
-    }
-
     /// The rank whose blocks of user tensors need the most bytes, and the number of bytes. A result that is delivered
     /// in parts is not counted.
     pub(super) fn max_user_bytes(&self) -> (usize, u64) {
@@ -442,13 +449,13 @@ impl Plan {
 
     /// The operands with a block on this rank, and the result if it has a block on this rank and is not delivered in
     /// parts.
-    fn users(&self, rank: usize, output: ResultResidency) -> impl Iterator<Item = &Value> {
+    pub(super) fn users(&self, rank: usize, output: ResultResidency) -> impl Iterator<Item = &Value> {
         let output = (output == ResultResidency::Whole).then(|| self.output());
         let values = self.leaves.iter().map(|&leaf| &self.values[leaf]).chain(output);
         values.filter(move |value| value.distribution.block(&value.shape, rank).is_some())
     }
 
-    fn block_bytes(&self, value: &Value, rank: usize, shape: &[usize]) -> u64 {
+    pub(super) fn block_bytes(&self, value: &Value, rank: usize, shape: &[usize]) -> u64 {
         value.distribution.block_or_empty(shape, rank).volume().saturating_mul(self.dtype.size()) as u64
     }
 

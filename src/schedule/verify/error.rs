@@ -57,6 +57,8 @@ pub enum Fault {
     Result,
     #[error("the rank needs {peak} bytes, {} more than the limit of {budget}", peak - budget)]
     Memory { peak: u64, budget: u64 },
+    #[error("the slices of group {group} do not follow those of the group before it, or some slice has no group")]
+    Slices { group: usize },
 }
 
 /// A fault and its location.

@@ -1,0 +1,117 @@
+//! Runs plans in which groups of ranks take disjoint sets of slices.
+//!
+//! A run copies the operands to all groups, runs the slices, and adds the results of the groups. The copies and the
+//! partial sums are tensors that the program keeps between runs. In each round, every group runs one of its slices.
+//! Groups that have fewer slices than others rest in the last round: their ranks skip all tasks.
+//!
+//! Invariant: the ranks of a group either all run a slice or all rest, so no rank waits for a transfer of a resting
+//! rank.
+
+use super::program::{GroupSteps, bind};
+use super::record::Record;
+use super::{DistTensor, Program, Result, World};
+use crate::exec::Factors;
+use crate::kernel::Element;
+use crate::memory::Slot;
+use crate::plan::{Plan, ResultResidency};
+use crate::schedule::{Home, ReuseScope};
+
+impl<T: Element> GroupSteps<T> {
+    /// Compiles the steps between groups; `None` if the plan has no groups. Collective.
+    pub(super) fn compile(world: &World, plan: &Plan) -> Result<Option<Box<GroupSteps<T>>>> {
+        let (Some(spreads), Some(combination)) = (plan.spreads(), plan.combination()) else { return Ok(None) };
+        let moved = |plan: &Plan| DistTensor::try_zeros(world, &plan.output_shape(), &plan.output().distribution);
+        let copies = spreads.iter().map(moved).collect::<Result<_>>()?;
+        let sums = combination.operand(0);
+        let sums = DistTensor::try_zeros(world, &combination.operand_shape(0), &sums.distribution)?;
+        let spreads = spreads.iter().map(|plan| Program::compile(world, plan)).collect::<Result<_>>()?;
+        let combination = Program::compile(world, &combination)?;
+        Ok(Some(Box::new(GroupSteps { spreads, copies, sums, combination })))
+    }
+
+    /// The programs of the steps that ran in the last run, before and after the slices. Each is paired with the value of
+    /// the whole plan that it computes.
+    pub(super) fn around(&self, plan: &Plan) -> [Vec<(&Program<T>, usize)>; 2] {
+        let spreads = self.spreads.iter().enumerate().map(|(operand, spread)| (spread, plan.copy_of(operand)));
+        [spreads.collect(), vec![(self.combination.measuring(), plan.values.len() - 1)]]
+    }
+
+    /// Number of bytes in the buffers that remain allocated between runs.
+    pub(super) fn held_bytes(&self) -> u64 {
+        let blocks = self.copies.iter().chain([&self.sums]).flat_map(DistTensor::blocks);
+        let elements: usize = blocks.map(|(_, block)| block.len()).sum();
+        let programs = self.spreads.iter().chain([&self.combination]).map(Program::held_bytes).sum::<u64>();
+        programs + (elements * size_of::<T>()) as u64
+    }
+}
+
+impl<T: Element> Program<T> {
+    /// Runs a plan with groups. The tensors have been checked.
+    pub(super) fn run_in_groups(
+        &mut self,
+        alpha: T,
+        operands: &[&DistTensor<T>],
+        beta: T,
+        out: &mut DistTensor<T>,
+    ) -> Result<()> {
+        let Some(mut steps) = self.groups.take() else { return Ok(()) };
+        let outcome = self.run_steps(&mut steps, (alpha, operands), (beta, out));
+        self.groups = Some(steps);
+        outcome
+    }
+
+    fn run_steps(
+        &mut self,
+        steps: &mut GroupSteps<T>,
+        (alpha, operands): (T, &[&DistTensor<T>]),
+        (beta, out): (T, &mut DistTensor<T>),
+    ) -> Result<()> {
+        self.record = Record::default();
+        // `holds` is false during the run, because the values of a failed run must not be reused.
+        let holds = self.all_hold()?;
+        self.holds = false;
+        for (index, (spread, copy)) in steps.spreads.iter_mut().zip(&mut steps.copies).enumerate() {
+            if holds && self.plan.constant.contains(&index) {
+                spread.record = Record::default();
+            } else {
+                spread.run_dist(T::ONE, &[operands[index]], T::ZERO, copy)?;
+            }
+        }
+        steps.sums.blocks_mut().for_each(|(_, mut block)| block.fill(T::ZERO));
+        for round in 0..self.plan.slice_rounds() {
+            let lasts = if round > 0 { Some(ReuseScope::Run) } else { holds.then_some(ReuseScope::Program) };
+            for rank in &mut self.ranks {
+                rank.hold(lasts);
+                rank.rest(round >= self.plan.slices_of_rank(rank.schedule().rank).len());
+            }
+            self.run_round(steps, round, alpha)?;
+        }
+        steps.combination.run_dist(T::ONE, &[&steps.sums], beta, out)?;
+        self.holds = true;
+        Ok(())
+    }
+
+    /// Runs one slice of every group, and adds the results onto the partial sums.
+    fn run_round(&mut self, steps: &mut GroupSteps<T>, round: usize, alpha: T) -> Result<()> {
+        let sums = self.plan.values.len() - 2;
+        let bound = self.ranks.iter().map(|rank| {
+            let schedule = rank.schedule();
+            let slices = self.plan.slices_of_rank(schedule.rank);
+            // Resting ranks have buffers too, which they do not use.
+            let slice = slices.start + round.min(slices.len().saturating_sub(1));
+            bind(schedule, |buffer| match buffer.home {
+                Home::Operand(index) => {
+                    let block = steps.copies[index].block(schedule.rank)?;
+                    Some(Slot::borrowed(&self.slice_of(block, &self.plan.values[buffer.node], slice)))
+                }
+                Home::Output => {
+                    let block = steps.sums.block_mut(schedule.rank)?;
+                    Some(Slot::borrowed_mut(&mut self.slice_of_mut(block, &self.plan.values[sums], slice)))
+                }
+                Home::Arena | Home::Exchange => None,
+            })
+        });
+        let bound = bound.collect();
+        self.execute(Factors::new(alpha, T::ONE), bound, ResultResidency::Whole)
+    }
+}
