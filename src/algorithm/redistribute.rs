@@ -114,6 +114,17 @@ fn choose_broadcast(elements: usize, ranks: usize) -> (CollectiveAlgorithm, usiz
     if ring < tree { (CollectiveAlgorithm::Ring, pieces) } else { (CollectiveAlgorithm::Tree, pieces) }
 }
 
+/// The number of rounds of a broadcast of one block to `ranks` ranks, and the number of pieces of the block. In each
+/// round, one piece is transferred.
+pub fn broadcast_rounds(elements: usize, ranks: usize) -> (usize, usize) {
+    let (algorithm, pieces) = choose_broadcast(elements, ranks.max(2));
+    let rounds = match algorithm {
+        CollectiveAlgorithm::Ring => ranks.max(2) - 2 + pieces,
+        CollectiveAlgorithm::Tree | CollectiveAlgorithm::Direct => pieces * ranks.next_power_of_two().ilog2() as usize,
+    };
+    (rounds, pieces)
+}
+
 fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ranks: Vec<usize>) {
     let me = builder.rank();
     let (Some(group), Some(out)) = (Group::new(ranks, me), to.own(me, &[])) else { return };

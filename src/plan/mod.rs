@@ -19,6 +19,7 @@
 //! | results that later slices and runs reuse | `reuse` |
 //! | subtrees that run concurrently on one rank | `branches` |
 //! | grids that need less memory, slices, or a result in parts, to meet the memory limit | `memory_fit`, `slice_model`, `slice_search`, `slice` |
+//! | groups of ranks that take disjoint sets of slices | `slice_group_search` |
 //!
 //! | shared by the passes | file |
 //! |---|---|
@@ -69,6 +70,7 @@ mod reuse;
 mod rounding;
 mod simulate;
 mod slice;
+mod slice_group_search;
 mod slice_groups;
 mod slice_model;
 mod slice_search;
@@ -97,6 +99,11 @@ use crate::tree::Tree;
 /// Runs the passes from a tree to a plan, in order. Each pass receives the plan from the previous pass and returns that
 /// plan or a better one.
 fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
+    slice_group_search::in_groups(context, planned_together(context)?, planned_together)
+}
+
+/// Like [`planned`], but all ranks work on every slice.
+fn planned_together(context: &PlanningContext) -> Result<Plan, PlanError> {
     if let Some(plan) = memory_fit::without_limit(context)? {
         return Ok(plan);
     }

@@ -165,6 +165,10 @@ pub struct PlanOptions {
     /// If true, the algorithm `cannon` may run on any number of ranks. Ranks beyond the largest square number are then
     /// idle.
     pub idle: bool,
+    /// The number of groups of ranks that take disjoint sets of slices, if the plan has slices; 1 makes all ranks work on
+    /// every slice. The number is reduced to that of ranks. If `None`, the planner chooses. Results in parts and
+    /// prescribed distributions rule out groups.
+    pub slice_groups: Option<usize>,
     /// The order in which a rank contracts its chunks (parts of its work) in the algorithm `slicing`.
     pub reorder: Reorder,
     /// If true, planning fails if a step requires a tensor to be redistributed.
@@ -214,6 +218,7 @@ setters! {
     memory_limit: impl Into<Option<u64>> = value value.into();
     in_parts: bool = value value;
     idle: bool = value value;
+    slice_groups: impl Into<Option<usize>> = value value.into();
     reorder: Reorder = value value;
     forbid_redistribution: bool = value value;
     pipeline: PipelineChoice = value value;
@@ -238,6 +243,7 @@ impl Default for PlanOptions {
             memory_limit: None,
             in_parts: false,
             idle: false,
+            slice_groups: None,
             reorder: Reorder::Direct,
             forbid_redistribution: false,
             pipeline: PipelineChoice::Auto,

@@ -278,14 +278,14 @@ fn with_axis(distribution: &Distribution, (groups, stride): (usize, usize), role
         Owners::From(0) => Some((0..extents.len()).map(|at| extents[at + 1..].iter().product()).collect()),
         Owners::From(_) | Owners::Listed(_) => None,
     };
-    let owners = match strides {
-        Some(mut strides) => {
-            strides.insert(if before { 0 } else { strides.len() }, stride);
-            Owners::Strided(strides)
-        }
-        None => Owners::Listed(listed(distribution, &extents, (groups, stride), before)),
-    };
-    Distribution::new(axes).owned_by(owners)
+    let strided = strides.map(|mut strides| {
+        strides.insert(if before { 0 } else { strides.len() }, stride);
+        Owners::Strided(strides)
+    });
+    let all: Vec<usize> = axes.iter().map(|axis| axis.ranks).collect();
+    let owners = strided.filter(|owners| owners.fits(&all));
+    let listed = || Owners::Listed(listed(distribution, &extents, (groups, stride), before));
+    Distribution::new(axes).owned_by(owners.unwrap_or_else(listed))
 }
 
 fn listed(distribution: &Distribution, extents: &[usize], (groups, stride): (usize, usize), before: bool) -> Vec<usize> {

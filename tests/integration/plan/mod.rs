@@ -11,4 +11,5 @@ mod pipeline;
 mod reuse;
 mod side_by_side;
 mod simulate;
+mod slice_groups;
 mod whole_tree;
