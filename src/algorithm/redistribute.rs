@@ -55,32 +55,54 @@ fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
 /// receives fewer blocks.
 const MAX_DIRECT_SUMMANDS: usize = 4;
 
-/// Returns the ranks that differ from `rank` in their coordinate along the first axis of `grid` only, if the ranks with
-/// coordinate 0 have the same blocks in `first`, and the first axis has this role. The ranks are in the order of their
-/// coordinates.
-fn column(grid: &Distribution, first: &Distribution, role: &Role, rank: usize) -> Option<Vec<usize>> {
-    let (axis, others) = grid.axes().split_first()?;
-    if axis.role != *role || others != first.axes() || first.summands() > 1 {
-        return None;
-    }
-    let at = |coordinate: usize, place: &[usize]| {
-        grid.rank_at(&[coordinate].into_iter().chain(place.iter().copied()).collect::<Vec<_>>())
-    };
-    let extents: Vec<usize> = others.iter().map(|axis| axis.ranks).collect();
-    let mut place = vec![0; extents.len()];
-    loop {
-        if at(0, &place) != first.rank_at(&place) {
+/// The ranks that differ from one rank in their coordinate along the first axis of a grid only, in the order of this
+/// coordinate.
+struct Column<'a> {
+    grid: &'a Distribution,
+    /// The coordinates of the rank; `None` for a rank outside the grid, which has no tasks.
+    coordinates: Option<Vec<usize>>,
+}
+
+impl<'a> Column<'a> {
+    /// Returns the column of `rank` in `grid` if the first axis has this role, and the ranks with coordinate 0 have the
+    /// same blocks in `first`.
+    fn new(grid: &'a Distribution, first: &Distribution, role: &Role, rank: usize) -> Option<Column<'a>> {
+        let (axis, others) = grid.axes().split_first()?;
+        if axis.role != *role || others != first.axes() || first.summands() > 1 {
             return None;
         }
-        // The next place in row-major order.
-        let Some(next) = (0..place.len()).rev().find(|&dim| place[dim] + 1 < extents[dim]) else { break };
-        place[next] += 1;
-        place[next + 1..].fill(0);
+        let mut place = vec![0; others.len() + 1];
+        loop {
+            if grid.rank_at(&place) != first.rank_at(&place[1..]) {
+                return None;
+            }
+            // The next place in row-major order.
+            let Some(next) = (0..others.len()).rev().find(|&at| place[at + 1] + 1 < others[at].ranks) else { break };
+            place[next + 1] += 1;
+            place[next + 2..].fill(0);
+        }
+        Some(Column { grid, coordinates: grid.coordinates(rank) })
     }
-    // Ranks outside the grid have no tasks.
-    let coordinates = grid.coordinates(rank).unwrap_or_default();
-    let place = coordinates.get(1..);
-    Some(place.map_or_else(Vec::new, |place| (0..axis.ranks).map(|coordinate| at(coordinate, place)).collect()))
+
+    fn len(&self) -> usize {
+        self.grid.axes().first().map_or(1, |axis| axis.ranks)
+    }
+
+    /// The number of the rank in its column, which is its coordinate.
+    fn member(&self) -> Option<usize> {
+        self.coordinates.as_ref().and_then(|coordinates| coordinates.first().copied())
+    }
+
+    /// The rank with this coordinate.
+    fn rank(&self, coordinate: usize) -> usize {
+        let mut coordinates = self.coordinates.clone().unwrap_or_default();
+        coordinates.iter_mut().take(1).for_each(|first| *first = coordinate);
+        self.grid.rank_at(&coordinates)
+    }
+
+    fn ranks(&self) -> Vec<usize> {
+        if self.coordinates.is_some() { (0..self.len()).map(|at| self.rank(at)).collect() } else { Vec::new() }
+    }
 }
 
 /// If the redistribution is a broadcast, returns the position of the root in the group of ranks, and the group. The
@@ -90,9 +112,9 @@ fn column(grid: &Distribution, first: &Distribution, role: &Role, rank: usize) -
 fn broadcasts(from: &Tensor, to: &Tensor, rank: usize) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
     if to.axes().first().is_some_and(|axis| axis.ranks > 2)
-        && let Some(ranks) = column(to, from, &Role::Replicate, rank)
+        && let Some(column) = Column::new(to, from, &Role::Replicate, rank)
     {
-        return Some((0, ranks));
+        return Some((0, column.ranks()));
     }
     let replicates = to.axes().iter().all(|axis| axis.ranks == 1 || axis.role == Role::Replicate);
     if from.places() != 1 || !replicates {
@@ -137,10 +159,10 @@ fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ran
     collective::append(builder, (Collective::Broadcast { root }, algorithm), &group, &parts, pieces);
 }
 
-/// Appends this rank's tasks for adding the blocks of `ranks` on the first of these ranks.
-fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, ranks: &[usize]) {
+/// Appends this rank's tasks for adding the blocks of a column on the first rank of the column.
+fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, column: &Column) {
     let me = builder.rank();
-    let Some((member, own)) = ranks.iter().position(|&rank| rank == me).zip(from.own(me, &[])) else { return };
+    let Some((member, own)) = column.member().zip(from.own(me, &[])) else { return };
     if own.elements() == 0 {
         return;
     }
@@ -150,7 +172,7 @@ fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, ranks: &[usize
     };
     let children = (0..usize::BITS).map(|round| 1 << round);
     let children: Vec<usize> =
-        children.take_while(|stride| member % (2 * stride) == 0 && member + stride < ranks.len()).collect();
+        children.take_while(|stride| member % (2 * stride) == 0 && member + stride < column.len()).collect();
     let mut sum = own.clone();
     if member == 0 || !children.is_empty() {
         sum = if member == 0 { to.own(me, &[]).unwrap_or(own.clone()) } else { like(builder) };
@@ -160,12 +182,12 @@ fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, ranks: &[usize
     let landings: Vec<View> = (0..children.len().min(2)).map(|_| like(builder)).collect();
     for (round, stride) in children.iter().enumerate() {
         let landing = &landings[round % 2];
-        builder.recv(ranks[member + stride], vec![landing.clone()]);
+        builder.recv(column.rank(member + stride), vec![landing.clone()]);
         builder.work(Work::Add { input: landing.clone(), out: sum.clone() });
     }
     if member > 0 {
         let parent = member - (1 << member.trailing_zeros());
-        builder.send(ranks[parent], vec![sum]);
+        builder.send(column.rank(parent), vec![sum]);
     }
 }
 
@@ -177,9 +199,9 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     }
     let summands = from.distribution.summands();
     if from.distribution.axes().first().is_some_and(|axis| axis.ranks > MAX_DIRECT_SUMMANDS)
-        && let Some(ranks) = column(&from.distribution, &to.distribution, &Role::Partial, rank)
+        && let Some(column) = Column::new(&from.distribution, &to.distribution, &Role::Partial, rank)
     {
-        return add_by_tree(builder, from, to, &ranks);
+        return add_by_tree(builder, from, to, &column);
     }
     let need = to.distribution.block(&to.shape, rank).filter(|_| to.distribution.summand(rank) == Some(0));
     if let (Some(zeros), None) = (to.own(rank, &[]).filter(|zeros| zeros.elements() > 0), &need) {

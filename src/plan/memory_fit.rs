@@ -64,6 +64,18 @@ pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanErro
     Ok((busiest(&plan).0 <= limit).then_some(Plan { memory_limit: Some(limit), ..plan }))
 }
 
+/// Whether a plan without slices fits the memory limit: `whole`, or a plan that is made with a lower limit or spreads
+/// memory evenly.
+pub fn fits_without_slices(context: &PlanningContext, whole: &Plan) -> bool {
+    let Some(limit) = context.options.memory_limit else { return true };
+    let fits = |arguments, plan: Plan| {
+        busiest(&MemoryFit { context, limit, arguments }.with_tighter_limits(plan)).0 <= limit
+    };
+    let arguments = SearchArguments::new(context.options);
+    let spread = SearchArguments { spread: true, ..arguments };
+    fits(arguments, whole.clone()) || arranged(context, context.tree, spread).is_ok_and(|plan| fits(spread, plan))
+}
+
 /// Returns a plan within the memory limit; it has slices only if no plan without slices fits.
 ///
 /// # Errors

@@ -99,7 +99,14 @@ use crate::tree::Tree;
 /// Runs the passes from a tree to a plan, in order. Each pass receives the plan from the previous pass and returns that
 /// plan or a better one.
 fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
-    slice_group_search::in_groups(context, planned_together(context)?, planned_together)
+    if let Some(plan) = memory_fit::without_limit(context)? {
+        return Ok(plan);
+    }
+    let whole = whole(context)?;
+    if let Some(plan) = slice_group_search::only_in_groups(context, &whole, planned_together) {
+        return Ok(plan);
+    }
+    slice_group_search::in_groups(context, memory_fit::fitted(context, whole)?, planned_together)
 }
 
 /// Like [`planned`], but all ranks work on every slice.
@@ -107,10 +114,14 @@ fn planned_together(context: &PlanningContext) -> Result<Plan, PlanError> {
     if let Some(plan) = memory_fit::without_limit(context)? {
         return Ok(plan);
     }
+    memory_fit::fitted(context, whole(context)?)
+}
+
+/// Runs the passes that do not depend on the memory limit of the whole plan.
+fn whole(context: &PlanningContext) -> Result<Plan, PlanError> {
     let tree = context.arranged(context.tree);
     let plan = distributed(context, &tree, SearchArguments::new(context.options))?;
-    let plan = branches::side_by_side(context, &tree, plan)?;
-    memory_fit::fitted(context, plan)
+    branches::side_by_side(context, &tree, plan)
 }
 
 /// Runs the passes that distribute a tree over the ranks. `tree` is the whole tree or the tree for one slice.

@@ -9,12 +9,16 @@
 
 use super::context::PlanningContext;
 use super::error::PlanError;
+use super::memory_fit;
 use super::options::PlanOptions;
 use super::packing::busiest;
 use super::slice_groups::{composed, cut_over_groups, machine_of_group};
 use super::structure::{Plan, ResultResidency, Source, Value};
 use crate::algorithm::{Cost, broadcast_rounds};
 use crate::distribution::Distribution;
+
+/// Maximum number of ranks for which the plan in which all ranks work on every slice is compared with groups.
+const MAX_TOGETHER: usize = 256;
 
 /// Maximum number of sizes of groups that are planned.
 const MAX_SIZES: usize = 6;
@@ -62,17 +66,53 @@ pub fn in_groups(
     Ok(best)
 }
 
+/// If there are more than [`MAX_TOGETHER`] ranks, returns the quickest plan with groups without making the plan in which
+/// all ranks work on every slice, because that takes long. Returns `None` if a plan without slices fits the memory limit,
+/// or if there is no plan with groups.
+pub fn only_in_groups(
+    context: &PlanningContext,
+    whole: &Plan,
+    plan: impl Fn(&PlanningContext) -> Result<Plan, PlanError>,
+) -> Option<Plan> {
+    let ranks = context.machine.ranks;
+    let prescribed = context.options.slice_groups.map(|groups| groups.clamp(1, ranks));
+    if ranks <= MAX_TOGETHER || prescribed == Some(1) || !options_allow_groups(context, prescribed.is_some()) {
+        return None;
+    }
+    if memory_fit::fits_without_slices(context, whole) {
+        return None;
+    }
+    let search = Search { context, plan };
+    let counts = prescribed.map_or_else(
+        || sizes(ranks, ranks).into_iter().map(|size| ranks / size).collect(),
+        |groups| vec![groups],
+    );
+    let (mut best, mut slower) = (None::<Plan>, 0);
+    for groups in counts {
+        match search.for_groups(groups).ok().flatten() {
+            Some(plan) if best.as_ref().is_none_or(|best| plan.seconds() < best.seconds()) => {
+                (best, slower) = (Some(plan), 0);
+            }
+            _ => slower += usize::from(best.is_some()),
+        }
+        if slower == MAX_SLOWER {
+            break;
+        }
+    }
+    best
+}
+
 /// Whether the options and the plan allow groups.
 fn allows_groups(context: &PlanningContext, together: &Plan, prescribed: bool) -> bool {
+    let is_sliced = together.slice_count() > 1 && together.result == ResultResidency::Whole;
+    is_sliced && options_allow_groups(context, prescribed)
+}
+
+fn options_allow_groups(context: &PlanningContext, prescribed: bool) -> bool {
     let PlanOptions { fixed, forbid_redistribution, cut, algorithm, .. } = context.options;
     // A prescribed algorithm or cut says how all ranks are to work on a step.
     let is_free = prescribed || (cut.is_empty() && algorithm.is_none());
-    context.machine.ranks > 1
-        && together.slice_count() > 1
-        && together.result == ResultResidency::Whole
-        && fixed.is_empty()
-        && !forbid_redistribution
-        && is_free
+    context.machine.ranks > 1 && fixed.is_empty() && !forbid_redistribution && is_free
 }
 
 /// The sizes of groups to plan, ascending. If all ranks work on `slices` slices, one of the sizes has one slice per
