@@ -64,6 +64,17 @@ pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanErro
     Ok((busiest(&plan).0 <= limit).then_some(Plan { memory_limit: Some(limit), ..plan }))
 }
 
+/// Whether some intermediate needs more memory than all ranks have, so that every plan without batches has slices.
+pub fn must_slice(context: &PlanningContext) -> bool {
+    let Some(limit) = context.options.memory_limit else { return false };
+    let all = limit as f64 * context.machine.ranks as f64;
+    let bytes = |labels: &[Label]| {
+        labels.iter().fold(context.options.dtype.size() as f64, |bytes, &label| bytes * context.tree.extent(label) as f64)
+    };
+    let steps = context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. }));
+    steps.map(|node| bytes(&node.labels)).any(|bytes| bytes > all)
+}
+
 /// Whether a plan without slices fits the memory limit: `whole`, or a plan that is made with a lower limit or spreads
 /// memory evenly.
 pub fn fits_without_slices(context: &PlanningContext, whole: &Plan) -> bool {

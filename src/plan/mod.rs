@@ -99,11 +99,20 @@ use crate::tree::Tree;
 /// Runs the passes from a tree to a plan, in order. Each pass receives the plan from the previous pass and returns that
 /// plan or a better one.
 fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
+    let in_groups = || slice_group_search::only_in_groups(context, planned_together);
+    if memory_fit::must_slice(context)
+        && let Some(plan) = in_groups()
+    {
+        return Ok(plan);
+    }
     if let Some(plan) = memory_fit::without_limit(context)? {
         return Ok(plan);
     }
     let whole = whole(context)?;
-    if let Some(plan) = slice_group_search::only_in_groups(context, &whole, planned_together) {
+    if slice_group_search::skips_together(context)
+        && !memory_fit::fits_without_slices(context, &whole)
+        && let Some(plan) = in_groups()
+    {
         return Ok(plan);
     }
     slice_group_search::in_groups(context, memory_fit::fitted(context, whole)?, planned_together)

@@ -9,7 +9,6 @@
 
 use super::context::PlanningContext;
 use super::error::PlanError;
-use super::memory_fit;
 use super::options::PlanOptions;
 use super::packing::busiest;
 use super::slice_groups::{composed, cut_over_groups, machine_of_group};
@@ -66,22 +65,23 @@ pub fn in_groups(
     Ok(best)
 }
 
-/// If there are more than [`MAX_TOGETHER`] ranks, returns the quickest plan with groups without making the plan in which
-/// all ranks work on every slice, because that takes long. Returns `None` if a plan without slices fits the memory limit,
-/// or if there is no plan with groups.
+/// Whether the plan in which all ranks work on every slice takes too long to make, and groups are allowed.
+pub fn skips_together(context: &PlanningContext) -> bool {
+    let prescribed = context.options.slice_groups;
+    context.machine.ranks > MAX_TOGETHER && prescribed != Some(1) && options_allow_groups(context, prescribed.is_some())
+}
+
+/// If there are more than [`MAX_TOGETHER`] ranks, returns the quickest plan with groups for a tree that needs slices,
+/// without making the plan in which all ranks work on every slice. Returns `None` if there is no plan with groups.
 pub fn only_in_groups(
     context: &PlanningContext,
-    whole: &Plan,
     plan: impl Fn(&PlanningContext) -> Result<Plan, PlanError>,
 ) -> Option<Plan> {
+    if !skips_together(context) {
+        return None;
+    }
     let ranks = context.machine.ranks;
     let prescribed = context.options.slice_groups.map(|groups| groups.clamp(1, ranks));
-    if ranks <= MAX_TOGETHER || prescribed == Some(1) || !options_allow_groups(context, prescribed.is_some()) {
-        return None;
-    }
-    if memory_fit::fits_without_slices(context, whole) {
-        return None;
-    }
     let search = Search { context, plan };
     let counts = prescribed.map_or_else(
         || sizes(ranks, ranks).into_iter().map(|size| ranks / size).collect(),

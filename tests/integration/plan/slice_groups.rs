@@ -165,3 +165,14 @@ fn thousands_of_ranks_are_planned_and_proved_quickly() {
         assert!(copies.into_iter().all(|value| value.lasts == ReuseScope::Run));
     }
 }
+
+#[test]
+fn the_printed_plan_shows_groups_copies_and_sums() {
+    let shapes = [vec![17], vec![19], vec![17, 19]];
+    let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(4_400).slice_groups(3);
+    let plan = plan("[a,b->ab],ab->", &shapes, 3, &options).unwrap();
+    let text = plan.explain().to_string();
+    let rows: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.starts_with("fingerprint")).collect();
+    let golden = include_str!("slice_groups.golden");
+    assert_eq!(rows.join("\n") + "\n", golden, "{text}");
+}
