@@ -520,7 +520,12 @@ impl<T: Element> Program<T> {
         view
     }
 
-    pub(super) fn slice_of_mut<'a>(&self, mut view: ArrayViewMutD<'a, T>, value: &Value, slice: usize) -> ArrayViewMutD<'a, T> {
+    pub(super) fn slice_of_mut<'a>(
+        &self,
+        mut view: ArrayViewMutD<'a, T>,
+        value: &Value,
+        slice: usize,
+    ) -> ArrayViewMutD<'a, T> {
         for (axis, bounds) in self.slice_bounds(value, slice).into_iter().flatten() {
             view.slice_axis_inplace(axis, bounds);
         }

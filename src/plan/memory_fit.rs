@@ -69,7 +69,9 @@ pub fn must_slice(context: &PlanningContext) -> bool {
     let Some(limit) = context.options.memory_limit else { return false };
     let all = limit as f64 * context.machine.ranks as f64;
     let bytes = |labels: &[Label]| {
-        labels.iter().fold(context.options.dtype.size() as f64, |bytes, &label| bytes * context.tree.extent(label) as f64)
+        labels
+            .iter()
+            .fold(context.options.dtype.size() as f64, |bytes, &label| bytes * context.tree.extent(label) as f64)
     };
     let steps = context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. }));
     steps.map(|node| bytes(&node.labels)).any(|bytes| bytes > all)
@@ -79,9 +81,8 @@ pub fn must_slice(context: &PlanningContext) -> bool {
 /// memory evenly.
 pub fn fits_without_slices(context: &PlanningContext, whole: &Plan) -> bool {
     let Some(limit) = context.options.memory_limit else { return true };
-    let fits = |arguments, plan: Plan| {
-        busiest(&MemoryFit { context, limit, arguments }.with_tighter_limits(plan)).0 <= limit
-    };
+    let fits =
+        |arguments, plan: Plan| busiest(&MemoryFit { context, limit, arguments }.with_tighter_limits(plan)).0 <= limit;
     let arguments = SearchArguments::new(context.options);
     let spread = SearchArguments { spread: true, ..arguments };
     fits(arguments, whole.clone()) || arranged(context, context.tree, spread).is_ok_and(|plan| fits(spread, plan))

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{packing, slice_groups, spec};
 use super::structure::{Plan, ResultResidency, Source, Value};
+use super::{packing, slice_groups, spec};
 use crate::schedule::Schedule;
 use crate::schedule::verify::{self, Fault, VerifyError};
 

@@ -40,7 +40,11 @@ pub fn simulate(plan: &Plan, overlap: bool) -> Option<Timeline> {
 fn of_all_groups(plan: &Plan, group: Timeline) -> Timeline {
     let spans = (0..plan.slice_groups).flat_map(|number| {
         let first = number * plan.ranks_per_group();
-        group.spans.iter().map(move |span| Span { rank: span.rank + first, node: span.node + plan.operands, ..span.clone() })
+        group.spans.iter().map(move |span| Span {
+            rank: span.rank + first,
+            node: span.node + plan.operands,
+            ..span.clone()
+        })
     });
     Timeline { seconds: group.seconds, spans: spans.collect(), ..blank_timeline(plan) }
 }

@@ -83,10 +83,8 @@ pub fn only_in_groups(
     let ranks = context.machine.ranks;
     let prescribed = context.options.slice_groups.map(|groups| groups.clamp(1, ranks));
     let search = Search { context, plan };
-    let counts = prescribed.map_or_else(
-        || sizes(ranks, ranks).into_iter().map(|size| ranks / size).collect(),
-        |groups| vec![groups],
-    );
+    let counts = prescribed
+        .map_or_else(|| sizes(ranks, ranks).into_iter().map(|size| ranks / size).collect(), |groups| vec![groups]);
     let (mut best, mut slower) = (None::<Plan>, 0);
     for groups in counts {
         match search.for_groups(groups).ok().flatten() {
@@ -202,7 +200,8 @@ fn combination(cost: &Cost, group: &Plan, groups: usize) -> (Distribution, f64) 
     let block = value.distribution.largest_block(&group.whole_shape(value));
     let elements = block.iter().product::<usize>() as f64;
     // An addition reads two blocks and writes one.
-    let by_tree = f64::from(groups.next_power_of_two().ilog2()) * (cost.transfer(elements) + cost.stream(3.0 * elements));
+    let by_tree =
+        f64::from(groups.next_power_of_two().ilog2()) * (cost.transfer(elements) + cost.stream(3.0 * elements));
     let longest = (0..block.len()).max_by_key(|&dim| (block[dim], std::cmp::Reverse(dim)));
     let divided = longest.filter(|&dim| block[dim] >= groups && groups <= MAX_DIVIDED).map(|dim| {
         let part = elements / block[dim] as f64 * block[dim].div_ceil(groups) as f64;

@@ -216,6 +216,7 @@ pub fn composed(group: &Plan, machine: &Machine, groups: usize, result: Distribu
         source,
         lasts,
         seconds: 0.0,
+        considered: Vec::new(),
         ..value.clone()
     };
     let mut values: Vec<Value> = Vec::with_capacity(operands + group.values.len() + 1);
@@ -269,26 +270,28 @@ fn with_axis(distribution: &Distribution, (groups, stride): (usize, usize), role
     let mut axes = distribution.axes().to_vec();
     axes.insert(if before { 0 } else { axes.len() }, axis);
     let extents: Vec<usize> = distribution.axes().iter().map(|axis| axis.ranks).collect();
-    let places = distribution.places();
-    if before && *distribution.owners() == Owners::From(0) && places == stride {
-        return Distribution::new(axes);
-    }
-    let strides = match distribution.owners() {
+    let all: Vec<usize> = axes.iter().map(|axis| axis.ranks).collect();
+    let row_major = |extents: &[usize]| (0..extents.len()).map(|at| extents[at + 1..].iter().product()).collect();
+    let strides: Option<Vec<usize>> = match distribution.owners() {
         Owners::Strided(strides) => Some(strides.clone()),
-        Owners::From(0) => Some((0..extents.len()).map(|at| extents[at + 1..].iter().product()).collect()),
+        Owners::From(0) => Some(row_major(&extents)),
         Owners::From(_) | Owners::Listed(_) => None,
     };
     let strided = strides.map(|mut strides| {
         strides.insert(if before { 0 } else { strides.len() }, stride);
-        Owners::Strided(strides)
+        if strides == row_major(&all) { Owners::From(0) } else { Owners::Strided(strides) }
     });
-    let all: Vec<usize> = axes.iter().map(|axis| axis.ranks).collect();
     let owners = strided.filter(|owners| owners.fits(&all));
     let listed = || Owners::Listed(listed(distribution, &extents, (groups, stride), before));
     Distribution::new(axes).owned_by(owners.unwrap_or_else(listed))
 }
 
-fn listed(distribution: &Distribution, extents: &[usize], (groups, stride): (usize, usize), before: bool) -> Vec<usize> {
+fn listed(
+    distribution: &Distribution,
+    extents: &[usize],
+    (groups, stride): (usize, usize),
+    before: bool,
+) -> Vec<usize> {
     let place = |mut number: usize| {
         let mut coordinates = vec![0; extents.len()];
         for (coordinate, extent) in coordinates.iter_mut().zip(extents).rev() {
