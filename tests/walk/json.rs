@@ -23,6 +23,7 @@ const REPORT: &[(&str, Kind)] = &[
     ("kernel", Text),
     ("plan_fingerprint", Text),
     ("slices", Count),
+    ("slice_groups", Count),
     ("path", List),
     ("dims", Object),
     ("nodes", List),
