@@ -30,6 +30,7 @@ use einsum_dist::kernel::{Workspace, contract_planned, plan, target, unary};
 use einsum_dist::local_plan::{KernelFamily, Target};
 use einsum_dist::plan::KernelChoice;
 use einsum_dist::{Dtype, Element, Machine, PlanOptions, Problem, Program, World};
+use einsum_dist_test_tools::pulp;
 use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
 use serde::Deserialize;

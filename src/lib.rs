@@ -167,12 +167,13 @@ pub use memory::OutOfMemory;
 pub use mpi;
 pub use ndarray;
 pub use plan::{
-    Explain, FixedDistributions, KernelChoice, PathChoice, PathReport, Pipeline, PipelineChoice, Plan, PlanError,
-    PlanOptions, ResultResidency, SearchLimit, Slice,
+    Explain, FixedDistributions, KernelChoice, PathChoice, PathMethod, PathReport, Pipeline, PipelineChoice, Plan,
+    PlanError, PlanOptions, ResultResidency, SearchLimit, SearchRecord, SearchedTree, Slice,
 };
 pub use rayon;
 pub use report::{
-    ByLink, Bytes, CheckReport, MaxMean, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds,
+    ByLink, Bytes, CheckReport, MaxMean, Measured, NodeReport, OutputReport, PathSearchReport, Peak, RankReport,
+    Report, Seconds,
 };
 pub use schedule::Schedule;
 pub use schedule::verify::VerifyError;

@@ -103,6 +103,8 @@ pub struct Tree {
     pub nodes: Vec<Node>,
     /// Number of operands of the expression.
     pub operands: usize,
+    /// Labels that the path search chose to slice under a memory limit, because the order suits these slices.
+    pub sliced: Vec<Label>,
 }
 
 impl Tree {

@@ -96,12 +96,17 @@ pub struct Args {
     #[arg(help_heading = "Plan")]
     pub path: String,
 
-    /// Time budget for the contraction-order search, in seconds on a core of about 3 GHz. It is converted to a number
-    /// of search steps, so that all ranks find the same order [default: 10 for optimal; for auto a tenth of the
-    /// predicted run time, at most 2]
+    /// Time budget for the contraction-order search, in seconds. It is converted to a number of search steps at the speed
+    /// of rank 0, so that all ranks find the same order [default: 10 for optimal; at most 1 for anneal; for auto a fifth of the
+    /// predicted time of all runs, at most 60, and less if the search makes no progress]
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = values::seconds())]
     #[arg(help_heading = "Plan")]
     pub path_time: Option<f64>,
+
+    /// How often the plan will run. With more runs, --path auto searches longer [default: the number of --repeat]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = values::repeat())]
+    #[arg(help_heading = "Plan")]
+    pub runs: Option<NonZeroU32>,
 
     /// Kernel for local contractions: auto, xsmm (LIBXSMM), portable (our own, with this processor's widest vector
     /// instructions), avx2, avx512, neon, or reference (a slow kernel for comparison, which adds one product after

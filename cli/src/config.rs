@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use einsum_dist::Plan;
 use einsum_dist::exec::{ResolvedKernel, kernel_name};
+use einsum_dist::report::PathSearchReport;
 use einsum_dist::timeline::Timeline;
 use einsum_dist::tree::Tree;
 
@@ -18,6 +19,8 @@ pub struct RunConfig {
     /// The plan for a single rank, with which `--explain` compares `plan`. `None` unless the machine describes its
     /// topology.
     pub one_rank_plan: Option<Plan>,
+    /// What the path search did.
+    pub path_search: PathSearchReport,
     /// Seconds spent on planning.
     pub plan_seconds: f64,
     /// The kernel that `--kernel` selects on this machine.

@@ -36,6 +36,7 @@ mod inputs;
 mod norm;
 mod outcome;
 mod panics;
+mod path_speed;
 mod paths;
 mod print;
 mod result_sink;

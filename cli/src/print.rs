@@ -73,6 +73,7 @@ pub fn json(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Str
 
 fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Report {
     let mut report = config.plan.report(outcome.map(|outcome| outcome.measured.as_slice()));
+    report.path_search = Some(config.path_search);
     report.transport = Some(world.transport().to_owned());
     report.kernel = outcome.map_or_else(|| config.kernel(), |outcome| outcome.kernel).to_owned();
     if let Some(outcome) = outcome {

@@ -11,7 +11,10 @@ use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::ResolvedKernel;
 use einsum_dist::io::output::display_path;
 use einsum_dist::local_plan::Target;
-use einsum_dist::plan::{AlgorithmName, FixedDistributions, MAX_SIMULATED_RANKS, PipelineChoice, PlanError};
+use einsum_dist::plan::{
+    AlgorithmName, FixedDistributions, MAX_SIMULATED_RANKS, PipelineChoice, PlanError, SearchedTree,
+};
+use einsum_dist::report::PathSearchReport;
 use einsum_dist::tree::{Step, Tree};
 use einsum_dist::{Error, Machine, Plan, PlanOptions, Problem, Shaped, World};
 
@@ -24,7 +27,7 @@ use super::say::say;
 use super::sizes::Sizes;
 use super::start::{MAX_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
-use super::{Result, inputs, paths};
+use super::{Result, inputs, path_speed, paths};
 
 /// Maximum number of ranks for which a plan with given distributions is explained. The cost of verifying the plan is
 /// quadratic in the number of ranks. For 512 ranks, verification takes at most a minute and 0.3 GB.
@@ -58,7 +61,8 @@ impl RunConfig {
             world.agree(start_threads(workers.min(host::processors())))?;
             Machine::new(1, workers)
         };
-        let mut config = agree(world, RunConfig::local(world, args, &text, machine, target))?;
+        let speed = path_speed::shared(world, &args, workers)?;
+        let mut config = agree(world, RunConfig::local(world, args, &text, machine, (target, speed)))?;
         if config.check && !config.explain {
             config.check_bytes = budget::here(world, &config.plan, &config.tree, config.check_bytes)?;
         }
@@ -66,11 +70,17 @@ impl RunConfig {
     }
 
     /// Checks everything that one rank can check by itself. `target` describes the processor for which kernels are
-    /// selected, as rank 0 determined it.
+    /// selected, and `speed` is that of path searches, as rank 0 determined both.
     ///
     /// # Errors
     /// If a check fails. Returns the first error found.
-    pub fn local(world: &World, args: Args, text: &str, here: Machine, target: Option<Target>) -> Result<RunConfig> {
+    pub fn local(
+        world: &World,
+        args: Args,
+        text: &str,
+        here: Machine,
+        (target, speed): (Option<Target>, f64),
+    ) -> Result<RunConfig> {
         let problem = Problem::parse(text)?;
         let headers = inputs::headers(&args)?;
         let dtype = inputs::dtype(&args, &headers)?;
@@ -83,6 +93,7 @@ impl RunConfig {
         };
         check_explained(&args, ranks)?;
         let mut options = options(&args, dtype, target)?;
+        options.path_speed = speed;
         let resolved_kernel = ResolvedKernel::resolve(options.kernel, dtype)?;
         let started = Instant::now();
         let machine = match described {
@@ -92,7 +103,9 @@ impl RunConfig {
             }
             None => Machine { ranks, ..here },
         };
-        let (tree, limits) = shaped.searched_tree(&machine, &options).map_err(with_flag_name)?;
+        let SearchedTree { tree, limits, records, .. } =
+            shaped.searched_tree(&machine, &options).map_err(with_flag_name)?;
+        let path_seconds = started.elapsed().as_secs_f64();
         for limit in limits.iter().filter(|_| world.is_root() && !args.quiet) {
             say!("warning: {limit}");
         }
@@ -107,6 +120,7 @@ impl RunConfig {
         } else {
             (within(options.memory_limit).map_err(with_flag_name)?, 0)
         };
+        let path_search = PathSearchReport::of(&plan, &records, path_seconds);
         let plan_seconds = started.elapsed().as_secs_f64();
         check_idle(world, &args, &tree, &plan, largest)?;
         let one_rank_plan =
@@ -118,6 +132,7 @@ impl RunConfig {
             tree,
             plan,
             one_rank_plan,
+            path_search,
             plan_seconds,
             resolved_kernel,
             operands: args.operands,
@@ -252,6 +267,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOpti
         .step_by_step(false)
         .path(args.path.parse().map_err(|error: String| usage(format!("--path: {error}")))?)
         .path_seconds(args.path_time)
+        .runs(args.runs.unwrap_or(args.repeat).get() as usize)
         .target(target)
         .layout(!args.no_layout)
         .kernel(args.kernel.parse().map_err(|error: String| usage(format!("--kernel: {error}")))?))

@@ -2,6 +2,7 @@
 //! forms, and any white space between tokens. Also tests that random text causes no panic in the parser or the
 //! renderer.
 
+use einsum_dist_test_tools::proptest;
 use einsum_parser::{Form, Span, parse, render_carets};
 use proptest::collection::vec;
 use proptest::prelude::*;

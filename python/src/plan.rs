@@ -34,6 +34,8 @@ pub struct Options {
     #[pyo3(item)]
     path_seconds: Option<f64>,
     #[pyo3(item)]
+    runs: usize,
+    #[pyo3(item)]
     memory_limit: Option<u64>,
     #[pyo3(item)]
     ranks: Option<usize>,
@@ -86,6 +88,7 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
         .dtype(dtype_of(&options.dtype)?)
         .path(named::<PathChoice>(&options.path)?)
         .path_seconds(options.path_seconds)
+        .runs(options.runs)
         .memory_limit(options.memory_limit)
         .algorithm(algorithm.map(named::<AlgorithmName>).transpose()?)
         .kernel(options.kernel.as_deref().map_or(Ok(KernelChoice::Auto), named)?)
@@ -95,11 +98,12 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
     let distributions = options.distributions;
     let plan = py.detach(|| {
         let shaped = Problem::parse(subscripts)?.shapes(&shapes)?;
+        let tree = shaped.tree(&machine, &wanted)?;
         let fixed = match &distributions {
-            Some(text) => FixedDistributions::within(text, &shaped.tree(&machine, &wanted)?, machine.ranks)?,
+            Some(text) => FixedDistributions::within(text, &tree, machine.ranks)?,
             None => FixedDistributions::default(),
         };
-        shaped.plan(&machine, &wanted.fixed(fixed))
+        shaped.plan_tree(&tree, &machine, &wanted.fixed(fixed))
     });
     Ok(Plan { inner: Arc::new(plan.map_err(exception)?), threads: options.threads })
 }

@@ -71,6 +71,7 @@ WRONG = {
     "constant operands before the first": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), constant=[-1]), IndexError),
     "a negative memory limit": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), memory_limit=-1), ValueError),
     "half a byte": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), memory_limit=2.5), TypeError),
+    "no runs": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), runs=0), ValueError),
     "an endless search": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), path_seconds=float("nan")), ValueError),
     "labels that are halves": (lambda: ed.einsum(A, [0, 0.5], B, [0.5, 1]), TypeError),
     "labels that are bool": (lambda: ed.einsum(A, [0, True], B, [True, 2]), (TypeError, ValueError)),

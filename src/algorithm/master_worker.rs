@@ -263,13 +263,4 @@ fn worker(builder: &mut Builder, shares: &Shares, rank: usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_as_large_as_ranks_are_fast() {
-        assert_eq!(ends(&Machine::new(3, 1), 10), [4, 7, 10]);
-        assert_eq!(ends(&Machine { speeds: vec![1.05, 0.95], ..Machine::new(2, 1) }, 1000), [525, 1000]);
-        assert_eq!(ends(&Machine { speeds: vec![1.3, 0.9, 0.8], ..Machine::new(3, 1) }, 0), [0, 0, 0]);
-    }
-}
+mod tests;

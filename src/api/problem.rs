@@ -5,7 +5,7 @@ use einsum_parser::{Expression, parse};
 use super::{Error, Result};
 use crate::exec::ResolvedKernel;
 use crate::machine::Machine;
-use crate::plan::{Plan, PlanOptions, SearchLimit};
+use crate::plan::{Plan, PlanOptions, SearchedTree};
 use crate::tree::{Einsums, Tree};
 
 /// A parsed expression, from which a [`Plan`] is made.
@@ -73,11 +73,11 @@ impl Shaped {
         Ok(Plan::tree(&self.einsums, machine, options)?)
     }
 
-    /// Like [`Shaped::tree`], but also returns the limits that ended path searches early.
+    /// Like [`Shaped::tree`], but also returns what the path searches did.
     ///
     /// # Errors
     /// The same as for [`Shaped::tree`].
-    pub fn searched_tree(&self, machine: &Machine, options: &PlanOptions) -> Result<(Tree, Vec<SearchLimit>)> {
+    pub fn searched_tree(&self, machine: &Machine, options: &PlanOptions) -> Result<SearchedTree> {
         Ok(Plan::searched_tree(&self.einsums, machine, options)?)
     }
 

@@ -226,5 +226,5 @@ fn ordered(tree: &Tree, order: &[NodeId]) -> Tree {
         }
         nodes.push(node);
     }
-    Tree { nodes, names: tree.names.clone(), extents: tree.extents.clone(), operands: tree.operands }
+    Tree { nodes, ..tree.clone() }
 }

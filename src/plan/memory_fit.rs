@@ -220,6 +220,9 @@ impl MemoryFit<'_> {
     fn slice(&self, whole: Sliced) -> Result<Sliced, PlanError> {
         let contractions =
             self.context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
+        if let Some(found) = self.by_path(&whole) {
+            return Ok(self.enlarge_pieces(found));
+        }
         let mut least: Option<Sliced> = None;
         let modelled = [false, true].into_iter().find_map(|packs| self.by_model(&whole, packs, &mut least));
         let modelled = modelled.map(|found| self.enlarge_pieces(found));
@@ -232,6 +235,17 @@ impl MemoryFit<'_> {
             (_, Some(other)) => Ok(other),
             (one, None) => one,
         }
+    }
+
+    /// Returns the plan with the slices that the path search chose, if it fits.
+    fn by_path(&self, whole: &Sliced) -> Option<Sliced> {
+        let tree = self.context.tree;
+        let cut = tree.sliced.iter().map(|&label| Slice { label, extent: tree.extent(label), piece: 1 });
+        let slices: Vec<Slice> = cut.filter(|slice| slice.extent > 1).collect();
+        if slices.is_empty() || slice_count(&slices) > MAX_SLICES {
+            return None;
+        }
+        self.sliced(slices, whole.plan.result).ok().filter(|found| found.peak <= self.limit)
     }
 
     /// Returns the cheapest complete plan that fits with slices proposed by the model. Sets `least` to the plan with

@@ -84,9 +84,10 @@ pub use error::PlanError;
 pub use explain::Explain;
 pub use fixed::FixedDistributions;
 pub use options::{KernelChoice, PipelineChoice, PlanOptions};
-pub use path::{PathChoice, SearchLimit};
+pub use path::{PathChoice, PathMethod, SearchLimit, SearchRecord};
 pub use path_report::PathReport;
 pub use proof::{Classes, MAX_FULL_PROOF_RANKS, Step};
+pub use queries::SearchedTree;
 pub use simulate::MAX_SIMULATED_RANKS;
 pub use structure::{Candidate, Pipeline, Plan, ResultResidency, Slice, Source, Value};
 

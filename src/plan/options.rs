@@ -182,10 +182,15 @@ pub struct PlanOptions {
     pub kernel: KernelChoice,
     /// The contraction order of einsums with several operands.
     pub path: PathChoice,
-    /// The time budget of the search for an order, in seconds on a core of about 3 GHz. The budget is converted to a
-    /// number of search steps, so that all ranks and all runs find the same order. `None` means 10 seconds for
-    /// [`PathChoice::Optimal`], a fraction of the predicted run time for `Auto`, and no limit for other choices.
+    /// The time budget of the search for an order, in seconds. The budget is converted to a number of search steps with
+    /// [`path_speed`](Self::path_speed), so that all ranks find the same order. `None` means 10 seconds for
+    /// [`PathChoice::Optimal`], at most one second for `Anneal`, a fraction of the predicted time of all runs for `Auto`,
+    /// and no limit for other choices.
     pub path_seconds: Option<f64>,
+    /// The speed of searches relative to a core of about 3 GHz.
+    pub path_speed: f64,
+    /// How often the plan will run, from which [`PathChoice::Auto`] computes how long to search.
+    pub runs: usize,
     /// If true, the dimensions of intermediates may have a different order than in the expression, if that is cheaper.
     pub layout: bool,
     /// The instructions, caches and threads of a rank, which determine its packing workspace. If `None`,
@@ -226,6 +231,8 @@ setters! {
     kernel: KernelChoice = value value;
     path: PathChoice = value value;
     path_seconds: impl Into<Option<f64>> = value value.into();
+    path_speed: f64 = value value;
+    runs: usize = value value;
     layout: bool = value value;
     target: impl Into<Option<Target>> = value value.into();
 }
@@ -251,6 +258,8 @@ impl Default for PlanOptions {
             kernel: KernelChoice::Auto,
             path: PathChoice::Auto,
             path_seconds: None,
+            path_speed: 1.0,
+            runs: 1,
             layout: true,
             target: None,
         }

@@ -8,15 +8,40 @@ use super::error::PlanError;
 use super::explain::Explain;
 use super::options::PlanOptions;
 use super::packing::Packing;
-use super::path::{PathChoice, SearchLimit};
+use super::path::{PathChoice, SearchLimit, SearchRecord, Searched};
 use super::proof::{Classes, Step};
 use super::structure::{Plan, Value};
 use super::{bound, idle, lower, path, proof, rounding, simulate, spec, traffic};
+use crate::dims::Label;
 use crate::machine::Machine;
 use crate::schedule::verify::{Spec, VerifyError};
 use crate::schedule::{Schedule, TaskId};
 use crate::timeline::Timeline;
 use crate::tree::{EinsumSource, Einsums, Tree};
+
+/// log2 of the number of elements of intermediates that fit into the memory limit of all ranks, beside the operands and
+/// the result; infinite without a limit.
+fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> f64 {
+    let Some(limit) = options.memory_limit else { return f64::INFINITY };
+    let elements =
+        |labels: &[Label]| labels.iter().map(|label| einsums.extents[label.0 as usize] as f64).product::<f64>();
+    let operands = einsums.nodes.iter().filter(|node| matches!(node.source, EinsumSource::Operand(_)));
+    let users: f64 = operands.map(|node| elements(&node.labels)).sum::<f64>() + elements(einsums.output());
+    let all = limit as f64 * machine.ranks as f64 / options.dtype.size() as f64;
+    (all - users).max(1.0).log2()
+}
+
+/// The contraction tree of an expression, and what the path searches did.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct SearchedTree {
+    /// The tree.
+    pub tree: Tree,
+    /// The limits that ended searches early; at most one for each einsum.
+    pub limits: Vec<SearchLimit>,
+    /// What the search for each einsum did.
+    pub records: Vec<SearchRecord>,
+}
 
 impl Plan {
     /// Returns the contraction tree of an expression, in the contraction order that the options select.
@@ -24,10 +49,10 @@ impl Plan {
     /// # Errors
     /// If an explicit path does not fit the expression.
     pub fn tree(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> Result<Tree, PlanError> {
-        Plan::searched_tree(einsums, machine, options).map(|(tree, _)| tree)
+        Plan::searched_tree(einsums, machine, options).map(|searched| searched.tree)
     }
 
-    /// Like [`Plan::tree`], but also returns one `SearchLimit` for each einsum whose path search stopped at a limit.
+    /// Like [`Plan::tree`], but also returns what the path searches did.
     ///
     /// # Errors
     /// Same as for [`Plan::tree`].
@@ -35,19 +60,33 @@ impl Plan {
         einsums: &Einsums,
         machine: &Machine,
         options: &PlanOptions,
-    ) -> Result<(Tree, Vec<SearchLimit>), PlanError> {
+    ) -> Result<SearchedTree, PlanError> {
         let several = einsums.nodes.iter().filter(|node| matches!(node.source, EinsumSource::Of(_))).count();
         if let (true, PathChoice::Explicit(_)) = (several > 1, &options.path) {
             return Err(PlanError::Path("brackets are a path already; there cannot be another one".to_owned()));
         }
         let rate = machine.flops * machine.workers as f64 / options.dtype.flops_per_multiply_add() as f64;
-        let mut limits = Vec::new();
-        let tree = Tree::new(einsums, |network| {
-            let (order, limit) = path::order(network, &options.path, options.path_seconds, rate)?;
+        let budget = path::Budget {
+            asked: options.path_seconds,
+            speed: options.path_speed,
+            runs: options.runs.max(1) as f64,
+            rate,
+            threads: machine.workers,
+            elements: elements_within_limit(einsums, machine, options),
+        };
+        let (mut limits, mut records, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
+        let mut tree = Tree::new(einsums, |network| {
+            let Searched { order, sliced, limit, record } = path::order(network, &options.path, budget)?;
             limits.extend(limit);
+            records.push(record);
+            chosen.push(sliced);
             Ok(order)
         })?;
-        Ok((tree, limits))
+        // Several einsums have a common memory limit, so the slices of one of them say little.
+        if let [sliced] = &mut chosen[..] {
+            tree.sliced = std::mem::take(sliced);
+        }
+        Ok(SearchedTree { tree, limits, records })
     }
 
     /// Plans a tree for a machine.

@@ -55,6 +55,7 @@ pub fn of_plan(plan: &Plan, measured: Option<&[Measured]>) -> Report {
         slices: plan.slice_count(),
         slice_groups: plan.slice_groups,
         path: plan.path.clone(),
+        path_search: None,
         dims: plan.names.iter().cloned().zip(plan.whole_extents()).collect(),
         nodes: nodes.collect(),
         per_rank: per_rank.collect(),

@@ -14,7 +14,8 @@ mod build;
 mod types;
 
 pub use types::{
-    ByLink, Bytes, CheckReport, MaxMean, Measured, NodeReport, OutputReport, Peak, RankReport, Report, Seconds,
+    ByLink, Bytes, CheckReport, MaxMean, Measured, NodeReport, OutputReport, PathSearchReport, Peak, RankReport,
+    Report, Seconds,
 };
 
 use crate::plan::Plan;

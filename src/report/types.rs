@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::plan::{PathMethod, Plan, SearchRecord, Source};
+
 /// Planned and measured numbers of bytes. `measured` is `None` before a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bytes {
@@ -163,6 +165,8 @@ pub struct Report {
     pub slice_groups: usize,
     /// The contraction order, as [`Plan::path`](crate::Plan::path) defines it.
     pub path: Vec<[usize; 2]>,
+    /// What the path search did; `None` if the report was made from a plan alone.
+    pub path_search: Option<PathSearchReport>,
     /// The extent of each dimension, keyed by its name. Extents of sliced dimensions are those of the complete tensors.
     pub dims: BTreeMap<String, usize>,
     /// The steps, in the order in which they run.
@@ -185,6 +189,39 @@ pub struct Report {
     pub check: Option<CheckReport>,
     /// The result of the run.
     pub output: OutputReport,
+}
+
+/// What the search for the contraction order did.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PathSearchReport {
+    /// The method that found the order. For nested expressions, this is the method of the longest search.
+    pub method: PathMethod,
+    /// Seconds that the search took.
+    pub seconds: f64,
+    /// Number of operations of the plan over all slices, in units of 10^9.
+    pub gflop: f64,
+    /// Number of elements of the largest intermediate or result in one slice.
+    pub largest_elements: f64,
+    /// Seconds after which the order was found.
+    pub found_at_seconds: f64,
+}
+
+impl PathSearchReport {
+    /// Describes the searches for a plan, which took `seconds`.
+    pub fn of(plan: &Plan, records: &[SearchRecord], seconds: f64) -> PathSearchReport {
+        let longest = records.iter().max_by(|one, other| one.seconds.total_cmp(&other.seconds));
+        let nominal: f64 = records.iter().map(|record| record.seconds).sum();
+        let found_at: f64 = records.iter().map(|record| record.found_at).sum();
+        let steps = plan.values.iter().filter(|value| !matches!(value.source, Source::Operand(_)));
+        let elements = steps.map(|value| value.shape.iter().map(|&extent| extent as f64).product::<f64>());
+        PathSearchReport {
+            method: longest.map_or(PathMethod::LeftToRight, |record| record.method),
+            seconds,
+            gflop: plan.total_gflop(),
+            largest_elements: elements.fold(0.0, f64::max),
+            found_at_seconds: if nominal > 0.0 { seconds * found_at / nominal } else { seconds },
+        }
+    }
 }
 
 /// Measurements of one rank in a run.

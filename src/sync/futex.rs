@@ -36,6 +36,7 @@ pub use shuttle_runtime::{wait, wake};
 
 #[cfg(all(test, shuttle))]
 mod shuttle_runtime {
+    use einsum_dist_test_tools::shuttle;
     use std::collections::HashMap;
     use std::ptr::from_ref;
     use std::sync::Arc;

@@ -15,6 +15,9 @@ pub mod futex;
 #[cfg(all(test, shuttle))]
 mod shuttle_runtime;
 
+#[cfg(all(test, shuttle))]
+use einsum_dist_test_tools::shuttle;
+
 #[cfg(not(all(test, shuttle)))]
 pub use {
     rayon::{Scope, ThreadPool, ThreadPoolBuilder},

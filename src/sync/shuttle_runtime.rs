@@ -7,6 +7,7 @@
 
 use std::convert::Infallible;
 
+use einsum_dist_test_tools::shuttle;
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::sync::mpsc::{Sender, channel};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};

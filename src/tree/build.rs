@@ -12,7 +12,8 @@ use crate::dims::{Label, classify};
 pub fn build<E>(einsums: &Einsums, mut order: impl FnMut(&Network) -> Result<Order, E>) -> Result<Tree, E> {
     let Einsums { names, extents, operands, .. } = einsums.clone();
     let nodes = Vec::with_capacity(2 * einsums.nodes.len());
-    let mut builder = TreeBuilder { tree: Tree { names, extents, nodes, operands }, span: Span::default() };
+    let mut builder =
+        TreeBuilder { tree: Tree { names, extents, nodes, operands, sliced: Vec::new() }, span: Span::default() };
     let mut grown: Vec<NodeId> = Vec::with_capacity(einsums.nodes.len());
     for einsum in &einsums.nodes {
         builder.span = einsum.span;

@@ -25,6 +25,7 @@ const REPORT: &[(&str, Kind)] = &[
     ("slices", Count),
     ("slice_groups", Count),
     ("path", List),
+    ("path_search", Object),
     ("dims", Object),
     ("nodes", List),
     ("per_rank", List),

@@ -21,6 +21,7 @@ def plan(
     dtype: DTypeLike | None = None,
     path: bool | str | Sequence[Any] | None = "auto",
     path_seconds: float | np.floating[Any] | np.integer[Any] | None = None,
+    runs: SupportsIndex = 1,
     memory_limit: SupportsIndex | None = None,
     ranks: SupportsIndex | None = None,
     threads: SupportsIndex | None = None,
@@ -48,6 +49,8 @@ def plan(
         of positions as in opt_einsum and NumPy.
     path_seconds : float, optional
         Time budget, in seconds, of the search for the order of contractions.
+    runs : int, optional
+        How often the plan will run. With more runs, ``"auto"`` searches longer.
     memory_limit : int, optional
         Maximum number of bytes per rank. A contraction that needs more is divided into slices.
     ranks : int, optional
@@ -99,6 +102,9 @@ def plan(
             raise ValueError(f"the memory limit is {memory_limit} bytes, but cannot be negative")
     if path_seconds is not None and not 0 <= path_seconds < float("inf"):
         raise ValueError(f"the time budget is {path_seconds} seconds, but must be finite and not negative")
+    runs = operator.index(runs)
+    if runs < 1:
+        raise ValueError(f"the number of runs is {runs}, but must be at least 1")
     constant = [operator.index(index) for index in constant]
     for index in constant:
         if not 0 <= index < len(operands):
@@ -110,6 +116,7 @@ def plan(
         "dtype": np.dtype(dtype).name,
         "path": order,
         "path_seconds": path_seconds,
+        "runs": runs,
         "memory_limit": memory_limit,
         "ranks": ranks,
         "threads": threads,

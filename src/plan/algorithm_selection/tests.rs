@@ -48,7 +48,7 @@ fn random_tree(numbers: &mut Numbers, contractions: usize) -> Tree {
         nodes.push(Node { labels, step: Step::Contract { left, right, kinds }, span: Span { start: 0, end: 0 } });
     }
     let names = ["a", "b", "c", "d", "e", "f"].map(str::to_owned).to_vec();
-    Tree { names, extents, nodes, operands: contractions + 1 }
+    Tree { names, extents, nodes, operands: contractions + 1, sliced: Vec::new() }
 }
 
 /// Returns the candidates for every contraction, with their distributions and seconds.

@@ -23,8 +23,9 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PathChoice {
-    /// The best order found within a tenth of the predicted run time, and within two seconds. The candidates are the
-    /// order as written, greedy orders, and the orders found by exhaustive search and annealing.
+    /// The best order found within a fifth of the predicted time of all runs, and within a minute. The search also ends if
+    /// it makes no progress. The candidates are the order as written, greedy orders, and the orders found by exhaustive
+    /// search and annealing.
     #[default]
     Auto,
     /// Contracts the pair with the smallest result first. The best of several such orders is used. These orders differ
@@ -38,7 +39,8 @@ pub enum PathChoice {
     /// connected, the search is much faster; rings and chains of 40 tensors take less than a second. If a limit on time
     /// or memory ends the search, the best of greedy and annealed orders is used.
     Optimal,
-    /// Simulated annealing with a fixed seed.
+    /// Simulated annealing from greedy orders and from recursive bisection, with fixed seeds; at most one second, unless
+    /// [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds) is set.
     Anneal,
     /// Contracts the tensors from left to right, as written.
     LeftToRight,

@@ -5,6 +5,8 @@
 
 use std::collections::HashMap;
 
+use einsum_path::log2_sum;
+
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
@@ -12,13 +14,48 @@ use crate::tree::{Network, Order};
 /// extents of all its labels, after each operand has been summed over labels that neither another tensor nor the output
 /// needs.
 pub fn log2_products(network: &Network, order: &Order) -> f64 {
+    let mut terms = Vec::with_capacity(order.len());
+    each_contraction(network, order, |_, all, _| terms.push(log2_size(all, network.extents)));
+    log2_sum(&terms)
+}
+
+/// log2 of the number of elements that the contractions in an order read and write, except those of operands.
+pub fn log2_elements(network: &Network, order: &Order) -> f64 {
+    let mut terms = Vec::with_capacity(order.len());
+    // An intermediate is written once and read once.
+    each_contraction(network, order, |_, _, result| terms.push(1.0 + log2_size(result, network.extents)));
+    log2_sum(&terms)
+}
+
+/// log2 of the maximum number of elements of intermediates that are live at the same time in one slice. Operands and the
+/// final result are not counted.
+pub fn log2_peak(network: &Network, order: &Order, sliced: &[Label]) -> f64 {
+    let size = |labels: &[Label]| {
+        let whole = labels.iter().filter(|label| !sliced.contains(label));
+        whole.map(|label| network.extents[label.0 as usize] as f64).product::<f64>()
+    };
+    let (mut live, mut peak) = (0.0f64, 0.0f64);
+    // The sizes of all tensors that are counted and live.
+    let mut sizes = vec![0.0; network.tensors.len() + order.len()];
+    each_contraction(network, order, |group, _, result| {
+        let size = if group + 1 == order.len() { 0.0 } else { size(result) };
+        live += size;
+        peak = peak.max(live);
+        live -= order[group].iter().map(|&member| std::mem::take(&mut sizes[member])).sum::<f64>();
+        sizes[network.tensors.len() + group] = size;
+    });
+    peak.log2()
+}
+
+/// Calls `visit` for each contraction of two tensors, with the number of its group, all of its labels, and the labels of
+/// its result.
+fn each_contraction(network: &Network, order: &Order, mut visit: impl FnMut(usize, &[Label], &[Label])) {
     let mut tensors: Vec<Vec<Label>> = network.tensors.iter().map(|labels| distinct(labels)).collect();
     let mut needed: HashMap<Label, usize> = HashMap::new();
     for &label in tensors.iter().flatten().chain(network.output) {
         *needed.entry(label).or_default() += 1;
     }
-    let mut terms = Vec::with_capacity(order.len());
-    for group in order {
+    for (number, group) in order.iter().enumerate() {
         let mut result: Option<Vec<Label>> = None;
         for &member in group {
             let right = std::mem::take(&mut tensors[member]);
@@ -30,9 +67,9 @@ pub fn log2_products(network: &Network, order: &Order) -> f64 {
                     let mut all: Vec<Label> =
                         left.iter().filter(|l| is_needed(l) || right.contains(l)).copied().collect();
                     all.extend(right.iter().filter(|l| !left.contains(l) && is_needed(l)));
-                    terms.push(log2_size(&all, network.extents));
-                    all.retain(is_needed);
-                    all
+                    let kept = all.iter().copied().filter(is_needed).collect::<Vec<Label>>();
+                    visit(number, &all, &kept);
+                    kept
                 }
             });
         }
@@ -40,7 +77,6 @@ pub fn log2_products(network: &Network, order: &Order) -> f64 {
         result.iter().for_each(|&label| *needed.entry(label).or_default() += 1);
         tensors.push(result);
     }
-    log2_sum(&terms)
 }
 
 /// The distinct labels, in the order of their first occurrence.
@@ -57,13 +93,4 @@ pub fn distinct(labels: &[Label]) -> Vec<Label> {
 /// log2 of the product of the extents of `labels`.
 pub fn log2_size(labels: &[Label], extents: &[usize]) -> f64 {
     labels.iter().map(|label| (extents[label.0 as usize] as f64).log2()).sum()
-}
-
-/// log2 of a sum of powers of 2; minus infinity for an empty sum.
-pub fn log2_sum(terms: &[f64]) -> f64 {
-    let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if largest.is_infinite() {
-        return largest;
-    }
-    largest + terms.iter().map(|term| (term - largest).exp2()).sum::<f64>().log2()
 }

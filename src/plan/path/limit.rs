@@ -17,17 +17,6 @@ pub enum SearchLimit {
     )]
     #[expect(missing_docs, reason = "fields are what messages say")]
     Sets { tensors: usize },
-    /// `anneal` reached its time budget.
-    #[error(
-        "--path anneal: stopped after {seconds} s: {sweeps} of {of} sweeps at each temperature (--path-time SECONDS allows \
-         for more)"
-    )]
-    #[expect(missing_docs, reason = "fields are what messages say")]
-    Anneal { seconds: f64, sweeps: usize, of: usize },
-    /// There are more operands than `anneal` can order.
-    #[error("--path anneal: {tensors} operands are more than the {most} that are annealed; the path is a greedy one")]
-    #[expect(missing_docs, reason = "fields are what messages say")]
-    TooMany { tensors: usize, most: usize },
     /// `greedy` reached its time budget.
     #[error(
         "--path greedy: stopped after {seconds} s: {tried} of {of} orders of pairs that are worth the same (--path-time SECONDS \

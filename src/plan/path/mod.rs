@@ -3,10 +3,9 @@
 //! | file | contents |
 //! |---|---|
 //! | `choice` | the user's choice, as text and as a value |
-//! | `search` | the searches for greedy, optimal and annealed orders |
-//! | `greedy` | the search that contracts the pair with the smallest result first |
-//! | `optimal`, `bits` | the search for the fewest operations, by dynamic programming over sets of tensors |
+//! | `search` | the searches of the crate `einsum_path` for greedy, optimal and annealed orders |
 //! | `limit` | the limits that can end a search early |
+//! | `record` | what a search did, for reports |
 //! | `cost` | the number of operations in an order |
 //! | `positions` | the conversion between tensor numbers and the positions that opt_einsum uses in paths |
 //!
@@ -14,140 +13,251 @@
 //! ranks find the same order; the order chosen by `auto` has no more operations than contracting left to right. Einsums
 //! in nested brackets are not merged, because brackets express the order that the user wants.
 
-mod bits;
 mod choice;
 mod cost;
-mod greedy;
 mod limit;
-mod optimal;
 mod positions;
+mod record;
 mod search;
 
 pub use choice::PathChoice;
-pub use cost::{log2_size, log2_sum};
+pub use cost::log2_size;
+pub use einsum_path::log2_sum;
 pub use limit::SearchLimit;
 pub use positions::path;
+pub use record::{PathMethod, SearchRecord};
 
-use optimal::Proof;
+use search::{Annealed, PathSearch};
 
 use super::error::PlanError;
+use crate::dims::Label;
 use crate::tree::{Network, Order, left_to_right};
+use einsum_path::{Proof, Request, Solution};
 
 /// Maximum number of tensors for which `auto` searches. Larger networks are contracted as written, because a search
 /// would take seconds.
 const MAX_SEARCHED_TENSORS: usize = 20_000;
 
-/// Maximum time of a search by `auto`, as a fraction of the predicted time for contracting in the best order so far.
-const MAX_SEARCH_SHARE: f64 = 0.1;
+/// Maximum time of a search by `auto`, as a fraction of the predicted time of all runs in the best order so far.
+const MAX_SEARCH_SHARE: f64 = 0.2;
 
-/// Maximum number of seconds for a search by `auto`.
-const MAX_SEARCH_SECONDS: f64 = 2.0;
+/// Networks run at about this fraction of the rate of large matrix products.
+const NETWORK_RATE: f64 = 0.5;
 
-/// Default budget for the search for the optimal order, in seconds.
+/// Seconds per element that a contraction reads or writes, including the first access to new memory.
+const ELEMENT_SECONDS: f64 = 1e-9;
+
+/// A search by `auto` takes at least this many seconds per tensor, which is less than planning takes.
+const LEAST_SEARCH_SECONDS: f64 = 1e-4;
+
+/// Maximum number of nominal seconds for a search by `auto`. After that, the search rarely finds better orders.
+const MAX_SEARCH_SECONDS: f64 = 60.0;
+
+/// Default budget for the search for the optimal order, in nominal seconds.
 const OPTIMAL_SECONDS: f64 = 10.0;
 
-/// Fraction of its budget that `auto` spends on the optimal order if the budget does not allow examining all orders.
-const OPTIMAL_SHARE: f64 = 0.25;
+/// Default budget for annealing, in nominal seconds per tensor, and its maximum.
+const ANNEAL_SECONDS: f64 = 5e-3;
+const MAX_ANNEAL_SECONDS: f64 = 1.0;
+
+/// Fraction of its budget that `auto` spends on the optimal order if the budget does not allow examining all orders, and
+/// the maximum number of seconds for it.
+const OPTIMAL_SHARE: f64 = 0.1;
+const MAX_OPTIMAL_SECONDS: f64 = 0.05;
 
 /// Maximum number of steps of the optimal search if the budget allows examining all orders.
 const OPTIMAL_STEPS: u64 = 100_000_000;
 
-/// Returns the contraction order of one einsum, and the limit that ended its search early, if any. `seconds` is the
-/// budget of the search. `rate` is the number of multiply-adds per second on one rank, from which `auto` computes its
-/// default budget.
+/// Shares of the budget for successive searches for slices. Each search has a lower limit than the one before.
+const SLICING_SHARES: [f64; 4] = [0.6, 0.2, 0.1, 0.1];
+
+/// During a contraction, an operand is live beside the result, so a result has at most about half of the elements. The
+/// fraction allows for powers of two.
+const LEAST_LIVE_BITS: f64 = 0.95;
+const LEAST_EXCESS_BITS: f64 = 0.25;
+
+/// A budget in nominal seconds, given the best solution so far.
+type Seconds<'a> = dyn Fn(Option<&Solution>) -> f64 + 'a;
+
+/// What a search may spend.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// The seconds that the user allows; `None` for the default of the search.
+    pub asked: Option<f64>,
+    /// Nominal seconds of search in one second.
+    pub speed: f64,
+    /// How often the plan will run.
+    pub runs: f64,
+    /// Number of multiply-adds per second on one rank, from which `auto` computes its default budget.
+    pub rate: f64,
+    /// The number of threads that search.
+    pub threads: usize,
+    /// log2 of the number of elements of intermediates that fit into the memory limit; infinite without a limit.
+    pub elements: f64,
+}
+
+impl Budget {
+    /// The nominal seconds that the user allows.
+    fn seconds(&self) -> Option<f64> {
+        self.asked.map(|seconds| seconds * self.speed)
+    }
+
+    /// The budget of `auto` for a number of tensors, given log2 of the number of multiply-adds in the best order so far,
+    /// and of the number of elements that it reads and writes.
+    fn of_auto(&self, tensors: usize, products: f64, elements: f64) -> f64 {
+        let run = (products - (NETWORK_RATE * self.rate).log2()).exp2() + ELEMENT_SECONDS * elements.exp2();
+        let least = LEAST_SEARCH_SECONDS * tensors as f64;
+        self.seconds().unwrap_or((MAX_SEARCH_SHARE * self.runs * run).clamp(least, MAX_SEARCH_SECONDS.max(least)))
+    }
+}
+
+/// The result of a search.
+pub struct Searched {
+    pub order: Order,
+    /// Labels to slice, so that the intermediates fit into the memory limit.
+    pub sliced: Vec<Label>,
+    /// The limit that ended the search early, if any.
+    pub limit: Option<SearchLimit>,
+    pub record: SearchRecord,
+}
+
+impl Searched {
+    fn new(method: PathMethod, order: Order, limit: Option<SearchLimit>) -> Searched {
+        Searched { order, sliced: Vec::new(), limit, record: SearchRecord { method, seconds: 0.0, found_at: 0.0 } }
+    }
+}
+
+/// Finds the contraction order of one einsum.
 ///
 /// # Errors
 /// If an explicit path is not valid for this einsum.
-pub fn order(
-    network: &Network,
-    choice: &PathChoice,
-    seconds: Option<f64>,
-    rate: f64,
-) -> Result<(Order, Option<SearchLimit>), PlanError> {
+pub fn order(network: &Network, choice: &PathChoice, budget: Budget) -> Result<Searched, PlanError> {
     let tensors = network.tensors.len();
     if let PathChoice::Explicit(path) = choice {
-        return Ok((positions::numbered(path, tensors).map_err(PlanError::Path)?, None));
+        let order = positions::numbered(path, tensors).map_err(PlanError::Path)?;
+        return Ok(Searched::new(PathMethod::Explicit, order, None));
     }
     if tensors < 3 || *choice == PathChoice::LeftToRight {
-        return Ok((left_to_right(tensors), None));
+        return Ok(Searched::new(PathMethod::LeftToRight, left_to_right(tensors), None));
     }
-    let search = search::PathSearch::new(network);
+    let search = PathSearch::new(network);
     Ok(match choice {
-        PathChoice::Greedy => greedy(&search, tensors, seconds),
-        PathChoice::Optimal => optimal(&search, tensors, seconds.unwrap_or(OPTIMAL_SECONDS)),
-        PathChoice::Anneal => anneal(&search, tensors, seconds),
-        PathChoice::LeftToRight | PathChoice::Explicit(_) | PathChoice::Auto => {
-            (auto(network, &search, seconds, rate), None)
+        PathChoice::Greedy => greedy(&search, tensors, budget),
+        PathChoice::Optimal => optimal(network, &search, budget),
+        PathChoice::Anneal => {
+            let default = (ANNEAL_SECONDS * tensors as f64).min(MAX_ANNEAL_SECONDS);
+            let seconds = budget.seconds().unwrap_or(default);
+            anneal(network, &search, Budget { asked: Some(seconds / budget.speed), ..budget }, &|_| seconds)
         }
+        PathChoice::LeftToRight | PathChoice::Explicit(_) | PathChoice::Auto => auto(network, &search, budget),
     })
 }
 
-fn greedy(search: &search::PathSearch, tensors: usize, seconds: Option<f64>) -> (Order, Option<SearchLimit>) {
+fn greedy(search: &PathSearch, tensors: usize, budget: Budget) -> Searched {
     let all = search::patient_ties(tensors);
-    let most = seconds.map_or(all.end, |seconds| search::ties_within(tensors, seconds).clamp(1, all.end));
-    let limit = seconds.filter(|_| most < all.end);
+    let most = budget.seconds().map_or(all.end, |seconds| search::ties_within(tensors, seconds).clamp(1, all.end));
+    let limit = budget.asked.filter(|_| most < all.end);
     let limit = limit.map(|seconds| SearchLimit::Greedy { seconds, tried: most, of: all.end });
-    (search.greedy(0..most), limit)
+    Searched::new(PathMethod::Greedy, search.greedy(0..most), limit)
 }
 
-/// Returns the optimal order. If it is not found within `seconds`, returns the best of greedy and annealed orders
+/// Finds the optimal order. If it is not found within the budget, returns the best of greedy and annealed orders
 /// instead.
-fn optimal(search: &search::PathSearch, tensors: usize, seconds: f64) -> (Order, Option<SearchLimit>) {
+fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
+    let tensors = network.tensors.len();
+    let seconds = budget.seconds().unwrap_or(OPTIMAL_SECONDS);
     let greedy = search.greedy(search::patient_ties(tensors));
     let (found, proof) = search.optimal(&greedy, search::steps_within(seconds));
     let limit = match proof {
-        Proof::Optimal | Proof::OptimalConnected => return (found.unwrap_or(greedy), None),
-        Proof::Steps => SearchLimit::Seconds { seconds, tensors },
+        Proof::Optimal | Proof::OptimalConnected => {
+            return Searched::new(PathMethod::Optimal, found.unwrap_or(greedy), None);
+        }
+        Proof::Steps => SearchLimit::Seconds { seconds: budget.asked.unwrap_or(OPTIMAL_SECONDS), tensors },
         Proof::Sets => SearchLimit::Sets { tensors },
     };
-    let annealed = search::sweeps(tensors, seconds).map(|sweeps| search.anneal(sweeps));
-    (search.cheapest([greedy].into_iter().chain(annealed)), Some(limit))
+    let annealed = anneal(network, search, Budget { elements: f64::INFINITY, ..budget }, &|_| seconds);
+    let order = search.cheapest([greedy, annealed.order]);
+    Searched { order, limit: Some(limit), ..annealed }
 }
 
-fn anneal(search: &search::PathSearch, tensors: usize, seconds: Option<f64>) -> (Order, Option<SearchLimit>) {
-    if tensors > search::MAX_ANNEALED_TENSORS {
-        let greedy = search.greedy(search::patient_ties(tensors));
-        return (greedy, Some(SearchLimit::TooMany { tensors, most: search::MAX_ANNEALED_TENSORS }));
+/// Anneals orders, with slices if the intermediates do not fit into the memory limit without. `seconds` is the budget,
+/// given the best order so far.
+fn anneal(network: &Network, search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
+    let patience = if budget.asked.is_some() { f64::INFINITY } else { search::PATIENCE };
+    let mut request = Request { threads: budget.threads, budget: seconds, patience, known: Vec::new() };
+    if budget.elements.is_infinite() {
+        return search.anneal(f64::INFINITY, request).into();
     }
-    let Some(seconds) = seconds else { return (search.anneal(search::LONG_SWEEPS), None) };
-    let of = search::LONG_SWEEPS.each;
-    match search::sweeps(tensors, seconds) {
-        Some(sweeps) if sweeps == search::LONG_SWEEPS => (search.anneal(sweeps), None),
-        Some(sweeps) => (search.anneal(sweeps), Some(SearchLimit::Anneal { seconds, sweeps: sweeps.each, of })),
-        None => (search.greedy(0..1), Some(SearchLimit::Anneal { seconds, sweeps: 0, of })),
+    let mut limit = budget.elements - LEAST_LIVE_BITS;
+    let mut spent = SearchRecord { method: PathMethod::Anneal, seconds: 0.0, found_at: 0.0 };
+    let mut found = None;
+    for share in SLICING_SHARES {
+        let seconds = |best: Option<&Solution>| share * seconds(best);
+        let annealed = search.anneal(limit, Request { budget: &seconds, ..request });
+        let known = annealed.found.solutions.clone();
+        request = Request { threads: budget.threads, budget: &|_| 0.0, patience, known };
+        let next = Searched::from(annealed);
+        spent = SearchRecord {
+            found_at: spent.seconds + next.record.found_at,
+            seconds: spent.seconds + next.record.seconds,
+            ..spent
+        };
+        let excess = cost::log2_peak(network, &next.order, &next.sliced) - budget.elements;
+        found = Some(Searched { record: spent, ..next });
+        if excess <= 0.0 {
+            break;
+        }
+        limit -= excess.max(LEAST_EXCESS_BITS);
+    }
+    found.unwrap_or_else(|| Searched::new(PathMethod::LeftToRight, left_to_right(network.tensors.len()), None))
+}
+
+impl From<Annealed> for Searched {
+    fn from(Annealed { order, sliced, found }: Annealed) -> Searched {
+        let record = SearchRecord { method: PathMethod::Anneal, seconds: found.seconds, found_at: found.found_at };
+        Searched { order, sliced, limit: None, record }
     }
 }
 
-/// Returns the cheapest order found within `seconds`, or by default within a fraction of the predicted time for the
-/// contractions.
-fn auto(network: &Network, search: &search::PathSearch, seconds: Option<f64>, rate: f64) -> Order {
+/// Returns the cheapest order found within the budget.
+fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let tensors = network.tensors.len();
-    let price = |order: Order| (cost::log2_products(network, &order), order);
-    let mut best = price(left_to_right(tensors));
+    let price = |order: &Order| cost::log2_products(network, order);
+    let written = left_to_right(tensors);
+    let mut best = (price(&written), Searched::new(PathMethod::LeftToRight, written, None));
     if tensors > MAX_SEARCHED_TENSORS {
         return best.1;
     }
-    let mut consider = |order: Order| {
-        let (products, order) = price(order);
+    let mut consider = |found: Searched| {
+        let products = price(&found.order);
         if products < best.0 {
-            best = (products, order);
+            best = (products, found);
         }
-        MAX_SEARCH_SHARE * (best.0 - rate.log2()).exp2()
+        budget.of_auto(tensors, best.0, cost::log2_elements(network, &best.1.order))
     };
     let greedy = search.greedy(0..1);
-    let default_budget = consider(greedy.clone()).min(MAX_SEARCH_SECONDS);
-    let budget = seconds.unwrap_or(default_budget);
-    let few = search::exhaustive_seconds(tensors) <= budget.max(search::UNNOTICED_SECONDS);
-    let steps = if few { OPTIMAL_STEPS } else { search::steps_within(OPTIMAL_SHARE * budget) };
+    let seconds = consider(Searched::new(PathMethod::Greedy, greedy.clone(), None));
+    let few = search::exhaustive_seconds(tensors) <= seconds.max(search::UNNOTICED_SECONDS);
+    let share = (OPTIMAL_SHARE * seconds).min(MAX_OPTIMAL_SECONDS);
+    let steps = if few { OPTIMAL_STEPS } else { search::steps_within(share) };
     let (found, proof) = search.optimal(&greedy, steps);
-    found.map(&mut consider);
-    if matches!(proof, Proof::Optimal | Proof::OptimalConnected) {
+    if let Some(order) = found {
+        consider(Searched::new(PathMethod::Optimal, order, None));
+    }
+    let fit = cost::log2_peak(network, &best.1.order, &[]) <= budget.elements;
+    if fit && matches!(proof, Proof::Optimal | Proof::OptimalConnected) {
         return best.1;
     }
-    if let Some(sweeps) = search::sweeps(tensors, budget) {
-        consider(search.anneal(sweeps));
-    } else if let Some(ties) = search::more_ties(tensors, budget.max(search::UNNOTICED_SECONDS)) {
-        consider(search.greedy(ties));
+    let known = best.0;
+    let elements = cost::log2_elements(network, &best.1.order);
+    let left = |found: Option<&Solution>| match found.filter(|found| found.products < known) {
+        Some(found) => budget.of_auto(tensors, found.products, found.elements),
+        None => budget.of_auto(tensors, known, elements),
+    };
+    let annealed = anneal(network, search, budget, &left);
+    if !fit || price(&annealed.order) < best.0 {
+        return annealed;
     }
+    best.1.record.seconds = annealed.record.seconds;
     best.1
 }

@@ -123,5 +123,25 @@ pub fn path(tree: &Tree) -> Vec<[usize; 2]> {
     path
 }
 
+/// Returns the same contractions in depth-first order, where each contraction directly follows the contractions that
+/// produce its right operand. Avoids recursion, because trees may be deep.
+pub fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
+    let mut order = Order::with_capacity(steps.len());
+    let mut open = vec![Some(tensors + steps.len() - 1)];
+    let mut done = Vec::new();
+    while let Some(next) = open.pop() {
+        match next.map(|tensor| (tensor, tensor.checked_sub(tensors))) {
+            Some((tensor, None)) => done.push(tensor),
+            Some((_, Some(step))) => open.extend([None, Some(steps[step][1]), Some(steps[step][0])]),
+            None => {
+                let pair = done.split_off(done.len() - 2);
+                order.push(pair);
+                done.push(tensors + order.len() - 1);
+            }
+        }
+    }
+    order
+}
+
 #[cfg(test)]
 mod tests;

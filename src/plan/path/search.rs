@@ -1,5 +1,5 @@
 //! Runs the searches for contraction orders. `greedy` finds greedy orders, `optimal` finds the optimal order, and the
-//! crate `omeco` anneals orders from a fixed seed.
+//! crate `einsum_path` anneals orders from many starts.
 //!
 //! Guarantee: the same network and budget give the same order on all ranks, because budgets in seconds are converted to
 //! numbers of steps and no clock is read.
@@ -7,26 +7,21 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use omeco::treesa::Initializer;
-use omeco::{EinCode, NestedEinsum, ScoreFunction, TreeSA, optimize_treesa};
+use einsum_path::{Found, GreedyParameters, Labelled, Prepared, Price, Proof, Request, Settings};
 
 use super::cost::{distinct, log2_products};
-use super::greedy::{GreedyParameters, greedy};
-use super::optimal::{self, Labelled, Proof};
+use super::positions::depth_first;
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
 /// Users do not notice a search that takes at most this many seconds.
 pub const UNNOTICED_SECONDS: f64 = 5e-3;
 
-/// Maximum number of tensors that are annealed, because annealing recurses to the depth of the tree.
-pub const MAX_ANNEALED_TENSORS: usize = 2_000;
-
 /// Maximum number of tensors for which a greedy search tries several weights and tie-breaking seeds. Larger networks
 /// are searched once.
 const MAX_VARIED_TENSORS: usize = 3_000;
 
-pub const MAX_TIE_ORDERS: u64 = 16;
+const MAX_TIE_ORDERS: u64 = 16;
 
 /// Number of steps that the optimal search makes per second on one core. Measurements on networks of 20 to 125 tensors
 /// gave 5.5 to 7.5 times 10^8, and the constant is slightly below these.
@@ -35,26 +30,17 @@ const STEPS_PER_SECOND: f64 = 5e8;
 /// Seconds that a greedy search takes per tensor and tie-breaking seed.
 const GREEDY_SECONDS: f64 = 4e-6;
 
-/// Number of annealing temperatures, and number of sweeps over the tree at each temperature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sweeps {
-    temperatures: usize,
-    pub each: usize,
-}
+/// Cost of reading or writing an element, in multiply-adds. Measured on networks of 45 to 306 tensors: with 1, orders
+/// have at most a few percent more multiply-adds than with 0, and run up to three times as fast; with 16, they have up
+/// to twice as many and run no faster.
+const ELEMENT_PRICE: f64 = 1.0;
 
-/// The numbers of temperatures and sweeps if the user selects annealing.
-pub const LONG_SWEEPS: Sweeps = Sweeps { temperatures: 100, each: 50 };
+/// How long a search by `auto` goes on without progress, as a multiple of the time until its last progress.
+pub const PATIENCE: f64 = 3.0;
 
 /// The tie-breaking seeds that a greedy search tries if the user selects greedy search.
 pub fn patient_ties(tensors: usize) -> Range<u64> {
     0..if tensors > MAX_VARIED_TENSORS { 1 } else { MAX_TIE_ORDERS }
-}
-
-/// The tie-breaking seeds after seed 0 that a greedy search can try within `seconds`; `None` if there is no time for a
-/// further seed.
-pub fn more_ties(tensors: usize, seconds: f64) -> Option<Range<u64>> {
-    let more = ties_within(tensors, seconds);
-    (more > 0).then_some(1..MAX_TIE_ORDERS.min(1 + more))
 }
 
 /// Number of tie-breaking seeds that a greedy search can try within `seconds`.
@@ -67,26 +53,26 @@ pub fn steps_within(seconds: f64) -> u64 {
     (seconds * STEPS_PER_SECOND) as u64
 }
 
-/// The sweeps that fit into `seconds`; `None` if fewer than two per temperature fit, or if there are too many tensors.
-pub fn sweeps(tensors: usize, seconds: f64) -> Option<Sweeps> {
-    const SECONDS_PER_TENSOR: f64 = 1.5e-6;
-    let temperatures = LONG_SWEEPS.temperatures;
-    let each = (seconds / (SECONDS_PER_TENSOR * (tensors * temperatures) as f64)) as usize;
-    (each >= 2 && tensors <= MAX_ANNEALED_TENSORS).then_some(Sweeps { temperatures, each: each.min(LONG_SWEEPS.each) })
-}
-
 /// A pessimistic estimate of the seconds needed to examine all orders.
 pub fn exhaustive_seconds(tensors: usize) -> f64 {
     5e-8 * 3f64.powi(tensors.min(600) as i32)
+}
+
+/// The result of annealing.
+pub struct Annealed {
+    pub order: Order,
+    /// The labels to slice.
+    pub sliced: Vec<Label>,
+    pub found: Found,
 }
 
 /// An einsum prepared for the searches. Each tensor keeps only its distinct labels that another tensor or the output
 /// needs.
 pub struct PathSearch<'a> {
     network: &'a Network<'a>,
-    /// The labels of each tensor, as numbers because `omeco` expects numbers.
     tensors: Vec<Vec<u32>>,
     output: Vec<u32>,
+    log2: Vec<f64>,
 }
 
 impl<'a> PathSearch<'a> {
@@ -99,24 +85,23 @@ impl<'a> PathSearch<'a> {
             *needed.entry(label).or_default() += 1;
         }
         tensors.iter_mut().for_each(|labels| labels.retain(|label| needed[label] > 1));
-        PathSearch { network, tensors, output }
+        // An extent of 0 is treated as 1. If an extent is 0, there are no operations, so all orders cost the same.
+        let log2 = network.extents.iter().map(|&extent| (extent.max(1) as f64).log2()).collect();
+        PathSearch { network, tensors, output, log2 }
     }
 
-    fn extent(&self, label: u32) -> usize {
-        // An extent of 0 is treated as 1. If an extent is 0, there are no operations, so all orders cost the same.
-        self.network.extents[label as usize].max(1)
+    fn labelled(&self) -> Labelled<'_> {
+        Labelled { tensors: &self.tensors, output: &self.output, log2: &self.log2 }
     }
 
     /// Returns the cheapest of several greedy orders. The orders differ in the weight of the operands' sizes, and in
     /// the seed that breaks ties.
     pub fn greedy(&self, ties: Range<u64>) -> Order {
         let weights: &[f64] = if self.tensors.len() > MAX_VARIED_TENSORS { &[0.0] } else { &[0.0, 0.5, 1.0] };
-        let log2: Vec<f64> = (0..self.network.extents.len() as u32).map(|label| self.log2(label)).collect();
-        let parameter_sets = ties.flat_map(|ties| weights.iter().map(move |&weight| GreedyParameters { weight, ties }));
-        self.cheapest(
-            parameter_sets
-                .map(|parameters| greedy(&self.tensors, &self.output, &|label| log2[label as usize], parameters)),
-        )
+        let parameters =
+            ties.flat_map(|ties| weights.iter().map(move |&weight| GreedyParameters { weight, ties, noise: 0.0 }));
+        let orders = parameters.map(|parameters| einsum_path::greedy(self.labelled(), parameters).1);
+        self.cheapest(orders.map(|steps| depth_first(&steps, self.tensors.len())))
     }
 
     /// Searches for the order with the fewest operations. Returns the order if it is found within `steps` steps and is
@@ -126,9 +111,8 @@ impl<'a> PathSearch<'a> {
         let tensors = self.network.tensors.clone();
         let network = Network { tensors, output: self.network.output, extents: &extents };
         let cost = log2_products(&network, known);
-        let log2: Vec<f64> = (0..extents.len() as u32).map(|label| self.log2(label)).collect();
-        let labelled = Labelled { tensors: &self.tensors, output: &self.output, log2: &|label| log2[label as usize] };
-        let (found, proof) = optimal::optimal(labelled, cost, steps);
+        let (found, proof) = einsum_path::optimal(self.labelled(), cost, steps);
+        let found = found.map(|steps| depth_first(&steps, self.tensors.len()));
         let better = found.filter(|order| log2_products(&network, order) < cost - 1e-9);
         (better, proof)
     }
@@ -138,57 +122,18 @@ impl<'a> PathSearch<'a> {
         priced.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, order)| order).unwrap_or_default()
     }
 
-    pub fn anneal(&self, sweeps: Sweeps) -> Order {
-        let Sweeps { temperatures, each } = sweeps;
-        let settings = TreeSA {
-            betas: (1..=temperatures).map(|step| 15.0 * step as f64 / temperatures as f64).collect(),
-            ntrials: 1,
-            niters: each,
-            // The greedy initializer of `omeco` is not used because its result differs from run to run.
-            initializer: Initializer::Random,
-            score: ScoreFunction::default(),
-            ..TreeSA::default()
-        };
-        let mut order = Order::with_capacity(self.tensors.len());
-        match optimize_treesa(&self.code(), &self.sizes(), &settings) {
-            Some(tree) => {
-                self.append(tree, &mut order);
-                order
-            }
-            None => self.greedy(0..1),
-        }
-    }
-
-    fn code(&self) -> EinCode<u32> {
-        EinCode::new(self.tensors.clone(), self.output.clone())
-    }
-
-    fn log2(&self, label: u32) -> f64 {
-        (self.extent(label) as f64).log2()
-    }
-
-    fn sizes(&self) -> HashMap<u32, usize> {
-        self.tensors.iter().flatten().map(|&label| (label, self.extent(label))).collect()
-    }
-
-    /// Appends the contractions of a tree. Avoids recursion, because trees may be deep.
-    fn append(&self, tree: NestedEinsum<u32>, order: &mut Order) {
-        let mut open = vec![Some(tree)];
-        let mut done = Vec::new();
-        while let Some(next) = open.pop() {
-            match next {
-                Some(NestedEinsum::Leaf { tensor_index }) => done.push(tensor_index),
-                Some(NestedEinsum::Node { args, .. }) => {
-                    // Every inner node has two inputs, because searches over several tensors return binary trees.
-                    open.push(None);
-                    open.extend(args.into_iter().rev().map(Some));
-                }
-                None => {
-                    let pair = done.split_off(done.len() - 2);
-                    order.push(pair);
-                    done.push(self.tensors.len() + order.len() - 1);
-                }
-            }
-        }
+    /// Anneals orders from many starts. `limit` is log2 of the maximum number of elements of a result in one slice;
+    /// infinite if nothing is sliced.
+    pub fn anneal(&self, limit: f64, request: Request) -> Annealed {
+        let tensors = self.network.tensors.iter().map(|labels| labels.iter().map(|label| label.0).collect()).collect();
+        let output = self.network.output.iter().map(|label| label.0).collect();
+        let extents = self.network.extents.to_vec();
+        let prepared = Prepared::new(&einsum_path::Network { tensors, output, extents });
+        let settings = Settings { price: Price { element: ELEMENT_PRICE, step: 0.0 }, limit };
+        let found = einsum_path::search(&prepared, settings, request);
+        let best = found.solutions.first();
+        let order = best.map(|best| depth_first(&best.steps, self.tensors.len())).unwrap_or_default();
+        let sliced = best.map(|best| best.sliced.iter().map(|&at| Label(prepared.originals[at])).collect());
+        Annealed { order, sliced: sliced.unwrap_or_default(), found }
     }
 }

@@ -1,6 +1,6 @@
 //! Unit tests of `trace`.
 
-use super::super::samples::{span, timeline};
+use super::super::sample_tests::{span, timeline};
 use super::*;
 
 #[test]

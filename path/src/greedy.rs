@@ -1,38 +1,52 @@
-//! Searches greedily. Among all pairs of tensors with a common label, the pair with the smallest result is contracted
-//! first.
+//! Searches greedily. Among all pairs of tensors with a common label, the pair with the lowest score is contracted first.
 //!
-//! Guarantee: the same network and parameters give the same order. Steps are in depth-first order, so that few results
-//! are live at the same time. For each of its labels, a tensor is paired with at most [`PARTNERS_PER_LABEL`] other
-//! tensors, because evaluating all pairs of thousands of tensors would take minutes. The greedy search of `omeco` is
-//! not used, because it breaks ties by the order of a hash map, so that ranks would make different plans.
+//! Guarantee: the same network and parameters give the same order. For each of its labels, a tensor is paired with at
+//! most [`PARTNERS_PER_LABEL`] other tensors, because evaluating all pairs of thousands of tensors would take minutes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::tree::Order;
+use crate::network::Labelled;
+use crate::random::{Random, gumbel};
 
+/// How pairs are scored.
 #[derive(Debug, Clone, Copy)]
 pub struct GreedyParameters {
     /// The score of a pair is the number of elements in its result, minus this factor times the number of elements in
     /// the pair itself. The pair with the lowest score is contracted.
     pub weight: f64,
-    /// Seed for the order of pairs with equal scores. Regular networks have many such pairs, and one order may cost
-    /// several times as much as another.
+    /// Seed for the order of pairs with equal scores, and for the noise. Regular networks have many such pairs, and one
+    /// order may cost several times as much as another.
     pub ties: u64,
+    /// Temperature of random noise, which is added to the logarithm of the score.
+    pub noise: f64,
 }
 
 /// For each of its labels, a tensor is paired with at most this many other tensors that have the label. These other
 /// tensors follow the tensor in the cyclic order of tensor numbers.
 const PARTNERS_PER_LABEL: usize = 32;
 
-/// Computes a contraction order. `log2` returns log2 of the extent of a label; labels of `output` are never summed.
+/// Returns the cheapest of several greedy orders with random parameters, in the ranges from which cotengra's random
+/// greedy search draws them.
+pub fn best_of_random(network: Labelled, tries: usize, random: &mut Random) -> Vec<[usize; 2]> {
+    let tried = (0..tries.max(1)).map(|_| {
+        let scale = 0.5 + 3.5 * random.uniform();
+        let noise = 1e-3 * 300f64.powf(random.uniform());
+        greedy(network, GreedyParameters { weight: scale * scale, ties: random.next(), noise })
+    });
+    tried.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, steps)| steps).unwrap_or_default()
+}
+
+/// Computes a contraction order. Returns its number of multiply-adds, at least approximately, and its contractions.
 ///
 /// Cost: O(l p log p) for p pairs with a common label and l labels per tensor. Each label of each tensor adds at most 2
-/// x [`PARTNERS_PER_LABEL`] pairs.
-pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, parameters: GreedyParameters) -> Order {
-    let mut network = Network::new(tensors, output, log2);
+/// x 32 pairs.
+pub fn greedy(given: Labelled, parameters: GreedyParameters) -> (f64, Vec<[usize; 2]>) {
+    let tensors = given.tensors;
+    let mut products = 0.0;
+    let mut network = Network::new(given);
     let mut pairs = BinaryHeap::new();
     for left in 0..tensors.len() {
         let neighbours = network.neighbours(left).into_iter().filter(|&right| right > left);
@@ -43,6 +57,7 @@ pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, p
         if !network.has(left) || !network.has(right) {
             continue;
         }
+        products += network.pair_sizes(left, right)[1].exp2();
         let result = network.contract(left, right);
         steps.push([left, right]);
         let neighbours = network.neighbours(result).into_iter();
@@ -50,9 +65,9 @@ pub fn greedy(tensors: &[Vec<u32>], output: &[u32], log2: &dyn Fn(u32) -> f64, p
     }
     // Tensors without common labels are multiplied at the end, smallest first.
     let left_over = (0..network.labels.len()).filter(|&tensor| network.has(tensor));
-    let left_over = left_over.map(|tensor| (network.log2_size(tensor), tensor)).collect();
+    let left_over = left_over.map(|tensor| (network.sizes[tensor], tensor)).collect();
     multiply(left_over, tensors.len(), &mut steps);
-    depth_first(&steps, tensors.len())
+    (products, steps)
 }
 
 /// Appends the steps that multiply tensors into one tensor, smallest first. For each tensor, `sizes` contains log2 of
@@ -68,9 +83,11 @@ pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize
 
 /// The remaining tensors, and the labels that they share.
 struct Network<'a> {
-    log2: &'a dyn Fn(u32) -> f64,
+    log2: &'a [f64],
     /// Labels of every tensor, ascending; `None` for contracted tensors.
     labels: Vec<Option<Vec<u32>>>,
+    /// log2 of the number of elements of every tensor.
+    sizes: Vec<f64>,
     /// For each label, the tensors that have the label, ascending. If the output has the label, `OUTPUT` is the first
     /// entry. `OUTPUT` is treated like a tensor that is never contracted.
     holders: Vec<Vec<usize>>,
@@ -79,10 +96,10 @@ struct Network<'a> {
 const OUTPUT: usize = usize::MAX;
 
 impl<'a> Network<'a> {
-    fn new(tensors: &[Vec<u32>], output: &[u32], log2: &'a dyn Fn(u32) -> f64) -> Network<'a> {
+    fn new(Labelled { tensors, output, log2 }: Labelled<'a>) -> Network<'a> {
         let count = tensors.iter().flatten().chain(output).max().map_or(0, |&last| last as usize + 1);
         let labels = Vec::with_capacity(2 * tensors.len());
-        let mut network = Network { log2, labels, holders: vec![Vec::new(); count] };
+        let mut network = Network { log2, labels, sizes: Vec::new(), holders: vec![Vec::new(); count] };
         output.iter().for_each(|&label| network.holders[label as usize].push(OUTPUT));
         for labels in tensors {
             let mut labels = labels.clone();
@@ -103,6 +120,7 @@ impl<'a> Network<'a> {
     fn insert(&mut self, labels: Vec<u32>) -> usize {
         let tensor = self.labels.len();
         labels.iter().for_each(|&label| self.holders[label as usize].push(tensor));
+        self.sizes.push(labels.iter().map(|&label| self.log2[label as usize]).sum());
         self.labels.push(Some(labels));
         tensor
     }
@@ -142,28 +160,44 @@ impl<'a> Network<'a> {
         merged.copied().filter(needed)
     }
 
+    /// log2 of the number of elements of the result of a pair, and of the space of all labels of the pair. Cost: a binary
+    /// search for each label of the tensor with fewer labels.
+    fn pair_sizes(&self, left: usize, right: usize) -> [f64; 2] {
+        let swap = self.labels(left).len() > self.labels(right).len();
+        let (few, many) = if swap { (right, left) } else { (left, right) };
+        let many_labels = self.labels(many);
+        let (mut common, mut summed) = (0.0, 0.0);
+        for &label in self.labels(few).iter().filter(|label| many_labels.binary_search(label).is_ok()) {
+            common += self.log2[label as usize];
+            if self.holders[label as usize].len() == 2 {
+                summed += self.log2[label as usize];
+            }
+        }
+        let all = self.sizes[left] + self.sizes[right] - common;
+        // Equal sizes that were summed in different orders must stay equal.
+        [all - summed, all].map(|size| (size * 1048576.0).round() / 1048576.0)
+    }
+
     /// Returns the sort key of a pair, which ends with the pair itself.
     fn ranked(&self, left: usize, right: usize, parameters: GreedyParameters) -> (Size, u64, [usize; 2]) {
         let pair = [left, right];
         let numbers = pair.map(|tensor| (tensor as u64).to_le_bytes());
-        (self.score(left, right, parameters.weight), xxh3_64_with_seed(numbers.as_flattened(), parameters.ties), pair)
-    }
-
-    fn score(&self, left: usize, right: usize, weight: f64) -> Size {
-        let result = self.elements(self.result(left, right));
-        if weight == 0.0 || result.is_infinite() {
-            return Size(result);
+        let tie = xxh3_64_with_seed(numbers.as_flattened(), parameters.ties);
+        let score = self.score(left, right, parameters.weight);
+        if parameters.noise == 0.0 {
+            return (Size(score), tie, pair);
         }
-        let pair = [left, right].map(|tensor| self.elements(self.labels(tensor).iter().copied()));
-        Size(result - weight * (pair[0] + pair[1]))
+        // The logarithm of the score, with its sign.
+        let logarithm = score.signum() * score.abs().max(f64::MIN_POSITIVE).ln();
+        (Size(logarithm - parameters.noise * gumbel(tie)), tie, pair)
     }
 
-    fn elements(&self, labels: impl Iterator<Item = u32>) -> f64 {
-        labels.map(self.log2).sum::<f64>().exp2()
-    }
-
-    fn log2_size(&self, tensor: usize) -> f64 {
-        self.labels(tensor).iter().map(|&label| (self.log2)(label)).sum()
+    fn score(&self, left: usize, right: usize, weight: f64) -> f64 {
+        let result = self.pair_sizes(left, right)[0].exp2();
+        if weight == 0.0 || result.is_infinite() {
+            return result;
+        }
+        result - weight * (self.sizes[left].exp2() + self.sizes[right].exp2())
     }
 
     /// Replaces a pair by its result, and returns the number of the result.
@@ -177,26 +211,6 @@ impl<'a> Network<'a> {
         }
         self.insert(result)
     }
-}
-
-/// Returns the same contractions in depth-first order, where each contraction directly follows the contractions that
-/// produce its right operand. Avoids recursion, because trees may be deep.
-pub fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
-    let mut order = Order::with_capacity(steps.len());
-    let mut open = vec![Some(tensors + steps.len() - 1)];
-    let mut done = Vec::new();
-    while let Some(next) = open.pop() {
-        match next.map(|tensor| (tensor, tensor.checked_sub(tensors))) {
-            Some((tensor, None)) => done.push(tensor),
-            Some((_, Some(step))) => open.extend([None, Some(steps[step][1]), Some(steps[step][0])]),
-            None => {
-                let pair = done.split_off(done.len() - 2);
-                order.push(pair);
-                done.push(tensors + order.len() - 1);
-            }
-        }
-    }
-    order
 }
 
 /// A size with a total order. The size is never NaN.

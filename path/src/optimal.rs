@@ -14,10 +14,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
 
-use super::bits::{BitHasher, Bits};
-use super::cost::log2_sum;
-use super::greedy::{depth_first, multiply};
-use crate::tree::Order;
+use crate::bits::{BitHasher, Bits};
+use crate::greedy::multiply;
+use crate::network::Labelled;
 
 /// Number of steps that are counted for evaluating a pair of sets, in addition to one step for examining the pair.
 const EVALUATION_STEPS: u64 = 8;
@@ -48,20 +47,11 @@ pub enum Proof {
     Sets,
 }
 
-/// A network, whose tensors and output are lists of labels. No tensor has a label twice.
-#[derive(Clone, Copy)]
-pub struct Labelled<'a> {
-    pub tensors: &'a [Vec<u32>],
-    pub output: &'a [u32],
-    /// log2 of the extent of a label.
-    pub log2: &'a dyn Fn(u32) -> f64,
-}
-
 /// Returns the best order that costs at most 2^`known` multiply-adds, if the search finds one, and the outcome of the
 /// search.
 ///
 /// Cost: examines at most `steps` pairs of sets, at a few nanoseconds per pair.
-pub fn optimal(network: Labelled, known: f64, steps: u64) -> (Option<Order>, Proof) {
+pub fn optimal(network: Labelled, known: f64, steps: u64) -> (Option<Vec<[usize; 2]>>, Proof) {
     // A bit set contains tensors or labels, so the larger count determines its size.
     let labels = network.tensors.iter().flatten().collect::<std::collections::BTreeSet<_>>().len();
     match network.tensors.len().max(labels) {
@@ -75,7 +65,7 @@ pub fn optimal(network: Labelled, known: f64, steps: u64) -> (Option<Order>, Pro
     }
 }
 
-fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Option<Order>, Proof) {
+fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Option<Vec<[usize; 2]>>, Proof) {
     let count = network.tensors.len();
     let mut steps: Vec<[usize; 2]> = Vec::with_capacity(count);
     let (mut results, mut costs) = (Vec::new(), Vec::new());
@@ -103,9 +93,9 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
                 steps.clear();
                 sets.append(root, count, &mut steps);
             }
-            (Some(depth_first(&steps, count)), Proof::Optimal)
+            (Some(steps), Proof::Optimal)
         }
-        Err(_) => (Some(depth_first(&steps, count)), Proof::OptimalConnected),
+        Err(_) => (Some(steps), Proof::OptimalConnected),
     }
 }
 
@@ -124,6 +114,15 @@ fn outer_costs(sizes: &mut Vec<f64>) -> Vec<f64> {
         }
     }
     costs
+}
+
+/// log2 of a sum of powers of 2; minus infinity for an empty sum.
+pub fn log2_sum(terms: &[f64]) -> f64 {
+    let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if largest.is_infinite() {
+        return largest;
+    }
+    largest + terms.iter().map(|term| (term - largest).exp2()).sum::<f64>().log2()
 }
 
 /// Returns the connected components of the network, each with its tensors in ascending order.
@@ -199,7 +198,7 @@ impl<const W: usize> Sets<W> {
             local.entry(label).or_insert(next);
         }
         let mut extents = vec![0.0; local.len()];
-        local.iter().for_each(|(&label, &at)| extents[at] = (network.log2)(label));
+        local.iter().for_each(|(&label, &at)| extents[at] = network.log2[label as usize]);
         let mut sets = Sets {
             all: Vec::new(),
             ids: HashMap::default(),
@@ -292,7 +291,7 @@ impl<const W: usize> Sets<W> {
                     break;
                 }
                 seen += 1;
-                if one.tensors.meets(other.tensors) || !(outer || one.labels.meets(other.labels)) {
+                if one.tensors.meets(&other.tensors) || !(outer || one.labels.meets(&other.labels)) {
                     continue;
                 }
                 evaluated += 1;
@@ -310,13 +309,13 @@ impl<const W: usize> Sets<W> {
     }
 
     fn evaluate(&mut self, one: &Scanned<W>, other: &Scanned<W>, level: usize, cap: f64) {
-        let common = one.labels.and(other.labels);
+        let common = one.labels.and(&other.labels);
         let products = one.log2 + other.log2 - self.log2(common);
         let cost = one.cost + other.cost + (products - self.known).exp2();
         if cost > cap {
             return;
         }
-        let tensors = one.tensors.or(other.tensors);
+        let tensors = one.tensors.or(&other.tensors);
         if let Some(&id) = self.ids.get(&tensors) {
             let set = &mut self.all[id as usize];
             if cost < set.cost {
@@ -324,9 +323,9 @@ impl<const W: usize> Sets<W> {
             }
             return;
         }
-        let is_summed = |label: &usize| !self.kept.has(*label) && self.holders[*label].within(tensors);
+        let is_summed = |label: &usize| !self.kept.has(*label) && self.holders[*label].within(&tensors);
         let summed = common.iter().filter(is_summed).fold(Bits::default(), Bits::with);
-        let labels = one.labels.or(other.labels).without(summed);
+        let labels = one.labels.or(&other.labels).without(&summed);
         let log2 = self.log2(labels);
         // Skips a set whose next contraction would exceed the cap, because that contraction costs at least one
         // multiply-add per element of the set's result.

@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 /// A set of numbers below 64 x `W`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Bits<const W: usize>([u64; W]);
+pub struct Bits<const W: usize>(pub [u64; W]);
 
 impl<const W: usize> Default for Bits<W> {
     fn default() -> Bits<W> {
@@ -13,8 +13,13 @@ impl<const W: usize> Default for Bits<W> {
 }
 
 impl<const W: usize> Bits<W> {
-    pub fn with(mut self, number: usize) -> Bits<W> {
+    #[inline(always)]
+    pub fn insert(&mut self, number: usize) {
         self.0[number / 64] |= 1 << (number % 64);
+    }
+
+    pub fn with(mut self, number: usize) -> Bits<W> {
+        self.insert(number);
         self
     }
 
@@ -22,30 +27,38 @@ impl<const W: usize> Bits<W> {
         self.0[number / 64] >> (number % 64) & 1 == 1
     }
 
-    pub fn and(self, other: Bits<W>) -> Bits<W> {
-        Bits(std::array::from_fn(|word| self.0[word] & other.0[word]))
-    }
-
-    pub fn or(self, other: Bits<W>) -> Bits<W> {
-        Bits(std::array::from_fn(|word| self.0[word] | other.0[word]))
-    }
-
-    pub fn without(self, other: Bits<W>) -> Bits<W> {
-        Bits(std::array::from_fn(|word| self.0[word] & !other.0[word]))
-    }
-
     /// Whether the sets have a number in common.
-    pub fn meets(&self, other: Bits<W>) -> bool {
+    pub fn meets(&self, other: &Bits<W>) -> bool {
         (0..W).any(|word| self.0[word] & other.0[word] != 0)
     }
 
     /// Whether this set is a subset of the other set.
-    pub fn within(&self, other: Bits<W>) -> bool {
+    pub fn within(&self, other: &Bits<W>) -> bool {
         (0..W).all(|word| self.0[word] & !other.0[word] == 0)
     }
 
     pub fn count(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    #[inline(always)]
+    pub fn remove(&mut self, number: usize) {
+        self.0[number / 64] &= !(1 << (number % 64));
+    }
+
+    #[inline(always)]
+    pub fn and(&self, other: &Bits<W>) -> Bits<W> {
+        Bits(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    }
+
+    #[inline(always)]
+    pub fn or(&self, other: &Bits<W>) -> Bits<W> {
+        Bits(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
+    #[inline(always)]
+    pub fn without(&self, other: &Bits<W>) -> Bits<W> {
+        Bits(std::array::from_fn(|word| self.0[word] & !other.0[word]))
     }
 
     /// The numbers, ascending.

@@ -1,9 +1,6 @@
 //! Unit tests of `optimal`.
 
 use super::*;
-use crate::dims::Label;
-use crate::plan::path::cost::log2_products;
-use crate::tree::{Network, left_to_right};
 
 const STEPS: u64 = 20_000_000;
 
@@ -42,18 +39,27 @@ fn random(seed: u64) -> Case {
     (tensors, output, extents)
 }
 
-fn products((tensors, output, extents): &Case, order: &Order) -> f64 {
-    let labels = |numbers: &Vec<u32>| numbers.iter().map(|&number| Label(number)).collect::<Vec<_>>();
-    let (tensors, output): (Vec<_>, _) = (tensors.iter().map(labels).collect(), labels(output));
-    let tensors = tensors.iter().map(Vec::as_slice).collect();
-    log2_products(&Network { tensors, output: &output, extents }, order).exp2()
+fn products((tensors, output, extents): &Case, steps: &[[usize; 2]]) -> f64 {
+    let mut live: Vec<Option<Vec<u32>>> = tensors.iter().cloned().map(Some).collect();
+    let mut products = 0.0;
+    for pair in steps {
+        let [one, other] = pair.map(|tensor| live[tensor].take().unwrap());
+        let mut both: Vec<u32> = one.into_iter().chain(other).collect();
+        both.sort_unstable();
+        both.dedup();
+        products += both.iter().map(|&label| extents[label as usize] as f64).product::<f64>();
+        both.retain(|label| output.contains(label) || live.iter().flatten().any(|labels| labels.contains(label)));
+        live.push(Some(both));
+    }
+    products
 }
 
-fn found(case: &Case, steps: u64) -> (Option<Order>, Proof) {
+fn found(case: &Case, steps: u64) -> (Option<Vec<[usize; 2]>>, Proof) {
     let (tensors, output, extents) = case;
-    let log2 = |label: u32| (extents[label as usize] as f64).log2();
-    let known = products(case, &left_to_right(tensors.len())).log2();
-    optimal(Labelled { tensors, output, log2: &log2 }, known, steps)
+    let log2: Vec<f64> = extents.iter().map(|&extent| (extent as f64).log2()).collect();
+    let left = |step: usize| if step == 0 { 0 } else { tensors.len() + step - 1 };
+    let known: Vec<[usize; 2]> = (1..tensors.len()).map(|right| [left(right - 1), right]).collect();
+    optimal(Labelled { tensors, output, log2: &log2 }, products(case, &known).log2(), steps)
 }
 
 /// Returns the minimum cost by brute force, over all splits of all sets into two.

@@ -1,0 +1,42 @@
+//! Measures how fast this machine searches for contraction orders, to convert `--path-time` from seconds to nominal
+//! seconds.
+//!
+//! Invariant: all ranks get the speed of rank 0, because they must find the same order.
+
+use std::time::Instant;
+
+use einsum_dist::World;
+use einsum_path::{Network, Prepared, Price, Request, Settings, search};
+
+use super::Result;
+use super::args::Args;
+
+/// Nominal seconds of the search that is timed.
+const TIMED_SECONDS: f64 = 0.03;
+
+/// Returns the number of nominal seconds of search that rank 0 makes in one second; 1 without `--path-time`. Collective.
+///
+/// # Errors
+/// If the ranks cannot communicate.
+pub fn shared(world: &World, args: &Args, workers: usize) -> Result<f64> {
+    if args.path_time.is_none() {
+        return Ok(1.0);
+    }
+    let speed = if world.is_root() { measured(workers) } else { 1.0 };
+    let all = world.all_gather(&speed.to_le_bytes())?;
+    let first = all.first().and_then(|bytes| bytes.as_slice().try_into().ok());
+    Ok(first.map_or(1.0, f64::from_le_bytes))
+}
+
+/// Times a short search for a ring of tensors with chords.
+fn measured(threads: usize) -> f64 {
+    const TENSORS: u32 = 150;
+    let labels = |at: u32| vec![2 * at, 2 * at + 1, 2 * ((at + 1) % TENSORS), 2 * ((at + 7) % TENSORS) + 1];
+    let tensors = (0..TENSORS).map(labels).collect();
+    let network = Prepared::new(&Network { tensors, output: Vec::new(), extents: vec![2; 2 * TENSORS as usize] });
+    let settings = Settings { price: Price { element: 1.0, step: 0.0 }, limit: f64::INFINITY };
+    let request = Request { threads, budget: &|_| TIMED_SECONDS, patience: f64::INFINITY, known: Vec::new() };
+    let started = Instant::now();
+    let found = search(&network, settings, request);
+    found.seconds / started.elapsed().as_secs_f64().max(f64::MIN_POSITIVE)
+}

@@ -1,0 +1,56 @@
+//! Finds contraction orders and slices for einsum networks.
+//!
+//! A contraction order is a list of pairs of tensors. The n tensors of a network have the numbers 0 to n - 1, and the
+//! result of the i-th contraction has the number n + i.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `network` | a network, and its form for the searches |
+//! | `search` | rounds of independent chains on several threads, within a budget |
+//! | `chain` | one start, annealed, reconfigured and sliced |
+//! | `greedy`, `partition` | first orders: cheapest pairs first; recursive bisection |
+//! | `optimal` | the order with the fewest multiply-adds, by dynamic programming over sets of tensors |
+//! | `tree` | a contraction tree that local changes update in constant time |
+//! | `anneal`, `reconfigure`, `slicing` | changes of a tree: rotations, optimal small subtrees, sliced labels |
+//! | `window` | annealing of large networks, one part at a time |
+//! | `effort` | nominal seconds, in which budgets are counted |
+//! | `bits`, `fast_math`, `random` | sets of labels, powers of two, random numbers |
+//!
+//! Guarantees: the same network, settings and request give the same order on every machine and with any number of
+//! threads. No clock is read, and no recursion is deeper than the logarithm of the number of tensors.
+//!
+//! ```
+//! use einsum_path::{Network, Prepared, Price, Request, Settings, search};
+//!
+//! // A ring of 40 matrices: ab,bc,cd,...->
+//! let tensors = (0..40).map(|at| vec![at, (at + 1) % 40]).collect();
+//! let network = Prepared::new(&Network { tensors, output: vec![], extents: vec![10; 40] });
+//! let settings = Settings { price: Price { element: 1.0, step: 0.0 }, limit: f64::INFINITY };
+//! let request = Request { threads: 2, budget: &|_| 0.01, patience: f64::INFINITY, known: vec![] };
+//! let found = search(&network, settings, request);
+//! // 38 contractions of 10^3 multiply-adds, and one of 10^2.
+//! assert_eq!(found.solutions[0].products.exp2().round(), 38.0 * 1000.0 + 100.0);
+//! ```
+
+mod anneal;
+mod bits;
+mod chain;
+mod effort;
+mod fast_math;
+mod greedy;
+mod network;
+mod optimal;
+mod partition;
+mod random;
+mod reconfigure;
+mod search;
+mod slicing;
+mod tree;
+mod window;
+
+pub use chain::{Settings, Solution};
+pub use greedy::{GreedyParameters, greedy};
+pub use network::{Labelled, Network, Prepared};
+pub use optimal::{Proof, log2_sum, optimal};
+pub use search::{Found, Request, search};
+pub use tree::Price;

@@ -1,0 +1,182 @@
+//! Runs chains in rounds, on several threads, and keeps the best solutions.
+//!
+//! Invariant: the same network, settings and request give the same solution on every machine. Each round has a fixed
+//! number of chains that do not depend on each other, so the number of threads in use does not matter. Budgets are in
+//! nominal seconds, which are numbers of steps divided by the steps that a core makes per second, so no clock is read.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::chain::{Chain, MAX_WORDS_AT_ONCE, Settings, Solution, Start};
+use crate::effort;
+use crate::greedy::GreedyParameters;
+use crate::network::Prepared;
+use crate::random::Random;
+
+/// The number of chains in a round, and the maximum number of threads that a search uses.
+pub const CHAINS: usize = 4;
+
+/// The number of solutions that later chains start from.
+const KEPT: usize = 4;
+
+/// Rotations of each contraction in a chain of the first round, their growth from round to round, and their maximum. Many
+/// restarts are better than one long chain, except for large networks, which the budget ends before the maximum.
+const FIRST_SWEEPS: f64 = 64.0;
+const GROWTH: f64 = 1.5;
+const MAX_SWEEPS: f64 = 20_000.0;
+
+/// Maximum number of random greedy orders of a chain, and the share of its time for them. Few orders of a large network
+/// are good, and annealing improves them little, so more of them are tried.
+const MAX_RANDOM: f64 = 64.0;
+const LEAST_LARGE_RANDOM: f64 = 4.0;
+const RANDOM_SHARE: f64 = 0.25;
+const LARGE_RANDOM_SHARE: f64 = 0.6;
+
+/// A chain is shortened to the rest of the budget if that is at least this share of its length.
+const LEAST_REST: f64 = 0.2;
+
+/// An improvement below this many bits does not count as progress of the search.
+const PROGRESS_BITS: f64 = 0.03;
+
+/// A search does not end for lack of progress before this many nominal seconds.
+const PATIENT_SECONDS: f64 = 0.25;
+
+/// How long a search goes on.
+pub struct Request<'a> {
+    /// The number of threads to use.
+    pub threads: usize,
+    /// The budget in nominal seconds, given the best solution so far. Read before every round.
+    pub budget: &'a dyn Fn(Option<&Solution>) -> f64,
+    /// The search ends if it made no progress since (time of the last progress) x this factor.
+    pub patience: f64,
+    /// Solutions that are already known.
+    pub known: Vec<Solution>,
+}
+
+/// The result of a search.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The best solutions, best first.
+    pub solutions: Vec<Solution>,
+    /// Nominal seconds of the search, and until the best solution was found.
+    pub seconds: f64,
+    pub found_at: f64,
+}
+
+/// The order of solutions: those within the limit first, then the cheapest.
+fn rank(solution: &Solution, limit: f64) -> (f64, f64) {
+    ((solution.largest - limit).max(0.0), solution.price)
+}
+
+/// Searches until the budget is spent.
+///
+/// Cost: the budget, on a core of about 3 GHz for each thread.
+pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found {
+    if network.tensors.len() < 2 {
+        let solution =
+            Solution { steps: vec![], sliced: vec![], price: 0.0, products: 0.0, elements: 0.0, largest: 0.0 };
+        return Found { solutions: vec![solution], seconds: 0.0, found_at: 0.0 };
+    }
+    let mut state = Search { network, settings, threads: request.threads.clamp(1, CHAINS), random: Random::new(7) };
+    let mut found = Found { solutions: request.known, seconds: 0.0, found_at: 0.0 };
+    let mut progress = (0.0, f64::INFINITY);
+    for round in 0.. {
+        let best = found.solutions.first().map_or(f64::INFINITY, |best| best.price);
+        let left = (request.budget)(found.solutions.first()) - found.seconds;
+        let Some((chains, seconds)) = state.chains(round, left, &found.solutions) else { break };
+        found.seconds += seconds;
+        found.solutions.extend(state.run(&chains));
+        found.solutions.sort_by(|one, other| {
+            let [one, other] = [one, other].map(|solution| rank(solution, settings.limit));
+            one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1))
+        });
+        found.solutions.dedup_by(|later, first| later.price == first.price);
+        found.solutions.truncate(KEPT);
+        let now = found.solutions[0].price;
+        if now < best {
+            found.found_at = found.seconds;
+        }
+        if now < progress.1 - PROGRESS_BITS {
+            progress = (found.seconds, now);
+        }
+        if found.seconds > (request.patience * progress.0).max(PATIENT_SECONDS) && request.patience.is_finite() {
+            break;
+        }
+    }
+    found
+}
+
+struct Search<'a> {
+    network: &'a Prepared,
+    settings: Settings,
+    threads: usize,
+    random: Random,
+}
+
+impl Search<'_> {
+    /// The chains of a round and their nominal seconds; `None` if too little of the budget is left. There is always a
+    /// first round.
+    fn chains(&mut self, round: i32, left: f64, kept: &[Solution]) -> Option<(Vec<Chain>, f64)> {
+        let tensors = self.network.tensors.len() as f64;
+        let words = self.network.labels().div_ceil(64).next_power_of_two();
+        let waves = CHAINS.div_ceil(self.threads) as f64;
+        let sweeps = (FIRST_SWEEPS * GROWTH.powi(round)).min(MAX_SWEEPS);
+        let large = words > MAX_WORDS_AT_ONCE;
+        let wanted = sweeps * tensors * effort::rotation(if large { 2 } else { words });
+        let each = effort::start(tensors);
+        let share = if large { LARGE_RANDOM_SHARE } else { RANDOM_SHARE };
+        let most = ((left / waves - LEAST_REST * wanted) / each).clamp(1.0, MAX_RANDOM);
+        let least = if large && round > 0 { LEAST_LARGE_RANDOM.min(most) } else { 1.0 };
+        let tries = (share * wanted / each).clamp(least, most);
+        let start = tries * each;
+        let affordable = left / waves - start;
+        if round > 0 && affordable < LEAST_REST * wanted {
+            return None;
+        }
+        // The last round takes all that is left, because the rest would not suffice for another.
+        let seconds = if affordable < wanted * (1.0 + LEAST_REST * GROWTH) { affordable } else { wanted };
+        let seconds = seconds.max(0.0);
+        let chains = (0..CHAINS).map(|number| self.chain((round, number), (seconds, tries as usize), kept)).collect();
+        Some((chains, waves * (start + seconds)))
+    }
+
+    fn chain(&mut self, (round, number): (i32, usize), (seconds, tries): (f64, usize), kept: &[Solution]) -> Chain {
+        let random = &mut self.random;
+        let (start, hot) = if number % 2 == 1 && !kept.is_empty() {
+            (Start::From(kept[random.below(kept.len())].clone()), 2.0 + 4.0 * random.uniform())
+        } else if (round as usize + number / 2).is_multiple_of(3) && round > 0 {
+            (Start::Partition(0.4 * random.uniform()), 1.0 + 2.0 * random.uniform())
+        } else if round == 0 && self.network.labels().div_ceil(64) <= MAX_WORDS_AT_ONCE {
+            (Start::Greedy(GreedyParameters { weight: [1.0, 4.0, 0.0, 8.0][number], ties: 0, noise: 0.0 }), 1.0)
+        } else {
+            (Start::Random(tries), 1.0 + 3.0 * random.uniform())
+        };
+        Chain { start, seed: random.next(), hot, seconds }
+    }
+
+    /// Runs chains on several threads. Returns their solutions in the order of the chains.
+    fn run(&self, chains: &[Chain]) -> Vec<Solution> {
+        if self.threads == 1 {
+            return chains.iter().map(|chain| chain.run(self.network, self.settings)).collect();
+        }
+        let next = AtomicUsize::new(0);
+        let found: Mutex<Vec<(usize, Solution)>> = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            for _ in 0..self.threads {
+                scope.spawn(|| {
+                    while let Some((at, chain)) = {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        chains.get(at).map(|chain| (at, chain))
+                    } {
+                        let solution = chain.run(self.network, self.settings);
+                        // A thread that panicked ends the search when the scope ends.
+                        found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, solution));
+                    }
+                });
+            }
+        });
+        let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        found.sort_by_key(|(at, _)| *at);
+        found.into_iter().map(|(_, solution)| solution).collect()
+    }
+}

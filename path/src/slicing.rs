@@ -1,0 +1,74 @@
+//! Chooses labels to slice, so that no result of a contraction has more elements than a limit.
+//!
+//! A sliced label has one value in each slice, so it disappears from all tensors, and the whole tree runs once per value.
+//! Contractions without the label are then repeated, which is the overhead of a slice.
+
+use crate::bits::Bits;
+use crate::random::Random;
+use crate::tree::Tree;
+
+/// Added to the overhead of a label, so that of two labels without overhead the one that removes more excess is better.
+const FREE_OVERHEAD: f64 = 0.01;
+
+/// Overheads and gains of all labels in a tree.
+struct Gains {
+    /// The cost of the contractions that have the label.
+    with: Vec<f64>,
+    /// log2 of the factor by which nodes above the limit become smaller, summed over these nodes.
+    reduction: Vec<f64>,
+}
+
+impl<const W: usize> Tree<'_, W> {
+    fn gains(&self, limit: f64) -> Gains {
+        let labels = self.network.labels();
+        let mut gains = Gains { with: vec![0.0; labels], reduction: vec![0.0; labels] };
+        for node in self.leaves..self.children.len() {
+            let [left, right] = self.children[node].map(|child| child as usize);
+            for label in self.labels[left].or(&self.labels[right]).iter() {
+                gains.with[label] += self.cost[node];
+            }
+            let excess = self.log2[node] - limit;
+            if excess > 0.0 {
+                for label in self.labels[node].iter() {
+                    gains.reduction[label] += self.network.log2[label].min(excess);
+                }
+            }
+        }
+        gains
+    }
+
+    /// The label that removes most excess for its overhead, with random noise; `None` if no label can be sliced.
+    pub fn label_to_slice(&self, limit: f64, noise: f64, random: &mut Random) -> Option<usize> {
+        let gains = self.gains(limit);
+        let total = self.total();
+        let candidates = (0..gains.with.len()).filter(|&label| gains.reduction[label] > 0.0);
+        let scored = candidates.map(|label| {
+            let extent = self.network.log2[label].exp2();
+            let overhead = ((extent * (total - gains.with[label]) + gains.with[label]) / total).max(1.0).log2();
+            let score = ((overhead + FREE_OVERHEAD) / gains.reduction[label]).ln() - noise * random.gumbel();
+            (score, label)
+        });
+        scored.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, label)| label)
+    }
+
+    /// Whether the tree stays within the limit if a label is no longer sliced.
+    pub fn set_sliced(&mut self, sliced: Bits<W>) {
+        self.sliced = sliced;
+        self.refresh();
+    }
+
+    /// Stops slicing labels that need not be sliced, most expensive first.
+    pub fn drop_needless_slices(&mut self, limit: f64) {
+        let mut labels: Vec<usize> = self.sliced.iter().collect();
+        labels.sort_by(|&one, &other| self.network.log2[other].total_cmp(&self.network.log2[one]));
+        for label in labels {
+            let before = self.sliced;
+            let mut without = before;
+            without.remove(label);
+            self.set_sliced(without);
+            if self.largest() > limit {
+                self.set_sliced(before);
+            }
+        }
+    }
+}

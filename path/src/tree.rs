@@ -1,0 +1,178 @@
+//! A contraction tree that local changes update in constant time.
+//!
+//! Invariants: node i is the tensor i for i below `leaves`; every other node has two children. `labels` of a node are the
+//! labels of its result, without sliced labels. A rotation changes the labels of one node only, because the labels of a
+//! node depend on the set of tensors below it and not on their order.
+
+use crate::bits::Bits;
+use crate::effort;
+use crate::fast_math::exp2;
+use crate::network::{Prepared, Weights};
+
+pub const NONE: u32 = u32::MAX;
+
+/// What a contraction costs, in multiply-adds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price {
+    /// The cost of reading or writing one element.
+    pub element: f64,
+    /// The cost of a contraction without elements.
+    pub step: f64,
+}
+
+#[derive(Clone)]
+pub struct Tree<'a, const W: usize> {
+    pub network: &'a Prepared,
+    pub weights: Weights<W>,
+    pub price: Price,
+    pub sliced: Bits<W>,
+    pub leaves: usize,
+    pub root: usize,
+    pub children: Vec<[u32; 2]>,
+    pub parent: Vec<u32>,
+    pub labels: Vec<Bits<W>>,
+    /// log2 of the number of elements of each node.
+    pub log2: Vec<f64>,
+    /// The number of elements of each node.
+    pub elements: Vec<f64>,
+    /// The cost of the contraction of each node; 0 for leaves.
+    pub cost: Vec<f64>,
+    /// Nominal seconds of all changes so far.
+    pub effort: f64,
+}
+
+impl<'a, const W: usize> Tree<'a, W> {
+    /// Builds the tree of a list of contractions. Tensors have the numbers 0 to n - 1, followed by results in order.
+    pub fn new(network: &'a Prepared, steps: &[[usize; 2]], price: Price) -> Tree<'a, W> {
+        let leaves = network.tensors.len();
+        let count = leaves + steps.len();
+        let mut tree = Tree {
+            network,
+            weights: Weights::new(&network.log2),
+            price,
+            sliced: Bits::default(),
+            leaves,
+            root: count - 1,
+            children: vec![[NONE; 2]; count],
+            parent: vec![NONE; count],
+            labels: vec![Bits::default(); count],
+            log2: vec![0.0; count],
+            elements: vec![1.0; count],
+            cost: vec![0.0; count],
+            effort: 0.0,
+        };
+        for (at, pair) in steps.iter().enumerate() {
+            tree.children[leaves + at] = pair.map(|node| node as u32);
+            pair.iter().for_each(|&node| tree.parent[node] = (leaves + at) as u32);
+        }
+        tree.refresh();
+        tree
+    }
+
+    /// Nodes with children before parents.
+    pub fn bottom_up(&self) -> Vec<usize> {
+        let mut order = Vec::with_capacity(self.children.len());
+        let mut open = vec![self.root];
+        while let Some(node) = open.pop() {
+            order.push(node);
+            if node >= self.leaves {
+                open.extend(self.children[node].iter().map(|&child| child as usize));
+            }
+        }
+        order.reverse();
+        order
+    }
+
+    /// The labels of a tensor, without sliced labels.
+    fn leaf_labels(&self, leaf: usize) -> Bits<W> {
+        let mut labels = Bits::default();
+        self.network.tensors[leaf].iter().for_each(|&label| labels.insert(label as usize));
+        labels.without(&self.sliced)
+    }
+
+    /// Computes labels, sizes and costs of all nodes anew. Call this after `sliced` has changed.
+    pub fn refresh(&mut self) {
+        self.effort += effort::refresh(W) * self.children.len() as f64;
+        let order = self.bottom_up();
+        let mut below = std::mem::take(&mut self.labels);
+        for &node in &order {
+            below[node] = match self.children[node] {
+                [NONE, _] => self.leaf_labels(node),
+                [left, right] => below[left as usize].or(&below[right as usize]),
+            };
+        }
+        let mut outside = vec![Bits::default(); below.len()];
+        let mut output = Bits::default();
+        self.network.output.iter().for_each(|&label| output.insert(label as usize));
+        outside[self.root] = output.without(&self.sliced);
+        for &node in order.iter().rev().filter(|&&node| node >= self.leaves) {
+            let [left, right] = self.children[node].map(|child| child as usize);
+            outside[left] = outside[node].or(&below[right]);
+            outside[right] = outside[node].or(&below[left]);
+        }
+        for node in 0..below.len() {
+            below[node] = below[node].and(&outside[node]);
+        }
+        self.labels = below;
+        for node in order {
+            self.measure(node);
+        }
+    }
+
+    /// Computes the size of a node from its labels, and its cost from its children.
+    pub fn measure(&mut self, node: usize) {
+        self.log2[node] = self.weights.log2(&self.labels[node]);
+        self.elements[node] = exp2(self.log2[node]);
+        if node >= self.leaves {
+            let [left, right] = self.children[node].map(|child| child as usize);
+            let products = self.weights.log2(&self.labels[left].or(&self.labels[right]));
+            let elements = self.elements[left] + self.elements[right] + self.elements[node];
+            self.cost[node] = exp2(products) + self.price.element * elements + self.price.step;
+        }
+    }
+
+    pub fn total(&self) -> f64 {
+        self.cost.iter().sum()
+    }
+
+    /// log2 of the number of slices.
+    pub fn log2_slices(&self) -> f64 {
+        self.weights.log2(&self.sliced)
+    }
+
+    /// log2 of the number of multiply-adds over all slices.
+    pub fn log2_products(&self) -> f64 {
+        let terms: Vec<f64> = (self.leaves..self.children.len())
+            .map(|node| {
+                let [left, right] = self.children[node].map(|child| child as usize);
+                self.weights.log2(&self.labels[left].or(&self.labels[right]))
+            })
+            .collect();
+        let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        self.log2_slices() + largest + terms.iter().map(|term| (term - largest).exp2()).sum::<f64>().log2()
+    }
+
+    /// log2 of the number of elements that all contractions read and write, over all slices.
+    pub fn log2_elements(&self) -> f64 {
+        let leaves: f64 = self.elements[..self.leaves].iter().sum();
+        let results: f64 = self.elements[self.leaves..].iter().sum();
+        // Each result but the last is written once and read once.
+        (leaves + 2.0 * results - self.elements[self.root]).log2() + self.log2_slices()
+    }
+
+    /// log2 of the number of elements of the largest node.
+    pub fn largest(&self) -> f64 {
+        self.log2[self.leaves..].iter().copied().fold(0.0, f64::max)
+    }
+
+    /// The contractions, children before parents, with results numbered in order.
+    pub fn steps(&self) -> Vec<[usize; 2]> {
+        let mut numbers: Vec<usize> = (0..self.children.len()).collect();
+        let mut steps = Vec::with_capacity(self.leaves);
+        for node in self.bottom_up().into_iter().filter(|&node| node >= self.leaves) {
+            numbers[node] = self.leaves + steps.len();
+            steps.push(self.children[node].map(|child| numbers[child as usize]));
+        }
+        steps
+    }
+}

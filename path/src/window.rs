@@ -1,0 +1,227 @@
+//! Improves the contraction tree of a large network in windows.
+//!
+//! A window is a part of the tree: a contraction, and some hundreds of nodes below it, which are the tensors of a small
+//! network. This network is annealed alone, with small sets of labels. The tree itself stores the labels of its nodes as
+//! lists, whose total length is far below (nodes) x (labels).
+//!
+//! Invariant: a window never makes the tree more expensive.
+
+use crate::chain::{Chain, Settings, Solution, Start};
+use crate::effort;
+use crate::network::Prepared;
+use crate::random::Random;
+use crate::tree::NONE;
+
+/// The tree of a large network.
+pub struct Large<'a> {
+    network: &'a Prepared,
+    settings: Settings,
+    children: Vec<[u32; 2]>,
+    parent: Vec<u32>,
+    /// The labels of each node, and the number of tensors with the label below the node.
+    labels: Vec<Vec<(u32, u32)>>,
+    cost: Vec<f64>,
+    /// Nominal seconds of all changes so far.
+    pub effort: f64,
+}
+
+impl<'a> Large<'a> {
+    pub fn new(network: &'a Prepared, steps: &[[usize; 2]], settings: Settings) -> Large<'a> {
+        let leaves = network.tensors.len();
+        let count = leaves + steps.len();
+        let mut large = Large {
+            network,
+            settings,
+            children: vec![[NONE; 2]; count],
+            parent: vec![NONE; count],
+            labels: network.tensors.iter().map(|labels| labels.iter().map(|&label| (label, 1)).collect()).collect(),
+            cost: vec![0.0; count],
+            effort: 0.0,
+        };
+        large.labels.resize(count, Vec::new());
+        for (at, pair) in steps.iter().enumerate() {
+            let node = leaves + at;
+            large.children[node] = pair.map(|child| child as u32);
+            pair.iter().for_each(|&child| large.parent[child] = node as u32);
+            large.measure(node);
+        }
+        large
+    }
+
+    /// log2 of the number of elements that some labels span.
+    fn log2(&self, labels: &[(u32, u32)]) -> f64 {
+        labels.iter().map(|&(label, _)| self.network.log2[label as usize]).sum()
+    }
+
+    /// Computes the labels and the cost of a contraction from its children.
+    fn measure(&mut self, node: usize) {
+        let [left, right] = self.children[node].map(|child| &self.labels[child as usize]);
+        let mut union: Vec<(u32, u32)> = Vec::with_capacity(left.len() + right.len());
+        let (mut i, mut j) = (0, 0);
+        while i < left.len() || j < right.len() {
+            let next = match (left.get(i), right.get(j)) {
+                (Some(a), Some(b)) if a.0 == b.0 => {
+                    (i, j) = (i + 1, j + 1);
+                    (a.0, a.1 + b.1)
+                }
+                (Some(a), b) if b.is_none_or(|b| a.0 < b.0) => {
+                    i += 1;
+                    *a
+                }
+                (_, b) => {
+                    j += 1;
+                    b.copied().unwrap_or_default()
+                }
+            };
+            union.push(next);
+        }
+        let size = |log2: f64| log2.min(1000.0).exp2();
+        let products = size(self.log2(&union));
+        let operands = size(self.log2(left)) + size(self.log2(right));
+        union.retain(|&(label, count)| count < self.network.holders[label as usize]);
+        let price = self.settings.price;
+        self.cost[node] = products + price.element * (operands + size(self.log2(&union))) + price.step;
+        self.labels[node] = union;
+    }
+
+    fn total(&self) -> f64 {
+        self.cost.iter().sum()
+    }
+
+    /// Anneals one window of at most `size` tensors for some nominal seconds. Returns whether the tree became cheaper.
+    pub fn improve(&mut self, size: usize, seconds: f64, random: &mut Random) -> bool {
+        let root = self.pick(random);
+        let (frontier, inner) = self.window(root, size);
+        self.effort += seconds + effort::WINDOW * frontier.len() as f64;
+        if frontier.len() < 4 {
+            return false;
+        }
+        let names = |node: usize| self.labels[node].iter().map(|&(label, _)| label).collect::<Vec<u32>>();
+        let part = self.network.part(frontier.iter().map(|&node| names(node)).collect(), Some(names(root)));
+        let solution = Solution {
+            steps: self.steps_of(&frontier, &inner),
+            sliced: vec![],
+            price: 0.0,
+            products: 0.0,
+            elements: 0.0,
+            largest: 0.0,
+        };
+        let chain =
+            Chain { start: Start::From(solution), seed: random.next(), hot: 1.0 + 5.0 * random.uniform(), seconds };
+        let settings = Settings { limit: f64::INFINITY, ..self.settings };
+        let found = chain.run(&part, settings);
+        let before: f64 = inner.iter().map(|&node| self.cost[node]).sum();
+        if found.price.exp2() >= before * (1.0 - 1e-9) {
+            return false;
+        }
+        self.splice(&frontier, &inner, &found.steps);
+        true
+    }
+
+    /// A contraction that is expensive, or an ancestor of one.
+    fn pick(&self, random: &mut Random) -> usize {
+        let leaves = self.network.tensors.len();
+        let mut best = (f64::NEG_INFINITY, leaves);
+        // Sampling some nodes suffices, because windows are large.
+        for _ in 0..64 {
+            let node = leaves + random.below(self.children.len() - leaves);
+            let score = self.cost[node].log2() + 4.0 * random.gumbel();
+            if score > best.0 {
+                best = (score, node);
+            }
+        }
+        let mut node = best.1;
+        for _ in 0..random.below(12) {
+            match self.parent[node] {
+                NONE => break,
+                parent => node = parent as usize,
+            }
+        }
+        node
+    }
+
+    /// The nodes below `root` that are the tensors of the window, and the contractions in the window, parents first.
+    fn window(&self, root: usize, size: usize) -> (Vec<usize>, Vec<usize>) {
+        let leaves = self.network.tensors.len();
+        let key = |node: usize| ((self.cost[node].log2() * 1e6) as i64, node);
+        let mut open = std::collections::BinaryHeap::from([key(root)]);
+        let (mut frontier, mut inner) = (Vec::new(), Vec::new());
+        while let Some((_, node)) = open.pop() {
+            inner.push(node);
+            for child in self.children[node].map(|child| child as usize) {
+                if child >= leaves { open.push(key(child)) } else { frontier.push(child) }
+            }
+            if frontier.len() + open.len() >= size {
+                break;
+            }
+        }
+        frontier.extend(open.into_iter().map(|(_, node)| node));
+        (frontier, inner)
+    }
+
+    /// The contractions of a window, as steps over its tensors.
+    fn steps_of(&self, frontier: &[usize], inner: &[usize]) -> Vec<[usize; 2]> {
+        let mut numbers: std::collections::HashMap<usize, usize> =
+            frontier.iter().enumerate().map(|(at, &node)| (node, at)).collect();
+        let mut steps = Vec::with_capacity(inner.len());
+        // A child was opened after its parent, so the reverse order has children first.
+        for &node in inner.iter().rev() {
+            steps.push(self.children[node].map(|child| numbers[&(child as usize)]));
+            numbers.insert(node, frontier.len() + steps.len() - 1);
+        }
+        steps
+    }
+
+    /// Replaces the contractions of a window. Its root keeps its number.
+    fn splice(&mut self, frontier: &[usize], inner: &[usize], steps: &[[usize; 2]]) {
+        let mut numbers = frontier.to_vec();
+        for (at, pair) in steps.iter().enumerate() {
+            let node = inner[inner.len() - 1 - at];
+            let children = pair.map(|child| numbers[child]);
+            self.children[node] = children.map(|child| child as u32);
+            children.iter().for_each(|&child| self.parent[child] = node as u32);
+            self.measure(node);
+            numbers.push(node);
+        }
+    }
+
+    /// The contractions of the tree and their costs, children first.
+    pub fn solution(&self) -> Solution {
+        let leaves = self.network.tensors.len();
+        // The root of a window keeps its number, so the last node remains the root of the tree.
+        let root = self.children.len() - 1;
+        let mut order = Vec::with_capacity(self.children.len());
+        let mut open = vec![root];
+        while let Some(node) = open.pop() {
+            if node >= leaves {
+                order.push(node);
+                open.extend(self.children[node].map(|child| child as usize));
+            }
+        }
+        let mut numbers: Vec<usize> = (0..self.children.len()).collect();
+        let mut steps = Vec::with_capacity(order.len());
+        let (mut products, mut elements, mut largest) = (0.0f64, 0.0f64, 0.0f64);
+        for node in order.into_iter().rev() {
+            let [left, right] = self.children[node].map(|child| child as usize);
+            numbers[node] = leaves + steps.len();
+            steps.push([numbers[left], numbers[right]]);
+            let [one, other] = [left, right].map(|child| self.log2(&self.labels[child]));
+            let common = self.labels[left]
+                .iter()
+                .filter(|(label, _)| self.labels[right].binary_search_by_key(label, |&(other, _)| other).is_ok());
+            let common: f64 = common.map(|&(label, _)| self.network.log2[label as usize]).sum();
+            products += (one + other - common).min(1000.0).exp2();
+            let result = self.log2(&self.labels[node]);
+            elements += [one, other, result].map(|size| size.min(1000.0).exp2()).iter().sum::<f64>();
+            largest = largest.max(result);
+        }
+        Solution {
+            steps,
+            sliced: Vec::new(),
+            price: self.total().log2(),
+            products: products.log2(),
+            elements: elements.log2(),
+            largest,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Records what a path search did, for reports.
+
+use serde::Serialize;
+
+/// The method that found a contraction order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathMethod {
+    /// The order as written.
+    LeftToRight,
+    /// The user prescribed the order.
+    Explicit,
+    /// A greedy search.
+    Greedy,
+    /// Dynamic programming over sets of tensors, which proved that no order has fewer operations.
+    Optimal,
+    /// Annealing from greedy orders and from recursive bisection, with reconfigured subtrees.
+    Anneal,
+}
+
+/// What a path search did. Nominal seconds are numbers of search steps, divided by the steps that a core of about 3 GHz
+/// makes in a second.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SearchRecord {
+    /// The method that found the order.
+    pub method: PathMethod,
+    /// Nominal seconds that the search took; 0 for searches that need no budget.
+    pub seconds: f64,
+    /// Nominal seconds after which the order was found.
+    pub found_at: f64,
+}
