@@ -33,7 +33,7 @@ pub(super) fn write(file: &Path, text: &str) {
     let made = file.parent().map_or(Ok(()), std::fs::create_dir_all);
     if made.is_ok() {
         remove_leftovers(file);
-        let _ = write_whole(file, &new_tag(), text.as_bytes());
+        let _ = write_whole(file, &new_tag(), &[text.as_bytes()]);
     }
 }
 

@@ -209,6 +209,15 @@ impl<T: Element> DistTensor<T> {
         self.blocks.iter().find(|block| block.rank == rank).map(|block| block.values.view())
     }
 
+    /// The values of a local rank's block, in row-major order.
+    pub(super) fn values(&self, rank: usize) -> Option<&[T]> {
+        self.blocks.iter().find(|block| block.rank == rank).map(|block| block.values.as_slice())
+    }
+
+    pub(super) fn values_mut(&mut self, rank: usize) -> Option<&mut [T]> {
+        self.blocks.iter_mut().find(|block| block.rank == rank).map(|block| block.values.as_mut_slice())
+    }
+
     pub(super) fn block_mut(&mut self, rank: usize) -> Option<ArrayViewMutD<'_, T>> {
         self.blocks.iter_mut().find(|block| block.rank == rank).map(|block| block.values.view_mut())
     }

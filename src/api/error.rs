@@ -1,14 +1,16 @@
 //! Defines the library's error type.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use einsum_parser::ParseError;
 
 use super::hostname;
 use crate::comm::CommError;
 use crate::exec::KernelError;
+use crate::io::checkpoint::CheckpointError;
 use crate::io::npy::NpyError;
-use crate::io::output::FileError;
+use crate::io::output::{FileError, display_path};
 use crate::memory::OutOfMemory;
 use crate::plan::PlanError;
 use crate::schedule::verify::VerifyError;
@@ -66,6 +68,15 @@ pub enum Error {
     /// Writing to a file failed because the disk is full or no longer available.
     #[error("{rank}: {cause}")]
     Output { rank: Rank, cause: NpyError },
+    /// A file cannot be used as checkpoint of this run. No file of the checkpoint was changed.
+    #[error("{}: {why}; name another file, or remove this one to start from the beginning", display_path(path))]
+    Checkpoint { path: PathBuf, why: CheckpointError },
+    /// A flag stopped the run, and its state is in a checkpoint.
+    #[error(
+        "stopped after {finished} of {slices} slices, which are saved in {}; start again to continue",
+        display_path(path)
+    )]
+    Stopped { path: PathBuf, finished: usize, slices: usize },
     /// Communication between ranks failed.
     #[error(transparent)]
     Comm(#[from] CommError),
@@ -102,12 +113,14 @@ impl Error {
             | Error::Kernel(_)
             | Error::Npy(_)
             | Error::File(_)
+            | Error::Checkpoint { .. }
             | Error::Usage(_)
             | Error::HostMemory { .. }
             | Error::ProcessMemory { .. } => true,
             Error::Elsewhere { input, .. } => *input,
             Error::Comm(CommError::Start(_)) => true,
             Error::Verify(_)
+            | Error::Stopped { .. }
             | Error::Comm(_)
             | Error::Output { .. }
             | Error::Memory { .. }

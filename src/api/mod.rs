@@ -10,6 +10,7 @@
 
 mod cache;
 mod calibration;
+mod checkpoint;
 mod clock;
 mod cores;
 mod crew;
@@ -41,6 +42,7 @@ mod validate;
 mod whole_tensors;
 mod world;
 
+pub use checkpoint::Checkpoint;
 pub use crew::start_threads;
 pub use dist_tensor::DistTensor;
 pub use einsum::einsum;

@@ -70,7 +70,7 @@ impl World {
     pub fn write_text(&self, path: impl AsRef<Path>, text: &str) -> Result<()> {
         let path = path.as_ref();
         let prepared = PreparedOutput::new(self, path, Writers::Root)?;
-        let written = if self.is_root() { write_whole(path, prepared.tag(), text.as_bytes()) } else { Ok(()) };
+        let written = if self.is_root() { write_whole(path, prepared.tag(), &[text.as_bytes()]) } else { Ok(()) };
         self.agree(written.map_err(Error::from))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::rc::Rc;
 
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 
@@ -69,11 +70,13 @@ pub struct Program<T: Element> {
     /// The variant of this program that adds to the values in `out`; compiled when first needed.
     accumulating: Option<Box<Program<T>>>,
     /// Whether the last run used `accumulating`, which then contains the measurements of that run.
-    ran_accumulating: bool,
+    pub(super) ran_accumulating: bool,
     /// Whether the last run succeeded. If so, the next run may reuse values that depend only on constant operands.
     pub(super) holds: bool,
     /// The steps between groups of ranks, if these take disjoint sets of slices.
     pub(super) groups: Option<Box<GroupSteps<T>>>,
+    /// Called after every slice.
+    pub(super) on_slice: Option<Rc<dyn Fn(usize, usize)>>,
     /// The program that gathers the result on every rank; compiled when first needed.
     pub(super) gather: Option<Box<Program<T>>>,
     element: PhantomData<T>,
@@ -93,9 +96,11 @@ pub(super) struct GroupSteps<T: Element> {
 
 /// The slices to run, and whether their output is the whole result or a part of it. A slice is one repetition of the
 /// schedule, for one piece of every sliced dimension.
-struct Slices {
-    run: Range<usize>,
-    output: ResultResidency,
+pub(super) struct Slices {
+    pub(super) run: Range<usize>,
+    pub(super) output: ResultResidency,
+    /// Whether the slice before these ran last, so that values which slices share are there.
+    pub(super) goes_on: bool,
 }
 
 impl World {
@@ -168,6 +173,7 @@ impl<T: Element> Program<T> {
             ran_accumulating: false,
             holds: false,
             groups: GroupSteps::compile(world, plan)?,
+            on_slice: None,
             gather: None,
             element: PhantomData,
         })
@@ -321,12 +327,12 @@ impl<T: Element> Program<T> {
         if part >= parts {
             return Err(Error::Usage(format!("there is no part {part}: the last part of the result is {}", parts - 1)));
         }
-        let slices = Slices { run: self.plan.slices_of_part(part), output: self.plan.result };
+        let slices = Slices { run: self.plan.slices_of_part(part), output: self.plan.result, goes_on: false };
         self.run_blocks(slices, alpha, operands, beta, out)
     }
 
     /// Runs some slices with distributed tensors. `out` is the whole result, or the part of it that these slices write.
-    fn run_blocks(
+    pub(super) fn run_blocks(
         &mut self,
         slices: Slices,
         alpha: T,
@@ -338,7 +344,7 @@ impl<T: Element> Program<T> {
         let fits = self.check_dist(operands, out, held);
         self.world.agree(fits)?;
         if self.groups.is_some() {
-            return self.run_in_groups(alpha, operands, beta, out);
+            return self.run_in_groups(alpha, operands, beta, out, None);
         }
         self.each_slice(slices, beta, |program, slice, beta| {
             let bound = program.ranks.iter().map(|rank| {
@@ -376,16 +382,17 @@ impl<T: Element> Program<T> {
 
     /// Whether a run with this `beta` needs a variant of this program. The step that adds the results of groups of ranks
     /// has its own variant.
-    fn needs_accumulating(&self, beta: T) -> bool {
+    pub(super) fn needs_accumulating(&self, beta: T) -> bool {
         beta != T::ZERO && !self.plan.accumulate && self.groups.is_none()
     }
 
     /// Returns the program for a nonzero `beta`, and compiles it if needed.
-    fn accumulating(&mut self) -> Result<&mut Program<T>> {
-        let accumulating = match self.accumulating.take() {
+    pub(super) fn accumulating(&mut self) -> Result<&mut Program<T>> {
+        let mut accumulating = match self.accumulating.take() {
             Some(accumulating) => accumulating,
             None => Box::new(Program::compile(&self.world, &Plan { accumulate: true, ..self.plan.clone() })?),
         };
+        accumulating.on_slice.clone_from(&self.on_slice);
         Ok(self.accumulating.insert(accumulating))
     }
 
@@ -407,7 +414,12 @@ impl<T: Element> Program<T> {
         expect_shape(Tensor::Output, out.shape(), self.plan.whole_dims(self.plan.output()))
     }
 
-    fn check_dist(&self, operands: &[&DistTensor<T>], out: &DistTensor<T>, held: ResultResidency) -> Result<()> {
+    pub(super) fn check_dist(
+        &self,
+        operands: &[&DistTensor<T>],
+        out: &DistTensor<T>,
+        held: ResultResidency,
+    ) -> Result<()> {
         self.check_caller()?;
         if operands.len() != self.plan.operands {
             return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
@@ -471,7 +483,7 @@ impl<T: Element> Program<T> {
 
     /// All slices, with the whole result as output.
     fn all_slices(&self) -> Slices {
-        Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole }
+        Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole, goes_on: false }
     }
 
     /// Runs the schedule for every slice. `bind` receives a slice and its `beta`, and returns the [`Factors`] for the
@@ -492,12 +504,17 @@ impl<T: Element> Program<T> {
         let holds = self.all_hold()?;
         self.holds = false;
         let first = slices.run.start;
-        for slice in slices.run {
-            let lasts = if slice > first { Some(ReuseScope::Run) } else { holds.then_some(ReuseScope::Program) };
+        for slice in slices.run.clone() {
+            let lasts = if slice > first || slices.goes_on {
+                Some(ReuseScope::Run)
+            } else {
+                holds.then_some(ReuseScope::Program)
+            };
             self.ranks.iter_mut().for_each(|rank| rank.hold(lasts));
             let beta = if self.plan.begins(slice) { beta } else { T::ONE };
             let (factors, bound) = bind(self, slice, beta)?;
             self.execute(factors, bound, slices.output)?;
+            self.report_slices(slice + 1);
         }
         self.holds = true;
         Ok(())

@@ -26,9 +26,16 @@ pub(super) struct Record {
     node_seconds: Vec<Vec<f64>>,
     /// Number of slices that have run.
     ran: usize,
+    /// Number of slices that were taken from a checkpoint.
+    pub(super) resumed: usize,
 }
 
 impl Record {
+    /// Measurements of a run that takes some slices from a checkpoint.
+    pub(super) fn resuming(resumed: usize) -> Record {
+        Record { resumed, ..Record::default() }
+    }
+
     /// Adds the metrics of the next slice.
     pub(super) fn add(&mut self, programs: &[RankProgram], plan: &Plan, metrics: Vec<Metrics>) {
         self.ran += 1;

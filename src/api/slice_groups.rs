@@ -7,6 +7,7 @@
 //! Invariant: the ranks of a group either all run a slice or all rest, so no rank waits for a transfer of a resting
 //! rank.
 
+use super::checkpoint::Saves;
 use super::program::{GroupSteps, bind};
 use super::record::Record;
 use super::{DistTensor, Program, Result, World};
@@ -53,9 +54,10 @@ impl<T: Element> Program<T> {
         operands: &[&DistTensor<T>],
         beta: T,
         out: &mut DistTensor<T>,
+        saves: Option<&mut Saves>,
     ) -> Result<()> {
         let Some(mut steps) = self.groups.take() else { return Ok(()) };
-        let outcome = self.run_steps(&mut steps, (alpha, operands), (beta, out));
+        let outcome = self.run_steps(&mut steps, (alpha, operands), (beta, out), saves);
         self.groups = Some(steps);
         outcome
     }
@@ -65,8 +67,9 @@ impl<T: Element> Program<T> {
         steps: &mut GroupSteps<T>,
         (alpha, operands): (T, &[&DistTensor<T>]),
         (beta, out): (T, &mut DistTensor<T>),
+        mut saves: Option<&mut Saves>,
     ) -> Result<()> {
-        self.record = Record::default();
+        self.record = saves.as_ref().map_or_else(Record::default, |saves| saves.measurements(&self.plan));
         // `holds` is false during the run, because the values of a failed run must not be reused.
         let holds = self.all_hold()?;
         self.holds = false;
@@ -78,13 +81,21 @@ impl<T: Element> Program<T> {
             }
         }
         steps.sums.blocks_mut().for_each(|(_, mut block)| block.fill(T::ZERO));
-        for round in 0..self.plan.slice_rounds() {
-            let lasts = if round > 0 { Some(ReuseScope::Run) } else { holds.then_some(ReuseScope::Program) };
+        let first = saves.as_ref().map_or(0, |saves| saves.finished());
+        if let Some(saves) = &saves {
+            saves.restore(&mut steps.sums)?;
+        }
+        for round in first..self.plan.slice_rounds() {
+            let lasts = if round > first { Some(ReuseScope::Run) } else { holds.then_some(ReuseScope::Program) };
             for rank in &mut self.ranks {
                 rank.hold(lasts);
                 rank.rest(round >= self.plan.slices_of_rank(rank.schedule().rank).len());
             }
             self.run_round(steps, round, alpha)?;
+            self.report_slices((round + 1) * self.plan.slice_groups);
+            if let Some(saves) = saves.as_mut().filter(|saves| saves.next == round + 1) {
+                saves.after(round + 1, &steps.sums)?;
+            }
         }
         steps.combination.run_dist(T::ONE, &[&steps.sums], beta, out)?;
         self.holds = true;

@@ -1,5 +1,5 @@
-//! Reads and writes blocks of `.npy` files, generates reproducible random operands, and writes output files of any
-//! kind.
+//! Reads and writes blocks of `.npy` files, generates reproducible random operands, and writes checkpoints and output
+//! files of any kind.
 //!
 //! On every machine, elements are passed as little-endian bytes together with their [`Dtype`](crate::dtype::Dtype).
 //! Blocks are dense and in C order. A block is identified by one range per dimension of the whole tensor. Each process
@@ -7,6 +7,7 @@
 //! communication or schedules. Several processes may write disjoint blocks of one file. The callers in these processes
 //! must agree on which process writes which block, and on when all blocks are written.
 
+pub mod checkpoint;
 pub mod npy;
 pub mod output;
 pub mod random;
