@@ -4,6 +4,7 @@
 //! flags.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use einsum_dist::Plan;
 use einsum_dist::exec::{ResolvedKernel, kernel_name};
@@ -28,6 +29,8 @@ pub struct RunConfig {
     pub operands: Vec<PathBuf>,
     pub output: Option<PathBuf>,
     pub accumulate: Option<PathBuf>,
+    /// The file of the checkpoint, and the time between checkpoints.
+    pub checkpoint: Option<(PathBuf, Duration)>,
     pub seed: u64,
     pub repeat: usize,
     pub warmup: usize,

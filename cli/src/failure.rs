@@ -117,6 +117,8 @@ impl Failure {
                 Error::Plan(_) => "plan",
                 Error::Kernel(_) => "kernel",
                 Error::Npy(_) | Error::File(_) | Error::Output { .. } => "file",
+                Error::Checkpoint { .. } => "checkpoint",
+                Error::Stopped { .. } => "stopped",
                 Error::Usage(_) => "usage",
                 Error::Comm(_) => "communication",
                 Error::Memory { .. } | Error::HostMemory { .. } | Error::ProcessMemory { .. } => "memory",

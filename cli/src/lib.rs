@@ -16,6 +16,7 @@
 //! | `gather` | gathers numbers from all processes |
 //! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
 //! | `explain`, `print` | standard output |
+//! | `progress` | the progress bar of a run of several slices |
 //! | `trace_files` | the files of `--trace` and `--timeline` |
 //! | `failure`, `panics`, `say` | messages on standard error |
 //! | `signals`, `guard` | clean-up of temporary files when a signal ends the program |
@@ -39,6 +40,7 @@ mod panics;
 mod path_speed;
 mod paths;
 mod print;
+mod progress;
 mod result_sink;
 mod run;
 mod say;
@@ -159,6 +161,9 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
         world.finish()?;
         Ok(codes.iter().flatten().copied().max().unwrap_or(code))
     });
+    if let Err(Failure::Library(Error::Stopped { .. })) = outcome {
+        signals::end_by_received();
+    }
     match finished {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

@@ -14,6 +14,8 @@ pub struct Outcome {
     pub measured: Vec<Measured>,
     pub compile_seconds: f64,
     pub seconds: Seconds,
+    /// Number of slices that were taken from a checkpoint.
+    pub resumed_slices: usize,
     pub norm: f64,
     pub check: Option<CheckReport>,
     /// The elements that overflow the element type, if the check found any.

@@ -34,6 +34,7 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
         if *path == Path::new("-") {
             let why = match flag.as_str() {
                 "--output" => "a result needs a file, as other text goes to standard output",
+                "--checkpoint" => "a checkpoint needs a file that can be replaced",
                 "--trace" | "--timeline" => "it needs a file, as other text goes to standard output",
                 _ => "it is read from a file, not from standard input",
             };
@@ -79,7 +80,13 @@ pub fn tidy(world: &World, args: &Args) {
 /// Returns the paths that this command writes, each with its flag.
 fn written(args: &Args) -> Vec<(&'static str, &PathBuf)> {
     let output = args.output.as_ref().filter(|_| !args.explain);
-    let paths = [("--output", output), ("--trace", args.trace.as_ref()), ("--timeline", args.timeline.as_ref())];
+    let checkpoint = args.checkpoint.as_ref().filter(|_| !args.explain && !args.simulate);
+    let paths = [
+        ("--output", output),
+        ("--checkpoint", checkpoint),
+        ("--trace", args.trace.as_ref()),
+        ("--timeline", args.timeline.as_ref()),
+    ];
     paths.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect()
 }
 
@@ -88,6 +95,7 @@ fn named(args: &Args) -> Vec<Named<'_>> {
     let expression = args.expression.as_deref().and_then(|text| text.strip_prefix('@')).map(Path::new);
     let flags = [
         ("--output", args.output.as_deref(), true),
+        ("--checkpoint", args.checkpoint.as_deref(), true),
         ("--trace", args.trace.as_deref(), true),
         ("--timeline", args.timeline.as_deref(), true),
         ("--accumulate", args.accumulate.as_deref(), false),

@@ -80,11 +80,17 @@ fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Repor
         report.plan_seconds = Some(config.plan_seconds);
         report.compile_seconds = Some(outcome.compile_seconds);
         report.seconds = Some(outcome.seconds);
-        report.gflops = (outcome.seconds.median > 0.0).then(|| config.plan.total_gflop() / outcome.seconds.median);
+        report.gflops = (outcome.seconds.median > 0.0).then(|| gflop(config, outcome) / outcome.seconds.median);
         report.check = outcome.check;
         report.output.norm = Some(outcome.norm);
     }
     report
+}
+
+/// Returns the GFLOP of the slices that this run computed.
+fn gflop(config: &RunConfig, outcome: &Outcome) -> f64 {
+    let slices = config.plan.slice_count() as f64;
+    config.plan.total_gflop() * (1.0 - outcome.resumed_slices as f64 / slices)
 }
 
 /// Returns the summary, which has one name and value per line.
@@ -102,9 +108,13 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     lines.push(("ran on", format!("{ranks}, {workers}{each}{transport}")));
     lines.push(("kernel", report.kernel.clone()));
     lines.extend(steps(config, &report));
+    if outcome.resumed_slices > 0 {
+        let (taken, all) = (outcome.resumed_slices, plan.slice_count());
+        lines.push(("continued", format!("{taken} of {all} slices are from the checkpoint, and are not in the times")));
+    }
     lines.push(("time", time(config, outcome)));
     if let Some(gflops) = report.gflops.filter(|&gflops| gflops > 0.0) {
-        let flop = format!("{} GFLOP", digits(plan.total_gflop()));
+        let flop = format!("{} GFLOP", digits(gflop(config, outcome)));
         lines.push(("rate", format!("{} GFLOP/s ({flop})", digits(gflops))));
     }
     if report.ranks > 1 {

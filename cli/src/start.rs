@@ -124,6 +124,9 @@ pub fn check_flags(args: &Args) -> Result<()> {
     if (args.trace.is_some() || args.timeline.is_some()) && args.explain && !args.simulate {
         return Err(usage("--trace and --timeline show a run; what --explain does not run, --simulate plays"));
     }
+    if args.checkpoint.is_some() && (args.repeat.get() > 1 || args.warmup > 0) {
+        return Err(usage("--checkpoint is for a single run: leave --repeat and --warmup out"));
+    }
     let Some(launcher) = launcher() else { return Ok(()) };
     if args.ranks.is_some() {
         return Err(usage(format!(

@@ -3,7 +3,7 @@
 //! Guarantee: if any rank returns an error, all ranks return one.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use einsum_dist::api::{host, start_threads};
 use einsum_dist::comm::launcher::launcher;
@@ -126,8 +126,10 @@ impl RunConfig {
         let one_rank_plan =
             if args.explain || args.simulate { one_rank_plan(&shaped, &tree, &machine, &options) } else { None };
         if world.is_root() && !args.quiet {
-            warn_of_no_effect(&args, dtype);
+            warn_of_no_effect(&args, dtype, &plan);
         }
+        let every = Duration::from_secs_f64(args.checkpoint_every);
+        let checkpoint = args.checkpoint.map(|path| (path, every));
         Ok(RunConfig {
             tree,
             plan,
@@ -138,6 +140,7 @@ impl RunConfig {
             operands: args.operands,
             output: args.output,
             accumulate: args.accumulate,
+            checkpoint,
             seed: args.seed,
             repeat: args.repeat.get() as usize,
             warmup: args.warmup as usize,
@@ -180,9 +183,12 @@ fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, 
 }
 
 /// Warns about flags that have no effect in this run.
-fn warn_of_no_effect(args: &Args, dtype: Dtype) {
+fn warn_of_no_effect(args: &Args, dtype: Dtype, plan: &Plan) {
     if args.dtype.is_some() && !args.operands.is_empty() {
         say!("warning: --dtype is for random operands; these files make it {dtype}");
+    }
+    if args.checkpoint.is_some() && plan.slice_count() == 1 {
+        say!("warning: --checkpoint saves nothing, as this plan has a single slice");
     }
     if args.no_overlap && (args.explain || args.simulate || args.verbose) {
         say!("warning: what is predicted overlaps; --no-overlap is for runs and for what --simulate plays");
@@ -259,7 +265,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOpti
         .accumulate(args.accumulate.is_some())
         .constant(Vec::new())
         .memory_limit(memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?)
-        .in_parts(true)
+        .in_parts(args.checkpoint.is_none())
         .idle(args.idle)
         .reorder(args.reorder.parse().map_err(|error: String| usage(format!("--reorder: {error}")))?)
         .forbid_redistribution(args.forbid_redistribution)
