@@ -16,7 +16,9 @@ use super::program::Slices;
 use super::record;
 use super::{DistTensor, Error, Program, Result, World};
 use crate::exec::Factors;
-use crate::io::checkpoint::{CheckpointError, Record, check_sum_path, digest, read_sum, remove, sum_path, write_sum};
+use crate::io::checkpoint::{
+    CheckpointError, Lock, Record, check_sum_path, digest, read_sum, remove, sum_path, write_sum,
+};
 use crate::io::npy::NpyError;
 use crate::io::output::{FileError, examine, remove_leftovers};
 use crate::kernel::Element;
@@ -31,7 +33,8 @@ const TALK_INTERVAL: Duration = Duration::from_secs(1);
 /// The state is the sum so far of every rank, and the number of slices that are in it. It is written between slices, to
 /// FILE and to `FILE.rankR-0` and `FILE.rankR-1` for every rank R, and each file appears whole or not at all. At any
 /// moment, the files contain a complete state, which may be that of the last checkpoint but one. Ranks on different
-/// hosts may use local disks, if every rank restarts on its host. Two runs must not use the same file at a time.
+/// hosts may use local disks, if every rank restarts on its host. A run waits up to five seconds for another run that uses
+/// the same file, and then fails.
 ///
 /// ```
 /// use std::time::Duration;
@@ -164,6 +167,8 @@ impl<T: Element> Program<T> {
 pub(super) struct Saves<'a> {
     world: World,
     checkpoint: &'a Checkpoint,
+    /// Held by rank 0.
+    _lock: Option<Lock>,
     /// The state at the last checkpoint; generation 0 is the start of the run, which has no files.
     record: Record,
     /// Number of slices after which the run ends; if groups of ranks take slices, of the largest group.
@@ -185,13 +190,14 @@ impl<'a> Saves<'a> {
     ) -> Result<Saves<'a>> {
         let (world, path) = (program.world.clone(), checkpoint.path.as_path());
         let refused = |why| Error::Checkpoint { path: path.to_path_buf(), why };
-        let bytes = if world.is_root() {
-            examine(path).map_err(Error::from).and_then(|_| Record::read(path).map_err(refused))
-        } else {
-            Ok(Vec::new())
+        let read = || {
+            examine(path)?;
+            let lock = Lock::new(path).map_err(refused)?;
+            Ok((Some(lock), Record::read(path).map_err(refused)?))
         };
         // Only rank 0 needs to see the record.
-        let bytes = world.all_gather(&world.agree(bytes)?)?.swap_remove(0);
+        let (lock, bytes) = world.agree(if world.is_root() { read() } else { Ok((None, Vec::new())) })?;
+        let bytes = world.all_gather(&bytes)?.swap_remove(0);
         let now = Record {
             fingerprint: program.plan.fingerprint(),
             factors: format!("{factors:?}"),
@@ -219,7 +225,7 @@ impl<'a> Saves<'a> {
             remove_leftovers(path);
         }
         let (started, first) = (Instant::now(), record.finished);
-        Ok(Saves { world, checkpoint, record, slices, next: first + 1, started, saved: started, first })
+        Ok(Saves { world, checkpoint, _lock: lock, record, slices, next: first + 1, started, saved: started, first })
     }
 
     /// Measurements of a run that continues from the last checkpoint, before its first slice.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! FILE           the record: a line with name and version, a line of JSON, and the digest of both in hexadecimal
+//! FILE.lock      empty; locked while a run uses the checkpoint
 //! FILE.rankR-G   the sum so far of rank R: 16 bytes that identify the format, and the values of the rank's block
 //! ```
 //!
@@ -10,9 +11,10 @@
 //! record and the sums that it names belong together.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
@@ -22,6 +24,10 @@ use super::output::{FileError, new_tag, without_code, write_whole};
 const NAME: &str = "einsum-dist checkpoint ";
 const VERSION: &str = "1";
 const SUM_NAME: &[u8; 16] = b"einsum-dist sum\n";
+
+/// Maximum number of attempts to lock a checkpoint. The ranks of a run that was killed may live a little longer.
+const MAX_ATTEMPTS: usize = 50;
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The reason why a checkpoint cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +45,9 @@ pub enum CheckpointError {
     /// The file cannot be read.
     #[error("cannot read the checkpoint: {}", without_code(.0))]
     Unreadable(#[source] io::Error),
+    /// Another run uses the checkpoint.
+    #[error("is the checkpoint of another run, which has not ended")]
+    Busy,
     /// The checkpoint was written by a run of another plan.
     #[error("is the checkpoint of another plan (expression, extents, options or ranks differ)")]
     Plan,
@@ -67,6 +76,42 @@ pub struct Record {
     pub sums: Vec<String>,
 }
 
+/// Keeps other runs from using a checkpoint.
+#[derive(Debug)]
+pub struct Lock {
+    path: PathBuf,
+    /// Closed after the path has been removed, which releases the lock.
+    file: File,
+}
+
+impl Lock {
+    /// Locks a checkpoint. On file systems without locks, other runs are not noticed.
+    ///
+    /// # Errors
+    /// If another run uses the checkpoint, or if the file of the lock cannot be created.
+    pub fn new(checkpoint: &Path) -> Result<Lock, CheckpointError> {
+        let path = with_suffix(checkpoint, ".lock");
+        for _ in 0..MAX_ATTEMPTS {
+            let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+            let file = file.map_err(CheckpointError::Unreadable)?;
+            if !matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+                return Ok(Lock { path, file });
+            }
+            std::thread::sleep(RETRY_INTERVAL);
+        }
+        Err(CheckpointError::Busy)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A file with content is the user's. A lock that stays does no harm.
+        if self.file.metadata().is_ok_and(|found| found.len() == 0) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
 /// The digest of some bytes, in hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
     format!("{:032x}", xxh3_128(bytes))
@@ -74,8 +119,12 @@ pub fn digest(bytes: &[u8]) -> String {
 
 /// The path of the file for the sum of a rank.
 pub fn sum_path(path: &Path, rank: usize, generation: u64) -> PathBuf {
+    with_suffix(path, &format!(".rank{rank}-{}", generation % 2))
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
-    name.push(format!(".rank{rank}-{}", generation % 2));
+    name.push(suffix);
     name.into()
 }
 
