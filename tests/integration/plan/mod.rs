@@ -1,5 +1,6 @@
 //! Tests plans for contractions and trees: distributions, groups of ranks, paths, slices, reuse and predicted times.
 
+mod checkpoints;
 mod conjugation;
 mod distributions;
 mod fixed;
