@@ -125,11 +125,7 @@ impl RunConfig {
         check_idle(world, &args, &tree, &plan, largest)?;
         let one_rank_plan =
             if args.explain || args.simulate { one_rank_plan(&shaped, &tree, &machine, &options) } else { None };
-        if world.is_root() && !args.quiet {
-            warn_of_no_effect(&args, dtype, &plan);
-        }
-        let every = Duration::from_secs_f64(args.checkpoint_every);
-        let checkpoint = args.checkpoint.map(|path| (path, every));
+        warn_of_no_effect(world, &args, dtype, &plan);
         Ok(RunConfig {
             tree,
             plan,
@@ -140,7 +136,7 @@ impl RunConfig {
             operands: args.operands,
             output: args.output,
             accumulate: args.accumulate,
-            checkpoint,
+            checkpoint: args.checkpoint.map(|path| (path, Duration::from_secs_f64(args.checkpoint_every))),
             seed: args.seed,
             repeat: args.repeat.get() as usize,
             warmup: args.warmup as usize,
@@ -182,8 +178,11 @@ fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, 
     }
 }
 
-/// Warns about flags that have no effect in this run.
-fn warn_of_no_effect(args: &Args, dtype: Dtype, plan: &Plan) {
+/// Warns on rank 0 about flags that have no effect in this run.
+fn warn_of_no_effect(world: &World, args: &Args, dtype: Dtype, plan: &Plan) {
+    if args.quiet || !world.is_root() {
+        return;
+    }
     if args.dtype.is_some() && !args.operands.is_empty() {
         say!("warning: --dtype is for random operands; these files make it {dtype}");
     }

@@ -6,7 +6,7 @@
 //! Invariants: A file that was refused is neither changed nor removed. A run continues only if all ranks have read
 //! their sums. Slices are added in the same order as without an interruption, so the result has the same bits.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -92,10 +92,9 @@ impl Checkpoint {
     pub fn remove(&self, world: &World) -> Result<()> {
         let failed = |cause| output_error(world, cause);
         // The record first: sums without a record are not read.
-        world.agree(if world.is_root() { remove(&self.path).map_err(failed) } else { Ok(()) })?;
-        let mut sums = world.local_ranks().flat_map(|rank| [0, 1].map(|generation| (rank, generation)));
-        let removed = sums.try_for_each(|(rank, generation)| remove(&sum_path(&self.path, rank, generation)));
-        world.agree(removed.map_err(failed))
+        world.agree(if world.is_root() { remove_all(&self.path).map_err(failed) } else { Ok(()) })?;
+        let mut sums = world.local_ranks().flat_map(|rank| [0, 1].map(|at| sum_path(&self.path, rank, at)));
+        world.agree(sums.try_for_each(|sum| remove_all(&sum)).map_err(failed))
     }
 }
 
@@ -323,6 +322,13 @@ fn same(found: Record, now: &Record, plan: &Plan) -> std::result::Result<Record,
 fn digest_of<T: Element>(world: &World, tensor: &DistTensor<T>) -> Result<String> {
     let blocks = world.local_ranks().map(|rank| digest(tensor.values(rank).map(bytes_of).unwrap_or_default()));
     Ok(digest(world.all_gather(blocks.collect::<String>().as_bytes())?.concat().as_slice()))
+}
+
+/// Removes a file of a checkpoint, and its temporary files. A rank of a run that was killed may have outlived the start of
+/// this run, so that its temporary file could not be removed before.
+fn remove_all(path: &Path) -> std::result::Result<(), FileError> {
+    remove_leftovers(path);
+    remove(path)
 }
 
 /// The error for a checkpoint that cannot be written or removed.

@@ -71,7 +71,8 @@ pub enum Error {
     /// A file cannot be used as checkpoint of this run. No file of the checkpoint was changed.
     #[error("{}: {why}; name another file, or remove this one to start from the beginning", display_path(path))]
     Checkpoint { path: PathBuf, why: CheckpointError },
-    /// A flag stopped the run, and its state is in a checkpoint.
+    /// A flag stopped the run, and its state is in a checkpoint. If groups of ranks take slices, the numbers are those of
+    /// the largest group.
     #[error(
         "stopped after {finished} of {slices} slices, which are saved in {}; start again to continue",
         display_path(path)
