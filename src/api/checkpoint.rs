@@ -15,13 +15,14 @@ use std::time::{Duration, Instant};
 use super::program::Slices;
 use super::record;
 use super::{DistTensor, Error, Program, Result, World};
-use crate::exec::Factors;
+use crate::exec::{Factors, RankProgram};
 use crate::io::checkpoint::{
     CheckpointError, Lock, Record, check_sum_path, digest, read_sum, remove, sum_path, write_sum,
 };
 use crate::io::npy::NpyError;
 use crate::io::output::{FileError, examine, remove_leftovers};
 use crate::kernel::Element;
+use crate::machine::Machine;
 use crate::memory::{bytes_of, bytes_of_mut};
 use crate::plan::{Plan, ResultResidency};
 
@@ -198,7 +199,7 @@ impl<'a> Saves<'a> {
         let (lock, bytes) = world.agree(if world.is_root() { read() } else { Ok((None, Vec::new())) })?;
         let bytes = world.all_gather(&bytes)?.swap_remove(0);
         let now = Record {
-            fingerprint: program.plan.fingerprint(),
+            fingerprint: fingerprint(program)?,
             factors: format!("{factors:?}"),
             operands: tensors.iter().map(|tensor| digest_of(&world, tensor)).collect::<Result<_>>()?,
             generation: 0,
@@ -316,6 +317,24 @@ fn same(found: Record, now: &Record, plan: &Plan) -> std::result::Result<Record,
         Some(index) if index == plan.operands => Err(CheckpointError::Prior),
         Some(index) => Err(CheckpointError::Operand(index)),
     }
+}
+
+/// A digest of what the ranks compute. The rates of the machine are left out, because they are measured; where they
+/// influence the order of additions, the schedules differ. Collective.
+fn fingerprint<T: Element>(program: &Program<T>) -> Result<String> {
+    let plan = &program.plan;
+    let plan = Plan { machine: Machine::new(plan.ranks(), plan.machine.workers), ..plan.clone() };
+    let schedules = |programs: &[RankProgram], at: usize| {
+        // A schedule consists of numbers and enums, so serialising it into memory cannot fail.
+        programs
+            .get(at)
+            .map_or_else(String::new, |rank| digest(&serde_json::to_vec(rank.schedule()).unwrap_or_default()))
+    };
+    let combination = program.groups.as_ref().map_or(&[][..], |groups| &groups.combination.ranks);
+    let mine = (0..program.ranks.len()).map(|at| schedules(&program.ranks, at) + &schedules(combination, at));
+    let mine: String = mine.collect();
+    let all = program.world.all_gather(mine.as_bytes())?.concat();
+    Ok(digest(&[&plan.fingerprint().to_le_bytes()[..], &all].concat()))
 }
 
 /// A digest of the values of a tensor, with their distribution. Hashes the blocks in place. Collective.

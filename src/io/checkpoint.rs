@@ -65,7 +65,8 @@ pub enum CheckpointError {
 /// The state of a run, except for the values of the sums.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    pub fingerprint: u64,
+    /// A digest of the plan and the schedules.
+    pub fingerprint: String,
     pub factors: String,
     /// A digest for each operand, and for the prior values of the output if they are read.
     pub operands: Vec<String>,

@@ -4,7 +4,7 @@ use super::*;
 
 fn record() -> Record {
     Record {
-        fingerprint: u64::MAX - 1,
+        fingerprint: digest(b"plan"),
         factors: "alpha".to_owned(),
         operands: vec![digest(b"a"), digest(b"b")],
         generation: 3,

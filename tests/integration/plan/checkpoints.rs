@@ -39,10 +39,9 @@ fn plan(expression: &str, dtype: Dtype, (ranks, groups): (usize, usize)) -> Plan
     let machine = Machine::new(ranks, workers);
     let options = PlanOptions::default().dtype(dtype).slice_groups(groups);
     let needed = shaped.plan(&Machine::new(1, workers), &PlanOptions::default().dtype(dtype)).unwrap().peak_bytes(0);
-    let limits = [70, 55, 40, 30, 25, 20, 15, 10].map(|percent| options.clone().memory_limit(needed * percent / 100));
-    let plans = limits.iter().filter_map(|options| shaped.plan(&machine, options).ok());
-    let sliced = |plan: &Plan| plan.slice_rounds() > 3 && plan.slice_groups == groups;
-    let found = plans.into_iter().find(sliced);
+    let limits = (3..100).rev().map(|percent| options.clone().memory_limit(needed * percent / 100));
+    let mut plans = limits.filter_map(|options| shaped.plan(&machine, &options).ok());
+    let found = plans.find(|plan| plan.slice_rounds() > 2 && plan.slice_groups == groups);
     found.unwrap_or_else(|| panic!("no sliced plan on {ranks} ranks in {groups} groups"))
 }
 
@@ -106,7 +105,8 @@ fn continues<T: Element>(plan: &Plan, beta: f64) {
         let first = Rc::new(RefCell::new(None));
         let seen = first.clone();
         let note = move |finished, _| _ = seen.borrow_mut().get_or_insert(finished);
-        let (got, resumed) = run::<T>(plan, values, Some(&checkpoint), note).unwrap();
+        let rarely = checkpoint.clone().every(Duration::from_secs(60));
+        let (got, resumed) = run::<T>(plan, values, Some(&rarely), note).unwrap();
         assert!(got == want, "from slice {round}: {what}");
         let each = (0..plan.slice_groups).map(|group| plan.slices_of_group(group).len().min(round));
         assert_eq!(resumed, each.sum::<usize>(), "{what}");
