@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::program::Slices;
-use super::record;
+use super::record::Record;
 use super::{DistTensor, Error, Program, Result, World};
 use crate::exec::{Factors, RankProgram};
 use crate::io::checkpoint::{
-    CheckpointError, Lock, Record, check_sum_path, digest, read_sum, remove, sum_path, write_sum,
+    CheckpointError, Lock, Manifest, check_sum_path, digest, read_sum, remove, sum_path, write_sum,
 };
 use crate::io::npy::NpyError;
 use crate::io::output::{FileError, examine, remove_leftovers};
@@ -34,8 +34,8 @@ const TALK_INTERVAL: Duration = Duration::from_secs(1);
 /// The state is the sum so far of every rank, and the number of slices that are in it. It is written between slices, to
 /// FILE and to `FILE.rankR-0` and `FILE.rankR-1` for every rank R, and each file appears whole or not at all. At any
 /// moment, the files contain a complete state, which may be that of the last checkpoint but one. Ranks on different
-/// hosts may use local disks, if every rank restarts on its host. A run waits up to five seconds for another run that uses
-/// the same file, and then fails.
+/// hosts may use local disks, if every rank restarts on its host. A run waits up to five seconds for another run that
+/// uses the same file, and then fails.
 ///
 /// ```
 /// use std::time::Duration;
@@ -92,7 +92,7 @@ impl Checkpoint {
     /// If a file cannot be removed.
     pub fn remove(&self, world: &World) -> Result<()> {
         let failed = |cause| output_error(world, cause);
-        // The record first: sums without a record are not read.
+        // The manifest first: sums without a manifest are not read.
         world.agree(if world.is_root() { remove_all(&self.path).map_err(failed) } else { Ok(()) })?;
         let mut sums = world.local_ranks().flat_map(|rank| [0, 1].map(|at| sum_path(&self.path, rank, at)));
         world.agree(sums.try_for_each(|sum| remove_all(&sum)).map_err(failed))
@@ -170,7 +170,7 @@ pub(super) struct Saves<'a> {
     /// Held by rank 0.
     _lock: Option<Lock>,
     /// The state at the last checkpoint; generation 0 is the start of the run, which has no files.
-    record: Record,
+    manifest: Manifest,
     /// Number of slices after which the run ends; if groups of ranks take slices, of the largest group.
     slices: usize,
     /// The number of finished slices at which the ranks next talk about saving.
@@ -193,12 +193,12 @@ impl<'a> Saves<'a> {
         let read = || {
             examine(path)?;
             let lock = Lock::new(path).map_err(refused)?;
-            Ok((Some(lock), Record::read(path).map_err(refused)?))
+            Ok((Some(lock), Manifest::read(path).map_err(refused)?))
         };
-        // Only rank 0 needs to see the record.
+        // Only rank 0 needs to see the manifest.
         let (lock, bytes) = world.agree(if world.is_root() { read() } else { Ok((None, Vec::new())) })?;
         let bytes = world.all_gather(&bytes)?.swap_remove(0);
-        let now = Record {
+        let now = Manifest {
             fingerprint: fingerprint(program)?,
             factors: format!("{factors:?}"),
             operands: tensors.iter().map(|tensor| digest_of(&world, tensor)).collect::<Result<_>>()?,
@@ -207,11 +207,11 @@ impl<'a> Saves<'a> {
             sums: Vec::new(),
         };
         let slices = program.plan.slice_rounds();
-        let record = if bytes.is_empty() {
+        let manifest = if bytes.is_empty() {
             now
         } else {
             // Every rank has the same bytes, so all ranks agree.
-            Record::parse(&bytes).and_then(|found| same(found, &now, &program.plan)).map_err(refused)?
+            Manifest::parse(&bytes).and_then(|found| same(found, &now, &program.plan)).map_err(refused)?
         };
         let mut sums = world.local_ranks().flat_map(|rank| [0, 1].map(|at| sum_path(path, rank, at)));
         let usable = sums.try_for_each(|sum| {
@@ -224,24 +224,24 @@ impl<'a> Saves<'a> {
         if world.is_root() {
             remove_leftovers(path);
         }
-        let (started, first) = (Instant::now(), record.finished);
-        Ok(Saves { world, checkpoint, _lock: lock, record, slices, next: first + 1, started, saved: started, first })
+        let (started, first) = (Instant::now(), manifest.finished);
+        Ok(Saves { world, checkpoint, _lock: lock, manifest, slices, next: first + 1, started, saved: started, first })
     }
 
     /// Measurements of a run that continues from the last checkpoint, before its first slice.
-    pub(super) fn measurements(&self, plan: &Plan) -> record::Record {
-        let taken = |group| plan.slices_of_group(group).len().min(self.record.finished);
-        record::Record::resuming((0..plan.slice_groups).map(taken).sum())
+    pub(super) fn measurements(&self, plan: &Plan) -> Record {
+        let taken = |group| plan.slices_of_group(group).len().min(self.manifest.finished);
+        Record::resuming((0..plan.slice_groups).map(taken).sum())
     }
 
     /// Number of slices that are in the sums of the last checkpoint; if groups of ranks take slices, of each group.
     pub(super) fn finished(&self) -> usize {
-        self.record.finished
+        self.manifest.finished
     }
 
     /// Reads the sums, if the run continues from a checkpoint.
     pub(super) fn restore<T: Element>(&self, sums: &mut DistTensor<T>) -> Result<()> {
-        let Record { generation, sums: digests, .. } = &self.record;
+        let Manifest { generation, sums: digests, .. } = &self.manifest;
         if *generation == 0 {
             return Ok(());
         }
@@ -283,7 +283,7 @@ impl<'a> Saves<'a> {
 
     fn save<T: Element>(&mut self, finished: usize, sums: &DistTensor<T>) -> Result<()> {
         let (world, path) = (&self.world, &self.checkpoint.path);
-        let generation = self.record.generation + 1;
+        let generation = self.manifest.generation + 1;
         let write = |rank| {
             let Some(bytes) = sums.values(rank).map(bytes_of) else { return Ok(digest(&[])) };
             write_sum(&sum_path(path, rank, generation), bytes).map_err(|cause| output_error(world, cause))?;
@@ -291,16 +291,16 @@ impl<'a> Saves<'a> {
         };
         let digests = world.agree(world.local_ranks().map(write).collect::<Result<Vec<_>>>())?;
         let digests = world.gather(&digests)?.concat();
-        let record = Record { generation, finished, sums: digests, ..self.record.clone() };
-        let written = if world.is_root() { record.write(path) } else { Ok(()) };
+        let manifest = Manifest { generation, finished, sums: digests, ..self.manifest.clone() };
+        let written = if world.is_root() { manifest.write(path) } else { Ok(()) };
         world.agree(written.map_err(|cause| output_error(world, cause)))?;
-        (self.record, self.saved) = (record, Instant::now());
+        (self.manifest, self.saved) = (manifest, Instant::now());
         Ok(())
     }
 }
 
-/// Checks that a record is that of the run that is about to start.
-fn same(found: Record, now: &Record, plan: &Plan) -> std::result::Result<Record, CheckpointError> {
+/// Checks that a manifest is that of the run that is about to start.
+fn same(found: Manifest, now: &Manifest, plan: &Plan) -> std::result::Result<Manifest, CheckpointError> {
     if found.fingerprint != now.fingerprint {
         return Err(CheckpointError::Plan);
     }
@@ -343,8 +343,8 @@ fn digest_of<T: Element>(world: &World, tensor: &DistTensor<T>) -> Result<String
     Ok(digest(world.all_gather(blocks.collect::<String>().as_bytes())?.concat().as_slice()))
 }
 
-/// Removes a file of a checkpoint, and its temporary files. A rank of a run that was killed may have outlived the start of
-/// this run, so that its temporary file could not be removed before.
+/// Removes a file of a checkpoint, and its temporary files. A rank of a run that was killed may have outlived the start
+/// of this run, so that its temporary file could not be removed before.
 fn remove_all(path: &Path) -> std::result::Result<(), FileError> {
     remove_leftovers(path);
     remove(path)

@@ -1,14 +1,14 @@
-//! Reads and writes the files of a checkpoint: a record, and the sum of every rank.
+//! Reads and writes the files of a checkpoint: a manifest, and the sum of every rank.
 //!
 //! ```text
-//! FILE           the record: a line with name and version, a line of JSON, and the digest of both in hexadecimal
+//! FILE           the manifest: a line with name and version, a line of JSON, and the digest of both in hexadecimal
 //! FILE.lock      empty; locked while a run uses the checkpoint
 //! FILE.rankR-G   the sum so far of rank R: 16 bytes that identify the format, and the values of the rank's block
 //! ```
 //!
-//! G is the lowest bit of the generation that the record names. Invariant: the sums of a generation are complete before
-//! the record names it, and are not changed until the record names the next one. So after a kill at any moment, the
-//! record and the sums that it names belong together.
+//! G is the lowest bit of the generation that the manifest names. Invariant: the sums of a generation are complete before
+//! the manifest names it, and are not changed until the manifest names the next one. So after a kill at any moment, the
+//! manifest and the sums that it names belong together.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -64,7 +64,7 @@ pub enum CheckpointError {
 
 /// The state of a run, except for the values of the sums.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct Manifest {
     /// A digest of the plan and the schedules.
     pub fingerprint: String,
     pub factors: String,
@@ -129,9 +129,9 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-impl Record {
-    /// Reads the bytes of a record, without checking them. Empty if there is no file. Reads only the beginning of a
-    /// file that is no record.
+impl Manifest {
+    /// Reads the bytes of a manifest, without checking them. Empty if there is no file. Reads only the beginning of a
+    /// file that is no manifest.
     ///
     /// # Errors
     /// If the file cannot be read, or has other content.
@@ -147,12 +147,12 @@ impl Record {
         Ok(bytes)
     }
 
-    /// Parses the bytes of a record.
+    /// Parses the bytes of a manifest.
     ///
     /// # Errors
-    /// If the record is damaged or has another version.
-    pub fn parse(bytes: &[u8]) -> Result<Record, CheckpointError> {
-        let damaged = CheckpointError::Damaged("its record is truncated or changed");
+    /// If the manifest is damaged or has another version.
+    pub fn parse(bytes: &[u8]) -> Result<Manifest, CheckpointError> {
+        let damaged = CheckpointError::Damaged("its manifest is truncated or changed");
         let Some((version, _)) =
             std::str::from_utf8(bytes).ok().and_then(|text| text.strip_prefix(NAME)?.split_once('\n'))
         else {
@@ -170,12 +170,12 @@ impl Record {
         serde_json::from_slice(&text[NAME.len() + VERSION.len()..]).map_err(|_| damaged)
     }
 
-    /// Replaces the record.
+    /// Replaces the manifest.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), FileError> {
-        // A record consists of numbers and strings, so serialising it into memory cannot fail.
+        // A manifest consists of numbers and strings, so serialising it into memory cannot fail.
         let text = format!("{NAME}{VERSION}\n{}\n", serde_json::to_string(self).unwrap_or_default());
         write_whole(path, &new_tag(), &[text.as_bytes(), digest(text.as_bytes()).as_bytes(), b"\n"])?;
         sync_directory(path);

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn record() -> Record {
-    Record {
+fn manifest() -> Manifest {
+    Manifest {
         fingerprint: digest(b"plan"),
         factors: "alpha".to_owned(),
         operands: vec![digest(b"a"), digest(b"b")],
@@ -14,21 +14,21 @@ fn record() -> Record {
 }
 
 #[test]
-fn a_record_is_read_as_it_was_written_and_every_change_is_refused() {
-    let folder = std::env::temp_dir().join(format!("einsum-dist-record-{}", std::process::id()));
+fn a_manifest_is_read_as_it_was_written_and_every_change_is_refused() {
+    let folder = std::env::temp_dir().join(format!("einsum-dist-manifest-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join("state");
-    assert_eq!(Record::read(&path).unwrap(), b"");
-    record().write(&path).unwrap();
-    let bytes = Record::read(&path).unwrap();
-    assert_eq!((Record::parse(&bytes).unwrap(), bytes.clone()), (record(), fs::read(&path).unwrap()));
+    assert_eq!(Manifest::read(&path).unwrap(), b"");
+    manifest().write(&path).unwrap();
+    let bytes = Manifest::read(&path).unwrap();
+    assert_eq!((Manifest::parse(&bytes).unwrap(), bytes.clone()), (manifest(), fs::read(&path).unwrap()));
     for at in 0..bytes.len() {
-        assert!(Record::parse(&bytes[..at]).is_err(), "{at}");
+        assert!(Manifest::parse(&bytes[..at]).is_err(), "{at}");
         for bit in 0..8 {
             let mut changed = bytes.clone();
             changed[at] ^= 1 << bit;
             fs::write(&path, &changed).unwrap();
-            assert!(Record::read(&path).and_then(|bytes| Record::parse(&bytes)).is_err(), "{at}");
+            assert!(Manifest::read(&path).and_then(|bytes| Manifest::parse(&bytes)).is_err(), "{at}");
         }
     }
     let sum = sum_path(&path, 2, 3);
