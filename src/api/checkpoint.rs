@@ -43,9 +43,9 @@ const TALK_INTERVAL: Duration = Duration::from_secs(1);
 /// # let folder = std::env::temp_dir().join(format!("einsum-dist-checkpoint-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder).unwrap();
 /// let world = World::single();
-/// // The intermediate `ac` would need 80,000 bytes.
-/// let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(60_000);
-/// let shaped = Problem::parse("[ab,bc->ac],cd->ad")?.shapes(&[vec![10, 2], vec![2, 1000], vec![1000, 2]])?;
+/// // The intermediate `ac` would need 160,000 bytes.
+/// let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(120_000);
+/// let shaped = Problem::parse("[ab,bc->ac],cd->ad")?.shapes(&[vec![10, 2], vec![2, 2000], vec![2000, 2]])?;
 /// let plan = shaped.plan(&Machine::default(), &options)?;
 /// assert!(plan.slice_count() > 1);
 /// let mut program = world.compile::<f64>(&plan)?;
