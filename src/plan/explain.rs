@@ -165,8 +165,8 @@ impl Explain<'_> {
     }
 }
 
-/// Writes a table; each column is as wide as its widest cell. Columns in `words` are left-aligned; all other columns
-/// are right-aligned.
+/// Writes a table with columns as wide as their widest cells; columns in `words` are left-aligned, others
+/// right-aligned.
 fn write_table<const COLUMNS: usize>(
     f: &mut fmt::Formatter<'_>,
     rows: &[[String; COLUMNS]],

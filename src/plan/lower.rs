@@ -1,8 +1,7 @@
 //! Lowers a plan to the tasks of one rank.
 //!
-//! Tasks follow the order of steps. In a pipeline ([`super::Pipeline`]), all steps for one batch precede the steps for
-//! the next batch. Intermediates in a pipeline are double-buffered, so that one batch arrives while the previous batch
-//! is contracted.
+//! Tasks follow the order of steps, in a pipeline ([`super::Pipeline`]) batch by batch. Intermediates in a pipeline are
+//! double-buffered, so that a batch arrives while the previous one is contracted.
 
 use std::ops::Range;
 
@@ -46,7 +45,7 @@ fn tasks(plan: &Plan, rank: usize) -> Builder {
     let mut builder =
         Builder::new(rank, plan.ranks(), plan.dtype.size()).lasting(lasting).conjugated(plan.conjugated());
     let last = plan.values.len() - 1;
-    // A contraction can add directly onto the output, but other steps need a separate buffer for the new values.
+    // Steps other than contractions cannot add onto the output and need a separate buffer.
     let onto = plan.accumulate && matches!(plan.values[last].source, Source::Contract { .. });
     let mut blocks: Vec<Block> = Vec::with_capacity(plan.values.len());
     let mut starts = Vec::with_capacity(plan.values.len());
@@ -129,7 +128,7 @@ fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bo
     }
 }
 
-/// Declares the buffer for this rank's block of a value. Returns `None` on ranks outside the value's grid.
+/// Declares the buffer for this rank's block of a value. `None` on ranks outside the value's grid.
 fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Option<BufferId> {
     let (rank, value) = (builder.rank(), &plan.values[node]);
     let is_slice = match home {
@@ -155,8 +154,7 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
     }))
 }
 
-/// Declares a buffer that can store this rank's block of any batch of a value. The first batch is the largest, so the
-/// buffer has the size of the first batch.
+/// Declares a buffer for this rank's block of any batch, of which the first is the largest.
 fn declare_batch_buffer(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
     let tensor = plan.tensor(node, 0);
     let region = tensor.distribution.block(&tensor.shape, builder.rank())?;

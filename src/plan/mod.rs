@@ -97,8 +97,7 @@ use context::PlanningContext;
 
 use crate::tree::Tree;
 
-/// Runs the passes from a tree to a plan, in order. Each pass receives the plan from the previous pass and returns that
-/// plan or a better one.
+/// Runs the passes from a tree to a plan, in order.
 fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
     let in_groups = || slice_group_search::only_in_groups(context, planned_together);
     if memory_fit::must_slice(context)
@@ -134,7 +133,7 @@ fn whole(context: &PlanningContext) -> Result<Plan, PlanError> {
     branches::side_by_side(context, &tree, plan)
 }
 
-/// Runs the passes that distribute a tree over the ranks. `tree` is the whole tree or the tree for one slice.
+/// Runs the passes that distribute a tree over the ranks. `tree` is the whole tree or that of one slice.
 fn distributed(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) -> Result<Plan, PlanError> {
     let space = SearchSpace::new(tree, context.machine, context.options, arguments);
     let plan = distribute::whole_tree(context, &space, &[])?;
