@@ -1,5 +1,5 @@
-//! Redistributes a tensor from any source distribution to any target distribution. A rank receives only the overlaps of
-//! its target block with the source blocks of other ranks.
+//! Redistributes a tensor from any source distribution to any target distribution. A rank copies the part of its target
+//! block that it stores, and receives only the overlaps with other ranks' source blocks.
 //!
 //! ```text
 //! [4, 4] from rows over 2 ranks to columns over 2 ranks
@@ -7,21 +7,18 @@
 //!   rank 1: [2..4, 0..4] -> [0..4, 2..4]      keeps [2..4, 2..4], sends [2..4, 0..2] to 0
 //! ```
 //!
-//! A rank copies the part of its target block that it already stores. If source blocks are replicated, the rank
-//! receives each remaining part from only one replica. All boxes from one rank arrive in one transfer. If the source
-//! ranks store partial sums (summands), these are added in ascending order of their numbers, so results are bitwise
-//! reproducible. If the target distribution has partial sums, the first summand receives the values of the tensor, and
-//! all other summands are zero. In round d, rank r sends to rank (r + d) mod p, so that the ranks do not all send to
-//! the same rank first.
+//! Each part comes from only one replica. All boxes from one rank arrive in one transfer. Partial sums (summands) are
+//! added in ascending order, so results are bitwise reproducible. In a target with partial sums, the first summand
+//! receives the values, and the others are zero. In round d, rank r sends to rank (r + d) mod p, so that ranks do not
+//! all send to the same rank first.
 //!
-//! If one rank stores the tensor and more than two ranks need all of it, the tensor is broadcast ([`collective`]). The
-//! broadcast uses a ring if the tensor is large enough for many pieces, and a tree otherwise. Every rank receives the
-//! same number of bytes as with direct messages. However, the root sends the tensor once (ring) or about log2(p) times
-//! (tree) instead of p - 1 times. If groups of ranks get replicas of the blocks of the first group, each block is
-//! broadcast in the same way.
+//! A whole tensor from one rank to more than two ranks is broadcast ([`collective`]). This is a ring if the tensor is
+//! large enough for many pieces, and a tree otherwise. Ranks receive as much as with direct messages, but the root
+//! sends the tensor once (ring) or about log2(p) times (tree) instead of p - 1 times. Replicas of a first group's
+//! blocks in other groups are broadcast likewise.
 //!
-//! If more than [`MAX_DIRECT_SUMMANDS`] groups of ranks store partial sums, and the first group needs the sums of whole
-//! blocks, a binomial tree adds them. Each rank adds only sums of consecutive summands, so the order remains ascending:
+//! If more than [`MAX_DIRECT_SUMMANDS`] groups have partial sums, and the first needs sums of whole blocks, a binomial
+//! tree adds them. Each rank adds consecutive summands only, so the order remains ascending:
 //!
 //! ```text
 //! round 0   0 <- 1   2 <- 3   4 <- 5      round 1   0 <- 2   4 <- 6      round 2   0 <- 4
@@ -34,8 +31,7 @@ use crate::distribution::{Bounds, Distribution, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Builder, View, Work};
 
-/// Returns the boxes that rank `target` reads from the block of rank `source`. Their bounds are indices of the whole
-/// tensor, not positions in the block.
+/// Returns the boxes, in indices of the whole tensor, that rank `target` reads from the block of rank `source`.
 fn wanted(from: &Tensor, to: &Tensor, source: usize, target: usize) -> Vec<Bounds> {
     if to.distribution.summand(target) != Some(0) || from.distribution.replica_for(source, target) != Some(source) {
         return Vec::new();
@@ -51,21 +47,19 @@ fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
     boxes.iter().filter_map(|bounds| tensor.view(rank, bounds)).collect()
 }
 
-/// The maximum number of summands that one rank receives directly. More summands are added by a tree, whose root
-/// receives fewer blocks.
+/// The maximum number of summands that one rank receives directly; the root of a tree receives fewer blocks.
 const MAX_DIRECT_SUMMANDS: usize = 4;
 
-/// The ranks that differ from one rank in their coordinate along the first axis of a grid only, in the order of this
-/// coordinate.
+/// The ranks that differ from one rank in their coordinate along a grid's first axis only, in its order.
 struct Column<'a> {
     grid: &'a Distribution,
-    /// The coordinates of the rank; `None` for a rank outside the grid, which has no tasks.
+    /// The coordinates of the rank; `None` outside the grid, without tasks.
     coordinates: Option<Vec<usize>>,
 }
 
 impl<'a> Column<'a> {
-    /// Returns the column of `rank` in `grid` if the first axis has this role, and the ranks with coordinate 0 have the
-    /// same blocks in `first`.
+    /// Returns the column of `rank` in `grid` if the first axis has this role, and ranks with coordinate 0 have the
+    /// blocks of `first`.
     fn new(grid: &'a Distribution, first: &Distribution, role: &Role, rank: usize) -> Option<Column<'a>> {
         let (axis, others) = grid.axes().split_first()?;
         if axis.role != *role || others != first.axes() || first.summands() > 1 {
@@ -88,12 +82,10 @@ impl<'a> Column<'a> {
         self.grid.axes().first().map_or(1, |axis| axis.ranks)
     }
 
-    /// The number of the rank in its column, which is its coordinate.
     fn member(&self) -> Option<usize> {
         self.coordinates.as_ref().and_then(|coordinates| coordinates.first().copied())
     }
 
-    /// The rank with this coordinate.
     fn rank(&self, coordinate: usize) -> usize {
         let mut coordinates = self.coordinates.clone().unwrap_or_default();
         coordinates.iter_mut().take(1).for_each(|first| *first = coordinate);
@@ -105,10 +97,9 @@ impl<'a> Column<'a> {
     }
 }
 
-/// If the redistribution is a broadcast, returns the position of the root in the group of ranks, and the group. The
-/// root stores the complete tensor, and every rank in the group needs all of it. Returns `None` for groups of at most
-/// two ranks, because a broadcast to one other rank is a direct message. If every group of ranks needs the blocks of the
-/// first group, returns the group of the ranks that need the same block as `rank`.
+/// If the redistribution is a broadcast of a complete tensor to all ranks of a group, returns the root's position in
+/// the group, and the group. `None` for groups of at most two ranks, which a direct message serves. If every group
+/// needs the blocks of the first group, the group is the ranks that need the same block as `rank`.
 fn broadcasts(from: &Tensor, to: &Tensor, rank: usize) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
     if to.axes().first().is_some_and(|axis| axis.ranks > 2)
@@ -126,18 +117,17 @@ fn broadcasts(from: &Tensor, to: &Tensor, rank: usize) -> Option<(usize, Vec<usi
     (ranks.len() > 2).then_some((member, ranks))
 }
 
-/// Chooses a ring or a tree for broadcasting `elements` elements to `ranks` ranks, depending on which delivers the last
-/// piece earlier. Also returns the number of pieces.
+/// Chooses a ring or a tree for `elements` elements to `ranks` ranks, whichever delivers the last piece earlier, and
+/// the number of pieces.
 fn choose_broadcast(elements: usize, ranks: usize) -> (CollectiveAlgorithm, usize) {
     let pieces = most_pieces(elements as f64);
-    // Both times are in units of the time for transferring one piece. In a ring, the root sends all pieces, and the
-    // last piece is then forwarded ranks - 2 times. In a tree, the root sends every piece once per level.
+    // In units of a piece's transfer: in a ring, the root sends all pieces, and the last is forwarded ranks - 2 times;
+    // in a tree, the root sends every piece once per level.
     let (ring, tree) = (ranks - 2 + pieces, pieces * ranks.next_power_of_two().ilog2() as usize);
     if ring < tree { (CollectiveAlgorithm::Ring, pieces) } else { (CollectiveAlgorithm::Tree, pieces) }
 }
 
-/// The number of rounds of a broadcast of one block to `ranks` ranks, and the number of pieces of the block. In each
-/// round, one piece is transferred.
+/// The number of rounds, each of one piece, of a broadcast of one block to `ranks` ranks, and its number of pieces.
 pub fn broadcast_rounds(elements: usize, ranks: usize) -> (usize, usize) {
     let (algorithm, pieces) = choose_broadcast(elements, ranks.max(2));
     let rounds = match algorithm {
@@ -159,7 +149,7 @@ fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ran
     collective::append(builder, (Collective::Broadcast { root }, algorithm), &group, &parts, pieces);
 }
 
-/// Appends this rank's tasks for adding the blocks of a column on the first rank of the column.
+/// Appends this rank's tasks for adding a column's blocks on its first rank.
 fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, column: &Column) {
     let me = builder.rank();
     let Some((member, own)) = column.member().zip(from.own(me, &[])) else { return };
@@ -178,7 +168,7 @@ fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, column: &Colum
         sum = if member == 0 { to.own(me, &[]).unwrap_or(own.clone()) } else { like(builder) };
         builder.work(Work::Unary { input: own.clone(), out: sum.clone() });
     }
-    // One block arrives while the block before it is added.
+    // One block arrives while the previous one is added.
     let landings: Vec<View> = (0..children.len().min(2)).map(|_| like(builder)).collect();
     for (round, stride) in children.iter().enumerate() {
         let landing = &landings[round % 2];
@@ -191,7 +181,7 @@ fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, column: &Colum
     }
 }
 
-/// Appends this rank's tasks for redistributing a tensor from the distribution of `from` to that of `to`.
+/// Appends this rank's tasks for redistributing from `from` to `to`.
 pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     let (rank, ranks) = (builder.rank(), builder.ranks());
     if let Some((root, ranks)) = broadcasts(from, to, rank) {
@@ -207,8 +197,7 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     if let (Some(zeros), None) = (to.own(rank, &[]).filter(|zeros| zeros.elements() > 0), &need) {
         builder.work(Work::Fill { out: zeros });
     }
-    // The first summand arrives in the target block. The other summands arrive in two alternating scratch buffers, and
-    // are then added to the first.
+    // The first summand arrives in the target block, and the others in two alternating scratch buffers.
     let largest = need.as_ref().map(Region::extents).filter(|_| summands > 1);
     let scratch: Vec<_> = largest
         .iter()
@@ -245,10 +234,9 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
 
 /// The ranks with which one rank exchanges data.
 struct Peers {
-    /// The ranks whose source blocks overlap this rank's target block, possibly including this rank.
+    /// The ranks, possibly this one, whose source blocks overlap its target block.
     sources: Vec<usize>,
-    /// The distances from this rank to the ranks it sends to, and from the ranks it receives from to this rank. The
-    /// distances are distinct and in ascending order.
+    /// The distinct distances, ascending, to the ranks it sends to and from the ranks it receives from.
     rounds: Vec<usize>,
 }
 

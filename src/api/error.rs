@@ -60,7 +60,7 @@ pub enum Error {
     /// A .npy file is missing, is damaged, has the wrong element type, or must not be written.
     #[error(transparent)]
     Npy(#[from] NpyError),
-    /// A file cannot be written. This is detected before any work is done.
+    /// A file cannot be written, which is detected before any work is done.
     #[error(transparent)]
     File(#[from] FileError),
     /// Writing to a file failed because the disk is full or no longer available.
@@ -116,8 +116,8 @@ impl Error {
         }
     }
 
-    /// The error for a rank that cannot write its output. This is [`Error::Output`] if I/O failed, and [`Error::Npy`]
-    /// if the request was wrong.
+    /// The error for a rank that cannot write its output: [`Error::Output`] if I/O failed, [`Error::Npy`] for a wrong
+    /// request.
     pub(super) fn output(rank: usize, cause: NpyError) -> Error {
         match cause {
             NpyError::Io { .. } | NpyError::File(FileError::Io { .. }) => {
@@ -127,7 +127,7 @@ impl Error {
         }
     }
 
-    /// The message that is sent to other processes. It does not name the rank, which is sent separately.
+    /// The message for other processes, without the rank, which is sent separately.
     #[cfg(feature = "mpi")]
     pub(super) fn for_other_ranks(&self) -> String {
         match self {

@@ -1,8 +1,7 @@
 //! Gathers all ranks' measurements of the last run of a program.
 //!
-//! Every process receives the same measurements, ordered by rank. The measurements do not include the time to gather
-//! the whole result on every process ([`Program::run`] under MPI). They also do not include the time between slices
-//! (repetitions of the contractions for fixed indices of some dimensions) or between parts of the result.
+//! Every process receives them, ordered by rank, without the time to gather the whole result ([`Program::run`] under
+//! MPI) and between slices or parts of the result.
 
 use std::iter::repeat_n;
 
@@ -24,7 +23,7 @@ struct RankMeasurement {
     started: i64,
     /// Duration in nanoseconds.
     took: i64,
-    /// The tasks. Their times are in seconds since the start of the slice.
+    /// The tasks, in seconds since the start of the slice.
     spans: Vec<Span>,
 }
 
@@ -71,12 +70,11 @@ impl<T: Element> Program<T> {
     }
 
     /// The timeline of the last run, which contains every task of every rank on a common clock. `None` before the first
-    /// run. Gaps between slices are removed. If the slices have more than 262,144 tasks in total, the timeline contains
-    /// only the first slices. Collective.
+    /// run. Gaps between slices are removed. With more than 262,144 tasks in total, it has only the first slices.
+    /// Collective.
     ///
-    /// The clocks of processes on one host agree to about a microsecond. Differences between the clocks of different
-    /// hosts are measured and corrected; [`Timeline::clock_error`] bounds the remaining error. Cost: Every process
-    /// stores the tasks of all ranks.
+    /// The clocks on one host agree to about a microsecond. Differences between hosts are corrected;
+    /// [`Timeline::clock_error`] bounds the rest. Cost: Every process stores the tasks of all ranks.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem, World};
@@ -110,8 +108,7 @@ impl<T: Element> Program<T> {
         let mine: (String, Vec<Vec<RankMeasurement>>) = (host::name(), slices);
         let (hosts, all): (Vec<String>, Vec<Vec<Vec<RankMeasurement>>>) = self.world.gather(&mine)?.into_iter().unzip();
         let (ahead, error) = clock.ahead(&self.world, &hosts)?;
-        // The number of recorded slices depends on the number of tasks and may differ between processes, so the
-        // timeline contains only slices that all processes recorded.
+        // Processes may have recorded different numbers of slices, depending on their tasks.
         let shown = all.iter().map(Vec::len).min().unwrap_or(0);
         if shown == 0 {
             return Ok(None);
@@ -140,13 +137,12 @@ impl<T: Element> Program<T> {
 }
 
 impl<T: Element> Program<T> {
-    /// The programs that ran before and after the slices, each with the value of this plan that it computes.
+    /// The programs that ran before and after the slices, with the values that they compute.
     fn around(&self) -> [Vec<(&Program<T>, usize)>; 2] {
         self.groups.as_ref().map_or_else(Default::default, |groups| groups.around(&self.plan))
     }
 
-    /// Adds the measurements of a local rank in this program to those of a program of which it is a step. The step
-    /// computes the value `value` of that program.
+    /// Adds a local rank's measurements to those of a program in which this one is the step for `value`.
     fn add_to(&self, mut sum: Measured, at: usize, value: usize, is_near: &dyn Fn(usize) -> bool) -> Measured {
         sum.peak_bytes += self.ranks[at].owned_bytes();
         let Some(metrics) = self.record.metrics().get(at) else { return sum };
@@ -166,8 +162,8 @@ impl<T: Element> Program<T> {
         sum
     }
 
-    /// The recorded slices, with the measurements of each local rank. If the program is a step of another program, its
-    /// tasks belong to the value `value` of that program.
+    /// The recorded slices, with each local rank's measurements. In a step of another program, tasks belong to its
+    /// value `value`.
     fn recorded(&self, clock: &Clock, value: Option<usize>) -> Vec<Vec<RankMeasurement>> {
         let slices = self.record.slices().iter().map(|ranks| {
             let ranks = ranks.iter().zip(&self.ranks).map(|(metrics, program)| {
@@ -196,18 +192,17 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
         predicted: plan.task_seconds(schedule, id),
     };
     let mut spans: Vec<Span> = executed.map(span).collect();
-    // The schedule lists the tasks of concurrent branches one branch after another, not by start time.
+    // The schedule lists concurrent branches one after another.
     spans.sort_by(|a, b| a.start.total_cmp(&b.start));
     spans
 }
 
 /// Joins slices into one timeline without gaps between them. Times are relative to the earliest start on any rank.
-/// Returns the total number of seconds, and all spans ordered by rank.
+/// Returns the total seconds and all spans, ordered by rank.
 fn joined(slices: Vec<Vec<RankMeasurement>>) -> (f64, Vec<Span>) {
     let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];
-    // In nanoseconds, `left_out` is the time before the first slice and between slices, and `over` is the latest end
-    // time of the slices processed so far.
+    // In nanoseconds, `left_out` is the time before and between slices, and `over` is the latest end so far.
     let (mut left_out, mut over) = (0, 0);
     for ranks in slices {
         let begins = ranks.iter().map(|rank| rank.started).min().unwrap_or(over);

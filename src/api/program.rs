@@ -19,8 +19,8 @@ use crate::memory::{OutOfMemory, Slot, copy_of, zero_array};
 use crate::plan::{Plan, PlanOptions, ResultResidency, Value};
 use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 
-/// A plan that is compiled for a world. Kernels are selected, tasks are planned, and buffers are allocated. The program
-/// can run any number of times on changing data.
+/// A plan that is compiled for a world. It has kernels, planned tasks and buffers, and can run any number of times on
+/// changing data.
 ///
 /// | | operands and output | gathers the result on every process |
 /// |---|---|---|
@@ -28,9 +28,9 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// | [`Program::run_into`] | whole on every process; an existing output | yes |
 /// | [`Program::run_dist`] | blocks, distributed as in the plan | no |
 ///
-/// Cost: A run costs what its plan predicts, plus the allocation of small lists, whose number does not depend on
-/// extents. The same plan and operands give bitwise identical results. For [`Program::run`] and [`Program::run_into`],
-/// every process also needs memory for the whole operands and the whole output.
+/// Cost: a run costs what its plan predicts, plus small lists, whose number does not depend on extents. The same plan
+/// and operands give bitwise identical results. For [`Program::run`] and [`Program::run_into`], every process also
+/// holds all operands and the output.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, PlanOptions, Problem, World};
@@ -66,11 +66,11 @@ pub struct Program<T: Element> {
     pub(super) record: Record,
     /// Number of bytes in the blocks of the user's tensors in the last run, for each local rank.
     pub(super) bound_bytes: Vec<u64>,
-    /// The variant of this program that adds to the values in `out`; compiled when first needed.
+    /// The variant that adds to `out`; compiled when first needed.
     accumulating: Option<Box<Program<T>>>,
-    /// Whether the last run used `accumulating`, which then contains the measurements of that run.
+    /// Whether the last run used `accumulating`, which then has its measurements.
     ran_accumulating: bool,
-    /// Whether the last run succeeded. If so, the next run may reuse values that depend only on constant operands.
+    /// Whether the last run succeeded, so that the next may reuse values of constant operands.
     pub(super) holds: bool,
     /// The steps between groups of ranks, if these take disjoint sets of slices.
     pub(super) groups: Option<Box<GroupSteps<T>>>,
@@ -91,26 +91,25 @@ pub(super) struct GroupSteps<T: Element> {
     pub(super) combination: Program<T>,
 }
 
-/// The slices to run, and whether their output is the whole result or a part of it. A slice is one repetition of the
-/// schedule, for one piece of every sliced dimension.
+/// The slices to run, whose output is the whole result or a part.
 struct Slices {
     run: Range<usize>,
     output: ResultResidency,
 }
 
 impl World {
-    /// Compiles a plan. Checks that all processes pass the same plan by comparing fingerprints, makes the schedules for
-    /// the local ranks, selects kernels, and allocates buffers. Collective.
+    /// Compiles a plan. Checks that all processes pass the same plan (fingerprint), makes schedules, selects kernels,
+    /// and allocates buffers. Collective.
     ///
     /// # Errors
-    /// If the plan is for a different number of ranks or a different element type, or if processes pass different
-    /// plans. If, on any rank, the kernel is not available, threads cannot be started, or memory runs out.
+    /// If the plan has a different number of ranks or element type, or differs between processes. If a kernel, threads
+    /// or memory is not available on any rank.
     pub fn compile<T: Element>(&self, plan: &Plan) -> Result<Program<T>> {
         Program::compile(self, plan)
     }
 
-    /// Plans an einsum for this world's ranks and for elements of type `T`, and compiles the plan. Every rank gets
-    /// `workers` threads. `options.dtype` is ignored. Collective.
+    /// Plans an einsum for this world's ranks with `workers` threads and elements of type `T`, and compiles it.
+    /// `options.dtype` is ignored. Collective.
     ///
     /// # Errors
     /// The same as for [`Shaped::plan`] and [`World::compile`].
@@ -136,7 +135,7 @@ impl<T: Element> Program<T> {
             return Err(Error::Usage(format!("rank {other} has another plan than rank 0")));
         }
         let kernel = world.agree(ResolvedKernel::resolve(plan.kernel, plan.dtype).map_err(Error::from))?;
-        // In a plan for one rank, the rank computes with all threads of the world's or the caller's rayon pool.
+        // A single rank computes with all threads of the world's or the caller's rayon pool.
         let threads = if plan.ranks() > 1 { plan.machine.workers } else { world.threads() };
         let spec = plan.spec();
         if cfg!(debug_assertions) {
@@ -152,9 +151,9 @@ impl<T: Element> Program<T> {
         });
         let ranks = world.agree(compiled.collect::<Result<Vec<_>>>())?;
         if plan.ranks() > 1 {
-            // If a rank cannot start its threads, all ranks must fail now, before any of them runs.
+            // If a rank cannot start its threads, all must fail before any runs.
             world.agree(world.shared().crews(ranks.len(), plan.machine.workers))?;
-            // Communication threads are started in every run, so only their memory is checked here.
+            // Communication threads start in every run; here, only their memory is checked.
             world.agree(room_for_threads(world.local_ranks().start, world.local_ranks().len()))?;
         }
         Ok(Program {
@@ -179,12 +178,12 @@ impl<T: Element> Program<T> {
         slices + self.groups.as_ref().map_or(0, |groups| groups.held_bytes())
     }
 
-    /// The plan from which the program was compiled. It contains the shapes and distributions of operands and output.
+    /// The plan from which the program was compiled. It has the shapes and distributions of operands and output.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The name of the contraction kernels in this process. After a run, these are the kernels that the last run used.
+    /// The name of the contraction kernels in this process, which the last run used, if any.
     pub fn kernel(&self) -> &'static str {
         let families = || self.measuring().ranks.iter().map(RankProgram::families);
         self.kernel.name_of(families().any(|[xsmm, _]| xsmm), families().any(|[_, own]| own))
@@ -207,11 +206,10 @@ impl<T: Element> Program<T> {
     }
 
     /// Computes `out = alpha (contraction of the operands) + beta out`, where every process passes all tensors whole.
-    /// Collective. If `beta` is 0, `out` is not read and may contain any values. If all ranks are in this process,
-    /// operands are read and `out` is written in place, with any strides. Copies are made only if the blocks of a
-    /// distribution may be scattered over the tensor ([`Distribution::is_scattered`]).
+    /// Collective. If `beta` is 0, `out` is not read. If all ranks are in this process, tensors are accessed in place,
+    /// and copied only if blocks may be scattered ([`Distribution::is_scattered`]).
     ///
-    /// The first run with a nonzero `beta` compiles the plan a second time, unless the plan was made to
+    /// The first run with a nonzero `beta` compiles the plan again, unless it was made to
     /// [`accumulate`](crate::PlanOptions::accumulate).
     ///
     /// # Errors
@@ -234,8 +232,7 @@ impl<T: Element> Program<T> {
         if single_process {
             return self.run_whole(alpha, &views, beta, out);
         }
-        // If there are several processes, every rank computes its own block. Then all blocks are gathered on every
-        // rank.
+        // With several processes, every rank computes its own block, and all blocks are gathered.
         let (rank, shape) = (self.world.local_ranks().start, self.plan.output_shape());
         let distribution = self.plan.output().distribution.clone();
         let mut block = DistTensor::try_zeros(&self.world, &shape, &distribution)?;
@@ -258,10 +255,10 @@ impl<T: Element> Program<T> {
         self.gather_into(&block, &mut out)
     }
 
-    /// Computes `out = alpha (contraction of the operands) + beta out` with distributed tensors. Every rank has its own
-    /// blocks, in the distributions that the plan specifies ([`Plan::operand`], [`Plan::output`]), and no tensor is
-    /// gathered. Collective. For a nonzero `beta`, see [`Program::run_into`]. If the plan returns the result in parts,
-    /// a whole `out` needs more memory than planned.
+    /// Computes `out = alpha (contraction of the operands) + beta out` with distributed tensors. Every rank has its
+    /// blocks in the plan's distributions ([`Plan::operand`], [`Plan::output`]), and nothing is gathered. Collective.
+    /// For a nonzero `beta`, see [`Program::run_into`]. If the plan has a result in parts, a whole `out` needs more
+    /// memory than planned.
     ///
     /// # Errors
     /// If the shape or distribution of a tensor differs from the plan, or if a program with several ranks is run inside
@@ -275,13 +272,12 @@ impl<T: Element> Program<T> {
         self.run_blocks(self.all_slices(), alpha, operands, beta, out)
     }
 
-    /// Like [`Program::run_dist`], but computes only one part of the result. `out` receives this part and has the shape
-    /// [`Plan::part_shape`]. If the plan returns the result in parts, the run needs no more memory than planned. If the
-    /// plan returns the whole result, there is only one part.
+    /// Like [`Program::run_dist`], but computes one part of the result into `out`, which has the shape
+    /// [`Plan::part_shape`]. A plan with the whole result has only one part; otherwise the run needs no more memory
+    /// than planned.
     ///
-    /// There are [`Plan::part_count`] parts, which are independent of each other. The same `out` may be used for all
-    /// parts if each part is consumed before the next part is computed. Computing part 0 resets the measurements, and
-    /// computing later parts adds to them.
+    /// There are [`Plan::part_count`] independent parts, and the same `out` may be used for each after the previous one
+    /// is consumed. Part 0 resets the measurements, and later parts add to them.
     ///
     /// ```
     /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
@@ -325,7 +321,7 @@ impl<T: Element> Program<T> {
         self.run_blocks(slices, alpha, operands, beta, out)
     }
 
-    /// Runs some slices with distributed tensors. `out` is the whole result, or the part of it that these slices write.
+    /// Runs some slices; `out` is the result, or the part that they write.
     fn run_blocks(
         &mut self,
         slices: Slices,
@@ -360,8 +356,8 @@ impl<T: Element> Program<T> {
         })
     }
 
-    /// Makes the next run compute all values, including values that depend only on constant operands
-    /// ([`crate::PlanOptions::constant`]). Call this after constant operands have changed. A call on one rank suffices.
+    /// Makes the next run compute all values; call this after constant operands ([`crate::PlanOptions::constant`]) have
+    /// changed. One rank suffices.
     pub fn renew(&mut self) {
         self.holds = false;
         if let Some(accumulating) = &mut self.accumulating {
@@ -369,13 +365,12 @@ impl<T: Element> Program<T> {
         }
     }
 
-    /// The program that has the measurements of the last run.
+    /// The program with the measurements of the last run.
     pub(super) fn measuring(&self) -> &Program<T> {
         self.accumulating.as_deref().filter(|_| self.ran_accumulating).unwrap_or(self)
     }
 
-    /// Whether a run with this `beta` needs a variant of this program. The step that adds the results of groups of ranks
-    /// has its own variant.
+    /// Whether this `beta` needs a variant of this program; the step that adds results of groups has its own.
     fn needs_accumulating(&self, beta: T) -> bool {
         beta != T::ZERO && !self.plan.accumulate && self.groups.is_none()
     }
@@ -426,14 +421,13 @@ impl<T: Element> Program<T> {
         expect_distribution(Tensor::Output, out.distribution(), value)
     }
 
-    /// Runs a plan with all ranks in this process. Each rank writes its block of the result in place.
+    /// Runs a plan with all ranks in this process, each of which writes its block in place.
     fn run_whole(&mut self, alpha: T, operands: &[ArrayViewD<T>], beta: T, mut out: ArrayViewMutD<T>) -> Result<()> {
         let ranks = self.plan.ranks();
         let Value { distribution, shape, .. } = self.plan.output();
         let boxes = (0..ranks).filter_map(|rank| Some((rank, only_box(&distribution.block(shape, rank)?))));
         let (holders, boxes): (Vec<usize>, Vec<Bounds>) = boxes.unzip();
-        // Only the first rank that has a block writes it in place. Other replicas of the block are written to separate
-        // memory and then discarded.
+        // Only the first rank with a block writes it in place; other replicas are discarded.
         let mut replicas: Vec<ArrayD<T>> = Vec::new();
         self.each_slice(self.all_slices(), beta, |program, slice, beta| {
             let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
@@ -474,9 +468,8 @@ impl<T: Element> Program<T> {
         Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole }
     }
 
-    /// Runs the schedule for every slice. `bind` receives a slice and its `beta`, and returns the [`Factors`] for the
-    /// slice and, for each rank, the user's memory. `bind` may fail only if all ranks are in this process, because
-    /// other processes would not be notified of the failure.
+    /// Runs the schedule for every slice. For a slice and its `beta`, `bind` returns its [`Factors`] and each rank's
+    /// user memory. It may fail only if all ranks are in this process, because others would not be notified.
     fn each_slice(
         &mut self,
         slices: Slices,
@@ -484,11 +477,11 @@ impl<T: Element> Program<T> {
         mut bind: impl FnMut(&Self, usize, T) -> Result<(Factors, Vec<Slots>)>,
     ) -> Result<()> {
         if slices.run.start == 0 {
-            // The measurements of the last run are freed before this run, so only one set of measurements is in memory.
+            // Frees the measurements of the last run first.
             self.record = Record::default();
             self.bound_bytes = Vec::new();
         }
-        // `holds` is false during the run, because the values of a failed run must not be reused.
+        // The values of a failed run must not be reused.
         let holds = self.all_hold()?;
         self.holds = false;
         let first = slices.run.start;
@@ -503,8 +496,7 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Whether all ranks still have the values that depend only on constant operands. If one rank must recompute these
-    /// values, all ranks recompute them. Collective.
+    /// Whether all ranks still have the values of constant operands; otherwise all recompute them. Collective.
     pub(super) fn all_hold(&self) -> Result<bool> {
         if self.plan.constant.is_empty() || self.world.local_ranks().len() == self.world.ranks() {
             return Ok(self.holds);
@@ -532,8 +524,7 @@ impl<T: Element> Program<T> {
         view
     }
 
-    /// For each sliced dimension of a value (a tensor of the plan), returns the range of indices that belongs to a
-    /// slice. Sliced dimensions are not cut over ranks, so every block has the full extent of these dimensions.
+    /// The index range of a slice in each of a value's sliced dimensions, which every block has in full.
     fn slice_bounds(&self, value: &Value, slice: usize) -> Option<impl Iterator<Item = (Axis, Slice)>> {
         if self.plan.slices.is_empty() {
             return None;
@@ -571,7 +562,7 @@ fn region_of(buffer: &Buffer) -> Option<&Region> {
     buffer.place.as_ref().map(|place| &place.region)
 }
 
-/// The bounds of a region that is a single box. Even cuts always produce such regions.
+/// The bounds of a region that is a single box, as after even cuts.
 pub(super) fn only_box(region: &Region) -> Bounds {
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }

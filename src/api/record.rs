@@ -1,17 +1,14 @@
-//! Stores the local ranks' measurements of one run. To save memory, a run may consist of several slices, which repeat
-//! the contractions for different indices of some dimensions.
+//! Stores the local ranks' measurements of one run.
 //!
-//! A run with a single slice stores the metrics of its ranks and the time of each step. A run with several slices
-//! stores sums over all slices, and also the individual metrics of the first slices. The first slice is always stored.
-//! Further slices are stored until the stored slices would have more than [`MAX_RECORDED_TASKS`] tasks in total across
-//! all ranks.
+//! A run with several slices stores sums over all of them, and the metrics of the first ones; a single slice has
+//! metrics and the time of each step. The first slice is always stored, further ones up to [`MAX_RECORDED_TASKS`] tasks
+//! in total.
 
 use crate::exec::{Metrics, RankProgram};
 use crate::plan::Plan;
 use crate::timeline::Busy;
 
-/// Maximum number of tasks in the stored slices, in total across all ranks. The limit keeps the memory for these slices
-/// to a few megabytes. It also keeps traces small enough for viewers to open.
+/// Maximum tasks in the stored slices across all ranks: a few megabytes, and small enough for trace viewers.
 const MAX_RECORDED_TASKS: usize = 1 << 18;
 
 /// Measurements of one run.
@@ -49,7 +46,7 @@ impl Record {
             self.busy.iter_mut().zip(busy(programs, &metrics)).for_each(|(sum, more)| sum.add(more));
         }
         let tasks = metrics.iter().map(|rank| rank.tasks.len()).max().unwrap_or(0);
-        // The stored slices must be consecutive, so once a slice has been omitted, no later slice is stored.
+        // Stored slices must be consecutive.
         if self.slices.is_empty()
             || (self.slices.len() + 1 == self.ran && self.ran * tasks * ranks <= MAX_RECORDED_TASKS)
         {
@@ -57,7 +54,7 @@ impl Record {
         }
     }
 
-    /// Metrics for each local rank. The duration of a task is its total over all slices.
+    /// Metrics for each local rank. Durations are totals over all slices.
     pub(super) fn metrics(&self) -> &[Metrics] {
         match &self.slices[..] {
             [only] if self.sum.is_empty() => only,

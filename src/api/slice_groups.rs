@@ -1,11 +1,10 @@
 //! Runs plans in which groups of ranks take disjoint sets of slices.
 //!
-//! A run copies the operands to all groups, runs the slices, and adds the results of the groups. The copies and the
-//! partial sums are tensors that the program keeps between runs. In each round, every group runs one of its slices.
-//! Groups that have fewer slices than others rest in the last round: their ranks skip all tasks.
+//! A run copies the operands to all groups, runs the slices, and adds the groups' results. The program keeps copies and
+//! partial sums between runs. In each round, every group runs one of its slices; groups with fewer slices rest in the
+//! last round.
 //!
-//! Invariant: the ranks of a group either all run a slice or all rest, so no rank waits for a transfer of a resting
-//! rank.
+//! Invariant: all ranks of a group run a slice or all rest, so none waits for a resting rank.
 
 use super::program::{GroupSteps, bind};
 use super::record::Record;
@@ -29,8 +28,7 @@ impl<T: Element> GroupSteps<T> {
         Ok(Some(Box::new(GroupSteps { spreads, copies, sums, combination })))
     }
 
-    /// The programs of the steps that ran in the last run, before and after the slices. Each is paired with the value of
-    /// the whole plan that it computes.
+    /// The programs of the steps in the last run, before and after the slices, with the values that they compute.
     pub(super) fn around(&self, plan: &Plan) -> [Vec<(&Program<T>, usize)>; 2] {
         let spreads = self.spreads.iter().enumerate().map(|(operand, spread)| (spread, plan.copy_of(operand)));
         [spreads.collect(), vec![(self.combination.measuring(), plan.values.len() - 1)]]
@@ -67,7 +65,7 @@ impl<T: Element> Program<T> {
         (beta, out): (T, &mut DistTensor<T>),
     ) -> Result<()> {
         self.record = Record::default();
-        // `holds` is false during the run, because the values of a failed run must not be reused.
+        // The values of a failed run must not be reused.
         let holds = self.all_hold()?;
         self.holds = false;
         for (index, (spread, copy)) in steps.spreads.iter_mut().zip(&mut steps.copies).enumerate() {
@@ -97,7 +95,7 @@ impl<T: Element> Program<T> {
         let bound = self.ranks.iter().map(|rank| {
             let schedule = rank.schedule();
             let slices = self.plan.slices_of_rank(schedule.rank);
-            // Resting ranks have buffers too, which they do not use.
+            // Resting ranks have unused buffers too.
             let slice = slices.start + round.min(slices.len().saturating_sub(1));
             bind(schedule, |buffer| match buffer.home {
                 Home::Operand(index) => {

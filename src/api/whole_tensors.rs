@@ -1,4 +1,4 @@
-//! Runs programs whose blocks cannot be views of whole tensors, by copying blocks; gathers results on every process.
+//! Runs programs whose blocks must be copied, and gathers results on every process.
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
@@ -13,8 +13,8 @@ use crate::plan::{Plan, ResultResidency, Value};
 use crate::schedule::Home;
 
 impl<T: Element> Program<T> {
-    /// Runs a plan in which a block may consist of several boxes (each is one range of indices per dimension) of the
-    /// whole tensor, or in which groups of ranks copy operands. Copies whole operands to blocks, and blocks of the result to the whole result.
+    /// Runs a plan with blocks of several boxes of the whole tensor, or with groups that copy operands. Copies whole
+    /// operands to blocks, and back for the result.
     pub(super) fn run_scattered(
         &mut self,
         alpha: T,

@@ -1,8 +1,7 @@
 //! Declares the entry points of the kernels as non-generic functions, one set for each element type.
 //!
-//! Rust compiles a generic function again in every crate that calls it, and the kernels are most of this crate's
-//! machine code. The generic entry points therefore call the kernels through [`Compiled`]. The methods of [`Compiled`]
-//! are not generic, so the program, the tests and other crates link them instead of compiling them again.
+//! Rust compiles a generic function in every crate that calls it, and kernels are most of this crate's code, so generic
+//! entry points call the non-generic methods of [`Compiled`].
 
 use super::tensor::{Tensor, TensorMut};
 use super::workspace::{OutOfMemory, Workspace};

@@ -1,9 +1,8 @@
 //! Executes a [`LocalContract`] plan, which contracts two strided tensors.
 //!
-//! The plan divides the work into shares, one per thread, and fixes the order of all additions, so results do not
-//! depend on the scheduling of threads. Each share packs (copies) blocks of the operands into its own part of the
-//! workspace, and reuses a packed block while successive iterations need the same block. Later calls pack again,
-//! because the operands' elements may have changed.
+//! The plan divides the work into shares, one per thread, and fixes the order of all additions, whatever the
+//! scheduling. Each share packs (copies) blocks of the operands into its part of the workspace, and reuses them in
+//! successive iterations. Later calls pack again, because elements may have changed.
 
 use super::elementwise::scale_strided;
 use super::pointer::{Const, Mut};
@@ -33,8 +32,7 @@ pub fn contract<T: Element>(
     contract_planned(&plan, alpha, left.1, right.1, beta, out.1, workspace)
 }
 
-/// Plans the contraction of these tensors. For the target that [`host()`] returns, this is the plan that [`contract`]
-/// executes.
+/// Plans the contraction of these tensors. For the target [`host()`], this is the plan of [`contract`].
 ///
 /// # Panics
 /// If the labels do not describe a binary contraction of tensors with these extents.
@@ -143,7 +141,7 @@ pub(super) fn run<T: Element>(
     Ok(())
 }
 
-/// Returns the operands, or a property of each, in the order in which the plan uses them.
+/// Returns the operands' properties in the plan's order.
 fn ordered<V>([left, right]: [V; 2], swapped: bool) -> [V; 2] {
     if swapped { [right, left] } else { [left, right] }
 }

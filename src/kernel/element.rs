@@ -1,7 +1,7 @@
 //! Defines the element types that kernels are compiled for.
 //!
-//! [`Element`] is sealed, so only the four element types implement it. They have no padding, and every bit pattern is a
-//! valid value. The workspace and the matrix products rely on these two properties.
+//! [`Element`] is sealed: the workspace and the matrix products rely on types without padding, whose bit patterns are
+//! all valid.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -41,7 +41,7 @@ pub trait Element:
     /// The number 1.
     const ONE: Self;
 
-    /// Converts a complex number to the nearest value of this type. Real types ignore the imaginary part.
+    /// Converts a complex number to the nearest value; real types drop the imaginary part.
     fn from_f64(re: f64, im: f64) -> Self;
 
     /// Returns this number as a complex number in double precision.
@@ -51,9 +51,9 @@ pub trait Element:
     #[must_use]
     fn conjugate(self) -> Self;
 
-    /// Returns this number times `factor`, which is `alpha` or `beta` of a contraction. If the factor has no imaginary
-    /// part, the real and the imaginary part are scaled separately. If one part is infinite, a complex multiplication
-    /// by such a factor would turn the other part into NaN, because it multiplies infinity by 0.
+    /// Returns this number times `factor`, which is `alpha` or `beta` of a contraction. Without an imaginary part, it
+    /// scales both parts separately, because a complex multiplication would turn one part into NaN if the other is
+    /// infinite.
     ///
     /// ```
     /// use einsum_dist::Element;

@@ -1,24 +1,21 @@
 //! Computes a bound on the rounding error of a floating-point contraction.
 //!
-//! The bound follows N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002. By section 3.1 of
-//! that book, the error of a sum of n products is at most gamma_n times the sum of the absolute values of the products.
-//! Here, gamma_n = n u / (1 - n u), and u is the unit roundoff. The bound holds for any order of additions, with or
-//! without fused multiply-adds. If the products have more than two factors, each additional factor adds one rounding.
-//! The real and the imaginary part of a sum of n complex products are real sums of 2 n products each (compare section
-//! 3.6). This doubles the number of roundings, and combining the two parts adds a factor of sqrt(2).
+//! The bound follows N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002. By its section
+//! 3.1, the error of a sum of n products is at most gamma_n times the sum of their absolute values. Here, gamma_n = n u
+//! / (1 - n u) with the unit roundoff u. It holds for any order of additions, with or without fused multiply-adds. Each
+//! factor beyond two adds one rounding. Both parts of a sum of n complex products are sums of 2 n real products
+//! (compare section 3.6), which doubles the roundings, and combining them adds a factor of sqrt(2).
 //!
-//! The bound also holds if n is the maximum number of additions that a term passes through. If terms are added one
-//! after the other, this is the number of terms. The kernels in this crate sum in blocks, for which
-//! [`crate::local_plan::longest_chain`] returns this maximum.
+//! The bound also holds if n is the maximum number of additions that a term passes through, which
+//! [`crate::local_plan::longest_chain`] returns for the blocked sums of this crate.
 
 use crate::dtype::Dtype;
 
 /// Returns an upper bound on |computed - exact| / (sum of |products|), for a sum of `terms` products with `factors`
 /// factors each.
 ///
-/// For `alpha left right + beta out`, count `alpha` as a factor and `beta out` as a term. For sums computed by this
-/// crate's kernels, `terms` may be replaced by the result of [`longest_chain`](crate::local_plan::longest_chain) for
-/// the number of terms.
+/// For `alpha left right + beta out`, count `alpha` as a factor and `beta out` as a term. For this crate's kernels,
+/// `terms` may be [`longest_chain`](crate::local_plan::longest_chain) of the number of terms.
 ///
 /// ```
 /// use einsum_dist::{dtype::Dtype, kernel::error_bound};
@@ -32,6 +29,6 @@ pub fn error_bound(dtype: Dtype, terms: u64, factors: u32) -> f64 {
     };
     let complex = if dtype.is_complex() { 2.0 * std::f64::consts::SQRT_2 } else { 1.0 };
     let nu = complex * (terms as f64 + f64::from(factors)) * roundoff;
-    // The formula has a pole at nu = 1 and gives no bound beyond it.
+    // The formula gives no bound beyond its pole at nu = 1.
     if nu < 1.0 { nu / (1.0 - nu) } else { f64::INFINITY }
 }

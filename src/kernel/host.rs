@@ -1,5 +1,4 @@
-//! Describes this machine as a target of local contractions. A target consists of an instruction set, a micro-kernel
-//! family, cache sizes and a number of threads.
+//! Describes this machine as a target: an instruction set, a micro-kernel family, cache sizes and a number of threads.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -7,8 +6,7 @@ use std::sync::OnceLock;
 use super::simd::widest;
 use crate::local_plan::{Caches, Isa, KernelFamily, Target};
 
-/// Returns the target with the widest instruction set, the default family, this machine's caches, and the number of
-/// threads of the current rayon pool.
+/// Returns the target with the widest instruction set, the default family, and the threads of the current rayon pool.
 pub fn host() -> Target {
     target(widest(), default_family(), rayon::current_num_threads())
 }
@@ -18,8 +16,8 @@ pub fn default_family() -> KernelFamily {
     if generates() { KernelFamily::Mixed } else { KernelFamily::Own }
 }
 
-/// Whether LIBXSMM generates code on this machine for both real types and both layouts of the right operand. Requests
-/// code for small products as a test, because code generation can be disabled at run time.
+/// Whether LIBXSMM generates code on this machine for both real types and both layouts of the right operand. Tests with
+/// small products, because code generation can be disabled at run time.
 fn generates() -> bool {
     #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
@@ -50,8 +48,8 @@ pub fn has_xsmm() -> bool {
     return cfg!(all(feature = "libxsmm", target_arch = "aarch64"));
 }
 
-/// Reads the cache sizes from sysfs. Divides the size of the second-level cache by the number of cores that share the
-/// cache. On systems other than Linux, returns the default sizes.
+/// Reads the cache sizes from sysfs; the second level is divided by the cores that share it. Other systems than Linux
+/// have the default sizes.
 fn caches() -> Caches {
     let mut caches = Caches::default();
     for index in 0..8 {
@@ -72,8 +70,7 @@ fn caches() -> Caches {
     caches
 }
 
-/// Returns the number of cores in a list such as `0-3,8`, clamped to the range from 1 to 4. The list contains hardware
-/// threads, each of which is counted as a core.
+/// Returns the number of hardware threads, each counted as a core, in a list such as `0-3,8`, clamped to 1 to 4.
 fn sharers(list: Option<&str>) -> usize {
     let count = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

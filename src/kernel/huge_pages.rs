@@ -1,19 +1,16 @@
-//! Requests huge pages for large buffers, on systems where programs have to request them (`madvise`).
+//! Requests huge pages for large buffers where programs have to (`madvise`).
 //!
-//! Fewer pages mean fewer TLB misses when a kernel accesses memory with large strides. A request neither changes the
-//! contents of a buffer nor touches its pages. Each page is therefore still placed on the NUMA node of the thread that
-//! uses the page first. Buffers are not aligned to huge pages. Alignment would need up to 2 MiB more memory than
-//! planned, and would gain only one huge page per buffer. Reserved pages (hugetlbfs) are not used, because an
-//! administrator has to set them aside.
+//! Fewer pages mean fewer TLB misses when a kernel accesses memory with large strides. A request touches no page, so
+//! each is still placed on the NUMA node of its first user. Buffers are not aligned to huge pages, which would need up
+//! to 2 MiB more for one more huge page. Reserved pages (hugetlbfs) need an administrator and are not used.
 
 use std::mem::MaybeUninit;
 
-/// Size of a huge page in bytes, on x86-64 and on AArch64 with pages of 4 KiB. On systems with larger huge pages, a
-/// request may have no effect.
+/// Size of a huge page in bytes on x86-64, and on AArch64 with pages of 4 KiB. Elsewhere, a request may have no effect.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Requests huge pages for every complete huge page inside `memory`. Does nothing if the system has no huge pages, or
-/// provides huge pages without a request.
+/// Requests huge pages for every complete huge page inside `memory`. Does nothing if the system has no huge pages or
+/// needs no request.
 pub fn request_huge_pages<T>(memory: &mut [MaybeUninit<T>]) {
     let start = memory.as_mut_ptr().cast::<u8>();
     let before = start.align_offset(HUGE_PAGE);

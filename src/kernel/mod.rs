@@ -18,13 +18,11 @@
 //! | `reporting_allocator` | an allocator that ends a program with a message when memory runs out |
 //! | `reference`, `error_bound` | a slow and obviously correct einsum, and the error bound of the fast kernels |
 //!
-//! Labels, extents and strides are checked before any pointer arithmetic. If `beta` is 0, the old values of `out` are
-//! never read, so a NaN in newly allocated memory cannot propagate. The same call on the same number of threads returns
-//! bitwise identical results. Complex numbers are never conjugated. Kernels do not communicate with other ranks. This
-//! module does not choose kernels; [`crate::local_plan`] does.
+//! Labels, extents and strides are checked before any pointer arithmetic. If `beta` is 0, old values of `out` are never
+//! read, so a NaN in new memory cannot propagate. The same call on the same number of threads is bitwise reproducible.
+//! Kernels do not communicate; [`crate::local_plan`] chooses them.
 
-// The configuration `portable_kernels` leaves out the kernels with vector instructions. Builds that test code outside
-// the kernels use it to save time.
+// The configuration `portable_kernels` leaves out vector instructions, to save time in builds that test other code.
 #![cfg_attr(portable_kernels, allow(dead_code, unused_imports, unused_macros))]
 
 mod compiled;

@@ -2,12 +2,11 @@
 //!
 //! These types do not check whether an access is valid, so each dereference has its own safety comment.
 
-/// A pointer into a tensor. The thread that starts the parallel work borrows the tensor until the work has finished.
+/// A pointer into a tensor that the caller borrows until the parallel work has finished.
 #[derive(Debug)]
 pub(super) struct Const<T>(pub *const T);
 
-/// A pointer into a tensor. The thread that starts the parallel work borrows the tensor mutably until the work has
-/// finished.
+/// A pointer into a tensor that the caller borrows mutably until the parallel work has finished.
 #[derive(Debug)]
 pub(super) struct Mut<T>(pub *mut T);
 
@@ -38,14 +37,14 @@ unsafe impl<T: Send> Send for Mut<T> {}
 unsafe impl<T: Send> Sync for Mut<T> {}
 
 impl<T> Const<T> {
-    /// Returns the pointer offset by a number of elements. A result outside the tensor must not be dereferenced.
+    /// Returns the pointer `offset` elements further; outside the tensor, it must not be dereferenced.
     pub fn at(self, offset: isize) -> *const T {
         self.0.wrapping_offset(offset)
     }
 }
 
 impl<T> Mut<T> {
-    /// Returns the pointer offset by a number of elements. A result outside the tensor must not be dereferenced.
+    /// Returns the pointer `offset` elements further; outside the tensor, it must not be dereferenced.
     pub fn at(self, offset: isize) -> *mut T {
         self.0.wrapping_offset(offset)
     }

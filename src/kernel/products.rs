@@ -1,11 +1,9 @@
-//! Executes a [`SmallBatchPlan`], which computes a batch of small matrix products of equal size. LIBXSMM generates the
-//! code for this size.
+//! Executes a [`SmallBatchPlan`]: small matrix products of equal size, with code of LIBXSMM.
 //!
-//! Generated code overwrites its result, so a product that must be scaled or added to `out` is first written to a
-//! buffer. If LIBXSMM has no code for the size, plain loops compute the products, so every plan can run.
+//! This code overwrites its result, so a product that must be scaled or added goes through a buffer. Plain loops
+//! replace missing code, so every plan can run.
 //!
-//! The batch is split into shares, one per thread. Each share writes its own products into `out`; no two shares write
-//! the same product. Each share has its own buffer. If `beta` is 0, `out` is not read.
+//! Each thread's share writes its own products, and has its own buffer. If `beta` is 0, `out` is not read.
 
 use rayon::prelude::*;
 
@@ -65,7 +63,7 @@ pub(super) unsafe fn run<T: Element>(plan: &SmallBatchPlan, arguments: Arguments
     }
 }
 
-/// Returns the element of the product `a b` at `row` and `column`.
+/// Returns the element of `a b` at `row` and `column`.
 ///
 /// # Safety
 /// All elements of the product's operands may be read.
@@ -77,7 +75,7 @@ unsafe fn sum<T: Element>(plan: &SmallBatchPlan, a: *const T, b: *const T, row: 
     (0..plan.extents[2]).fold(T::ZERO, |sum, k| sum + term(k))
 }
 
-/// Adds a product in a buffer to `out`. The loop is simple enough for the compiler to vectorise.
+/// Adds a buffered product to `out`, in a loop that the compiler can vectorise.
 ///
 /// # Safety
 /// Same as for [`merge`]; `out` is initialised.

@@ -1,7 +1,5 @@
-//! Computes an einsum in an obviously correct way, with one loop over the entire index space, in double precision.
-//!
-//! The loop is neither blocked nor parallel and merges no dimensions. This file is therefore unlikely to have the same
-//! mistake as the kernels that are compared with it.
+//! Computes an einsum in an obviously correct way, with one loop over the entire index space, in double precision, and
+//! is therefore unlikely to share a mistake with the kernels.
 
 use std::borrow::Cow;
 
@@ -15,14 +13,13 @@ use crate::dims::Label;
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ReferenceValue {
     pub value: Complex<f64>,
-    /// Sum of the absolute values of the products. [`super::error_bound`] is relative to this sum.
+    /// Sum of the absolute values of the products, to which [`super::error_bound`] is relative.
     pub magnitude: f64,
     /// The number of products in the sum.
     pub terms: u64,
 }
 
-/// An einsum of any number of operands, evaluated one element at a time. Repeated labels denote diagonals. Labels
-/// missing from `out` are summed over.
+/// An einsum evaluated one element at a time; repeated labels are diagonals, and labels missing from `out` are summed.
 #[derive(Debug)]
 pub struct Reference<'a, T: Clone> {
     operands: Vec<Elements<'a, T>>,
@@ -35,19 +32,18 @@ pub struct Reference<'a, T: Clone> {
 #[derive(Debug)]
 struct Elements<'a, T: Clone> {
     elements: Cow<'a, [T]>,
-    /// For each label of the einsum, the distance in `elements` between two elements whose indices for this label
-    /// differ by 1.
+    /// For each label, the distance in `elements` between successive indices.
     strides: Vec<usize>,
 }
 
 impl<'a, T: Element> Elements<'a, T> {
-    /// Borrows the elements of an array. If the array is not contiguous, its elements are copied.
+    /// Borrows a contiguous array, or copies its elements.
     fn new(labels: &[Label], operand: &ArrayViewD<'a, T>, all_labels: &[Label]) -> Self {
         let (elements, strides) = match (operand.to_slice_memory_order(), strides(operand)) {
             (Some(elements), Some(strides)) => (Cow::Borrowed(elements), strides),
             _ => (Cow::Owned(operand.iter().copied().collect()), row_major_strides(operand.shape())),
         };
-        // The strides of a repeated label add up, because a diagonal advances in all of the label's dimensions.
+        // A diagonal advances in all of the label's dimensions.
         let stride = |label: &Label| {
             let dimensions = labels.iter().zip(&strides).filter(|(l, _)| *l == label);
             dimensions.map(|(_, stride)| stride).sum()
@@ -61,8 +57,7 @@ impl<'a, T: Element> Elements<'a, T> {
     }
 }
 
-/// Returns the strides of an array, or `None` if a stride is negative. Strides of dimensions with extent 0 or 1 are
-/// ignored, because they are only multiplied by 0.
+/// Returns the strides of an array, ignoring those of extents 0 and 1; `None` if one is negative.
 fn strides<T>(array: &ArrayViewD<T>) -> Option<Vec<usize>> {
     let strides = array.strides().iter().zip(array.shape());
     strides.map(|(&stride, &extent)| if extent <= 1 { Some(0) } else { stride.try_into().ok() }).collect()
@@ -97,7 +92,7 @@ impl<'a, T: Element> Reference<'a, T> {
         }
     }
 
-    /// Returns the element of the result at `index`. Cost: O(number of products in the element's sum).
+    /// Returns the element of the result at `index`. Cost: O(products in its sum).
     ///
     /// # Panics
     /// If the index is out of bounds.
@@ -128,7 +123,7 @@ impl<'a, T: Element> Reference<'a, T> {
     }
 }
 
-/// Advances `index` within these extents; the last dimension varies fastest. Returns false after the last index.
+/// Advances `index`, the last dimension fastest; returns false after the last index.
 fn next(index: &mut [usize], extents: &[usize]) -> bool {
     for (at, &extent) in index.iter_mut().zip(extents).rev() {
         *at += 1;
@@ -174,8 +169,8 @@ pub fn reference_contract<T: Element>(
     }
 }
 
-/// Returns the product of two elements of type `T`. For a real `T`, the imaginary part is set to 0. A complex
-/// multiplication would make the imaginary part NaN if a factor is infinite.
+/// Returns the product of two elements of type `T`; for a real `T`, a complex multiplication would make the imaginary
+/// part NaN if a factor is infinite.
 fn times<T: Element>(a: Complex<f64>, b: Complex<f64>) -> Complex<f64> {
     if T::DTYPE.is_complex() { a * b } else { Complex::new(a.re * b.re, 0.0) }
 }

@@ -1,4 +1,4 @@
-//! Provides an allocator for programs that should end with a message, rather than with a signal, when memory runs out.
+//! Provides an allocator for programs that should end with a message instead of a signal when memory runs out.
 //!
 //! ```text
 //! fallible(|| alloc(..))    refused: null, which the caller turns into an error
@@ -6,11 +6,10 @@
 //! ```
 //!
 //! Rust's containers abort the process (SIGABRT) if they cannot grow. Memory whose size depends on the input is
-//! allocated inside [`fallible`]. All other allocations are small, and a program without memory for them cannot
-//! continue.
+//! therefore allocated inside [`fallible`]. A program without memory for the other, small allocations cannot continue.
 //!
-//! Every request is forwarded to the system's allocator. Unless [`report_with`] has been called, the allocator does
-//! nothing else. Allocations by C libraries are not covered, because C libraries do not use Rust's allocator.
+//! Every request is forwarded to the system's allocator; [`report_with`] adds the report. C libraries do not use this
+//! allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -18,13 +17,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// A function that is called with the number of requested bytes when memory runs out. Only one thread of the process
-/// calls it. If the function itself runs out of memory, the process ends without a report.
+/// Called with the requested bytes when memory runs out, on one thread only. If it runs out of memory itself, the
+/// process ends without a report.
 type Report = fn(usize) -> !;
 
 static REPORT: OnceLock<Report> = OnceLock::new();
 
-/// The reporting thread, as identified by [`this_thread`]; 0 while no thread is reporting.
+/// The reporting thread ([`this_thread`]); 0 if none.
 static REPORTING: AtomicUsize = AtomicUsize::new(0);
 
 /// The exit code if the report function itself runs out of memory.
@@ -35,20 +34,18 @@ thread_local! {
     static FALLIBLE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// An allocator that forwards to the system's allocator, for use as the `#[global_allocator]` of a program that calls
-/// [`report_with`].
+/// An allocator that forwards to the system's, for the `#[global_allocator]` of a program that calls [`report_with`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReportingAllocator;
 
 /// Sets the function that is called when memory runs out. Only the first call has an effect.
 pub fn report_with(report: Report) {
-    // An error means that a previous call of `report_with` has set the function.
     let _ = REPORT.set(report);
 }
 
 /// If the address space is limited (`ulimit -v`), makes all threads allocate small blocks from one arena. By default,
-/// each thread reserves at least 64 MiB of address space for its own arena. Under a limit, this may leave no address
-/// space for the stacks of other threads, so that the process ends with a signal. Must be called before threads start.
+/// each thread reserves at least 64 MiB for its own arena, which may leave none for the stacks of other threads, so
+/// that the process ends with a signal. Must be called before threads start.
 pub fn share_few_addresses() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -60,7 +57,7 @@ pub fn share_few_addresses() {
     }
 }
 
-/// Calls `ask`. An allocation that the system refuses during this call returns null, without a report.
+/// Calls `ask`; a refused allocation during this call returns null, without a report.
 pub fn fallible<V>(ask: impl FnOnce() -> V) -> V {
     struct Before(bool);
     impl Drop for Before {
@@ -72,8 +69,7 @@ pub fn fallible<V>(ask: impl FnOnce() -> V) -> V {
     ask()
 }
 
-/// Returns `start`, the result of an allocation. Calls the report function if the allocation failed outside
-/// [`fallible`].
+/// Returns `start`, or calls the report function if the allocation failed outside [`fallible`].
 fn given(start: *mut u8, bytes: usize) -> *mut u8 {
     if start.is_null()
         && FALLIBLE.try_with(|fallible| !fallible.get()).unwrap_or(true)
@@ -84,27 +80,24 @@ fn given(start: *mut u8, bytes: usize) -> *mut u8 {
     start
 }
 
-/// Calls the report function on the first thread that runs out of memory. Other threads wait until the report function
-/// ends the process.
+/// Calls the report function on the first thread that runs out of memory, while others wait for the end.
 fn refused(bytes: usize, report: Report) -> ! {
     match REPORTING.compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => report(bytes),
         Err(first) if first == this_thread() => end_at_once(NO_REPORT),
         Err(_) => loop {
-            // Threads sleep rather than park, because parking allocates memory in threads that were not started by
-            // Rust.
+            // Parking allocates memory in threads that Rust did not start.
             std::thread::sleep(Duration::from_secs(1));
         },
     }
 }
 
-/// Returns a number that is unique among running threads. Does not allocate.
+/// Returns a number that is unique among running threads, without allocating.
 fn this_thread() -> usize {
     FALLIBLE.try_with(|fallible| std::ptr::from_ref(fallible).addr()).unwrap_or(usize::MAX)
 }
 
-/// Ends the process immediately. Does not run the exit handlers of libraries and of the program, because exit handlers
-/// may need memory.
+/// Ends the process immediately, without exit handlers, which may need memory.
 pub fn end_at_once(code: i32) -> ! {
     // SAFETY: the call accesses no memory of this process and does not return.
     unsafe { libc::_exit(code) }

@@ -1,14 +1,12 @@
 //! Executes a [`Sum`] plan, which sums one tensor over some of its dimensions.
 //!
-//! Complex numbers are summed as pairs of real numbers, called reals below. A long sum is computed in blocks, whose
-//! sums are added pairwise. Rounding errors therefore grow with the length of a block and the logarithm of the number
-//! of blocks (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2). `out` is written
-//! once and never read.
+//! Complex numbers are summed as pairs of reals. A long sum is computed in blocks, which are added pairwise. Rounding
+//! errors therefore grow with the length of a block and the logarithm of the number of blocks (N. J. Higham, Accuracy
+//! and Stability of Numerical Algorithms, 2nd edition, section 4.2). `out` is written once and never read.
 //!
-//! A line is a stretch of the input along the plan's innermost loop. A unit is a stretch of `out`, or a single element
-//! of `out`, that is summed in one buffer. A summation step adds one line, or a piece of a long line, to a unit. The
-//! order in which steps are added depends only on the plan. No chain of additions is longer than the result of
-//! [`crate::local_plan::longest_chain`].
+//! A line is a stretch of the input along the innermost loop; a unit is a stretch or element of `out` with one buffer.
+//! A step adds one line, or a piece of a long line, to a unit. The order of steps depends only on the plan, and no
+//! chain of additions is longer than [`crate::local_plan::longest_chain`].
 
 use rayon::prelude::*;
 
@@ -18,28 +16,27 @@ use super::simd::{Real, RealBody, Simd};
 use crate::dtype::Dtype;
 use crate::local_plan::{Isa, Sum, UNIT};
 
-/// Maximum number of reals in a unit of `out`. Only units of complex numbers can have this size.
+/// Maximum reals in a unit, reached by complex numbers only.
 const REALS: usize = 2 * UNIT;
-/// Minimum number of steps in the sum for a unit at which the steps are split among threads.
+/// Minimum steps for a unit that are split among threads.
 const MIN_SPLIT_STEPS: usize = 2;
-/// Number of lines in a block if each line corresponds to a stretch of `out`. The lines of a block are added one after
-/// the other.
+/// Lines in a block, added one after the other, if each corresponds to a stretch of `out`.
 const BLOCK_LINES: usize = 128;
-/// Maximum size of a block in bytes if each line is summed to a single element. `BLOCK_BYTES` applies if the elements
-/// of a line are contiguous, and `UNCACHED_BLOCK_BYTES` otherwise.
+/// Maximum bytes in a block if each line is summed to a single element. `UNCACHED_BLOCK_BYTES` applies to lines that
+/// are not contiguous.
 const BLOCK_BYTES: usize = 256 << 10;
 const UNCACHED_BLOCK_BYTES: usize = 128 << 10;
-/// Number of vectors in a chain. The vectors of a chain are added one after the other.
+/// Vectors in a chain, added one after the other.
 const CHAIN: usize = 64;
-/// Number of chains that are added at the same time, each to its own sum, to hide the latency of additions.
+/// Number of chains at the same time, to hide the latency of additions.
 const CHAINS: usize = 4;
-/// Number of reals in a piece of a strided line. The reals of a piece are added in eight chains.
+/// Reals in a piece of a strided line, added in eight chains.
 const STRIDED_PIECE_REALS: usize = 512;
-/// Maximum number of sums (of chains or of strided pieces) that are added one after the other in a block.
+/// Maximum sums (of chains or strided pieces) that are added one after the other in a block.
 const BLOCK_SUMS: usize = 128;
 /// Size in bytes of the shortest vector of any instruction set.
 const MIN_VECTOR_BYTES: usize = 16;
-/// Maximum number of reals in a small unit. A small unit is summed in a smaller buffer, which takes less time to clear.
+/// Maximum reals in a small unit, whose smaller buffer takes less time to clear.
 const MAX_SMALL_UNIT_REALS: usize = 32;
 
 /// # Safety
@@ -123,9 +120,8 @@ impl<R: Real> SumShare<'_, R> {
         }
     }
 
-    /// Returns the number of steps in a block. The steps of a block are added one after the other. The number of steps
-    /// is limited by the maximum size of a block in bytes and by the maximum length of a chain of additions. A line
-    /// that is shorter than a vector or a piece still costs one addition.
+    /// Returns the number of steps in a block, which are added one after the other: limited by the bytes of a block and
+    /// by the length of a chain of additions. A line shorter than a vector or piece still costs one addition.
     fn block(&self) -> usize {
         if !self.plan.line_is_summed {
             return BLOCK_LINES;
@@ -139,8 +135,8 @@ impl<R: Real> SumShare<'_, R> {
         (bytes / (line * size_of::<R>())).min(most).max(1)
     }
 
-    /// Adds a range of steps to `total`. Splits the range recursively, first among threads and then into halves at
-    /// multiples of the block length.
+    /// Adds a range of steps to `total`. Splits the range among threads, then recursively into halves at multiples of
+    /// the block length.
     ///
     /// # Safety
     /// Same as for [`sum`], with one unit of `out`.
@@ -178,7 +174,7 @@ impl<R: Real> SumShare<'_, R> {
     }
 }
 
-/// A range of the summation steps whose values are added to one unit of `out`.
+/// A range of summation steps for one unit of `out`.
 struct Steps<'a, R> {
     share: &'a SumShare<'a, R>,
     from: *const R,
@@ -203,7 +199,7 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
                 sum_lines::<S, R>(plan, parts, from, range, total);
             } else if stride == 1 {
                 let mut step = range.start;
-                // Adds four lines at a time, so that `total` is read and written only once per four lines.
+                // Four lines at a time access `total` only once.
                 while step + 4 <= range.end {
                     add::<S, R, 4>([at(step), at(step + 1), at(step + 2), at(step + 3)], count * parts, total);
                     step += 4;
@@ -249,15 +245,13 @@ unsafe fn add<S: Simd<R>, R: Real, const N: usize>(lines: [*const R; N], count: 
     }
 }
 
-/// Returns the maximum number of additions per chain for a line of `reals` reals, with vectors of at least `lanes`
-/// reals. [`CHAINS`] vectors are added at a time, and then the remaining vectors one by one. The last vector may be
-/// partial.
+/// Returns the maximum additions per chain for a line of `reals` reals in vectors of at least `lanes`. [`CHAINS`]
+/// vectors are added at a time, then the rest one by one, the last possibly in part.
 fn additions(reals: usize, lanes: usize) -> usize {
     reals.div_ceil(lanes).min(reals / (CHAINS * lanes) + CHAINS)
 }
 
-/// Adds all elements of the lines in `range` to the first element of `total`, because a unit whose lines are summed is
-/// a single element.
+/// Adds all elements of the lines in `range` to the first element of `total`, the whole unit.
 ///
 /// # Safety
 /// Same as for [`Steps`].
@@ -328,8 +322,8 @@ unsafe fn sum_strided<R: Real>(line: *const R, stride: isize, [count, parts]: [u
     }
 }
 
-/// Adds all lanes to the first element of `total`. Each group of `parts` adjacent lanes is an element. Repeatedly adds
-/// the upper half of the lanes to the lower half.
+/// Adds all lanes, in groups of `parts` per element, to the first element of `total`: repeatedly the upper half to the
+/// lower.
 #[inline(always)]
 fn sum_lanes<R: Real>(lanes: &mut [R], parts: usize, total: &mut [R]) {
     let mut width = lanes.len();

@@ -1,9 +1,8 @@
-//! Defines the strided tensors that kernels operate on. A tensor is a pointer with extents and strides.
+//! Defines the strided tensors of the kernels: a pointer with extents and strides.
 //!
-//! Tensors are like `ndarray` views, but cheaper to create. This matters for programs that execute thousands of small
-//! contractions, each of which creates three tensors. Invariants: every index within the extents refers to an
-//! initialised element, which no other code writes during the tensor's lifetime. In a [`TensorMut`], distinct indices
-//! refer to distinct elements, and no other code accesses them.
+//! They are like `ndarray` views, but cheaper to create, which matters for thousands of small contractions. Invariants:
+//! every index refers to an initialised element, which no other code writes during the tensor's lifetime. In a
+//! [`TensorMut`], distinct indices refer to distinct elements that no other code accesses.
 
 use std::marker::PhantomData;
 
@@ -15,7 +14,7 @@ pub struct Tensor<'a, T> {
     pointer: *const T,
     pub(crate) extents: &'a [usize],
     pub(crate) strides: &'a [isize],
-    /// Whether contractions use the complex conjugates of the elements. Real types ignore this.
+    /// Whether contractions conjugate the elements; ignored for real types.
     pub(super) conjugated: bool,
     elements: PhantomData<&'a T>,
 }
@@ -37,7 +36,7 @@ impl<'a, T> Tensor<'a, T> {
         Tensor { pointer, extents, strides, conjugated: false, elements: PhantomData }
     }
 
-    /// The same tensor, whose elements contractions conjugate if `conjugated` is true.
+    /// The same tensor, conjugated in contractions if `conjugated` is true.
     #[must_use]
     pub fn conjugated_if(self, conjugated: bool) -> Self {
         Tensor { conjugated, ..self }

@@ -1,15 +1,13 @@
 //! Keeps memory for packed blocks between calls.
 //!
-//! Memory is aligned for any element type and vector register. A workspace shrinks only if [`Workspace::clear`] is
-//! called or growing fails. If memory runs out, an error is returned, and the process is not aborted. The operating
-//! system supplies zeroed pages, which this module does not touch. Each page is therefore placed on the NUMA node of
-//! the thread that first packs into the page. The contents are unspecified between calls.
+//! Memory is aligned for every element type and vector register. A workspace shrinks only if [`Workspace::clear`] is
+//! called or growing fails, which returns an error. Pages are zeroed by the operating system and untouched, so each is
+//! placed on the NUMA node of the thread that first packs into it. The contents are unspecified between calls.
 
 use super::micro::Vectorized;
 use super::zeroed::Zeroed;
 
-/// Alignment of the memory in bytes, which is the size of a page. It suffices for every vector register, and keeps
-/// other data out of the first page of the packed blocks.
+/// Alignment in bytes: a page, which suits every vector register and keeps other data out of the first page.
 const ALIGN: usize = 4096;
 
 /// A buffer that a contraction packs into, reusable for any element type.
@@ -43,11 +41,11 @@ impl Workspace {
         self.memory = None;
     }
 
-    /// Allocates memory for `elements` elements of `T`. A later contraction that needs a workspace of at most this size
-    /// uses this memory, so it cannot fail with [`OutOfMemory`].
+    /// Allocates memory for `elements` elements of `T`. A later contraction that needs at most this cannot fail with
+    /// [`OutOfMemory`].
     ///
     /// # Errors
-    /// If the memory cannot be allocated. The memory that the workspace had before the call is then freed.
+    /// If the memory cannot be allocated; the previous memory is then freed.
     pub fn reserve<T: Vectorized>(&mut self, elements: usize) -> Result<(), OutOfMemory> {
         self.slice::<T>(elements).map(|_| ())
     }
@@ -68,7 +66,7 @@ impl Workspace {
     }
 
     fn grow(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
-        // Frees the old buffer first. Its contents are not needed, and memory might not suffice for two buffers.
+        // Memory might not suffice for both buffers.
         self.clear();
         self.memory = Some(Zeroed::new(bytes, ALIGN).ok_or(OutOfMemory { bytes })?);
         Ok(())

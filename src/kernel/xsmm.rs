@@ -1,21 +1,18 @@
-//! Computes small matrix products with LIBXSMM, which generates code for a shape when that shape is first requested.
+//! Computes small matrix products with LIBXSMM, which generates code on the first request for a shape.
 //!
-//! Invariants: a [`Tile`] contains generated code that this machine can execute. Its extents are at least 1, and its
-//! leading dimensions are large enough for the extents. Generated code stays valid until the program ends. On x86-64,
-//! the upper halves of the vector registers are cleared after every call, because values left there would slow down
-//! later SSE instructions.
+//! Invariants: a [`Tile`] contains code that this machine can execute until the program ends, extents of at least 1,
+//! and large enough leading dimensions. On x86-64, the upper halves of the vector registers are cleared after every
+//! call, because they would slow down SSE instructions.
 //!
-//! A product overwrites its destination and is not scaled; callers scale products and add them to old values. Generated
-//! code that adds to its destination would start its sums with the old values. An old value would then be rounded once
-//! per term instead of only once. The left operand cannot be transposed, because LIBXSMM 1.17 does not support this,
-//! and LIBXSMM 2 copies a transposed operand in every call. This module does not prefetch, block or pack; callers do.
+//! Products overwrite their destination and are not scaled: code that adds would start its sums with the old values,
+//! and round them once per term. The left operand cannot be transposed: LIBXSMM 1.17 does not support it, and LIBXSMM 2
+//! copies it in every call.
 //!
-//! Matrices are column-major. A row-major product can be computed as the column-major product of the same operands in
-//! exchanged order.
+//! Matrices are column-major; exchanged operands give row-major products.
 
 /// A real type that LIBXSMM generates code for.
 pub trait Real: Copy {
-    /// Generates code for extents that the caller has checked. Returns `None` if LIBXSMM has no code for them.
+    /// Generates code for checked extents, if LIBXSMM has any.
     fn generate(shape: Shape) -> Option<Code<Self>>;
 }
 
@@ -34,14 +31,14 @@ pub(super) struct Tile<R> {
 }
 
 impl<R: Real> Tile<R> {
-    /// Requests code for `c = a b`, where `c` is m x n, `a` is m x k and `b` is k x n. Their columns are `ldc`, `lda`
-    /// and `ldb` elements apart. If `transpose_b` is true, `b` is row-major, and its rows are `ldb` elements apart.
+    /// Requests code for `c = a b`, where `c` is m x n, `a` is m x k and `b` is k x n, with columns `ldc`, `lda` and
+    /// `ldb` elements apart. If `transpose_b`, `b` is row-major, and its rows are `ldb` elements apart.
     ///
-    /// LIBXSMM caches generated code, so a repeated request is only a look-up. Keeping the tile saves even the look-up.
-    /// Returns `None` if LIBXSMM has no code for the shape, or if an x86-64 machine lacks AVX. Also returns `None` if
-    /// an extent or a leading dimension is 0 or at least 2^24, or if a leading dimension is too small for its extent.
+    /// A repeated request is a look-up in LIBXSMM's cache, which keeping the tile saves. Returns `None` if LIBXSMM has
+    /// no code, if an x86-64 machine lacks AVX, if an extent or a leading dimension is 0 or at least 2^24, or if a
+    /// leading dimension is too small.
     pub(super) fn get([m, n, k]: [usize; 3], [lda, ldb, ldc]: [usize; 3], transpose_b: bool) -> Option<Tile<R>> {
-        // The limit prevents overflow in generated code, which counts bytes in 32 bits.
+        // Generated code counts bytes in 32 bits.
         let fits = |value: &usize| (1..1 << 24).contains(value);
         let rows_b = if transpose_b { n } else { k };
         if ![m, n, k, lda, ldb, ldc].iter().all(fits) || lda < m || ldb < rows_b || ldc < m || !usable() {
@@ -69,7 +66,7 @@ impl<R: Real> Tile<R> {
     }
 }
 
-/// Whether generated code can run. On x86-64 this requires AVX, because [`clean`] is an AVX instruction.
+/// Whether generated code can run: on x86-64, [`clean`] requires AVX.
 fn usable() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx");

@@ -1,9 +1,8 @@
 //! Allocates zeroed memory without touching it, because the first write to a page decides the page's NUMA node.
 //!
-//! Invariant: the memory starts at a multiple of the requested alignment. [`Zeroed::new`] requests from the system only
-//! the alignment that every allocation has. It allocates extra bytes, so that the start can be moved up to the
-//! requested alignment. For a larger alignment, Rust's allocator would clear the memory itself, and so touch every page
-//! on the allocating thread. For large memory, huge pages are requested.
+//! Invariant: the memory starts at a multiple of the requested alignment. [`Zeroed::new`] requests only the common
+//! alignment and extra bytes, and moves the start up. For more, Rust's allocator would clear the memory itself, and so
+//! touch every page on one thread. Huge pages are requested for large memory.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::MaybeUninit;
@@ -12,7 +11,7 @@ use std::ptr::NonNull;
 use super::huge_pages::request_huge_pages;
 use super::reporting_allocator::fallible;
 
-/// The alignment that the system's allocator guarantees for every allocation.
+/// The alignment that the system's allocator guarantees.
 const COMMON: usize = 16;
 
 /// Zeroed bytes, freed when dropped.
@@ -30,8 +29,7 @@ unsafe impl Send for Zeroed {}
 unsafe impl Sync for Zeroed {}
 
 impl Zeroed {
-    /// Allocates `bytes` zeroed bytes that start at a multiple of `align`, a power of 2. Returns `None` if the system
-    /// refuses the allocation.
+    /// Allocates `bytes` zeroed bytes at a multiple of `align`, a power of 2; `None` if the system refuses.
     pub fn new(bytes: usize, align: usize) -> Option<Zeroed> {
         let layout = Layout::from_size_align(bytes.checked_add(align)?, COMMON).ok()?;
         // SAFETY: the size of the layout is not 0, because it is at least `align`.

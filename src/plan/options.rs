@@ -146,7 +146,7 @@ pub struct PlanOptions {
     pub accumulate: bool,
     /// Operands, by index, that stay the same in all runs of a program. Values that depend only on them are kept from
     /// the first run ([`crate::api::Program::renew`] recomputes them). The result and values with a sliced dimension
-    /// are never kept, and no value if the plan fits the memory limit only so.
+    /// are never kept, and no value is kept if the plan otherwise exceeds the memory limit.
     pub constant: Vec<usize>,
     /// Operands, by index, whose complex conjugates are contracted. This only changes signs when sums of products are
     /// stored, and needs a pass of its own only if the expression contracts nothing. There is no effect for real types.

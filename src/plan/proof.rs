@@ -1,17 +1,17 @@
 //! Proves plans for thousands of ranks by checking one rank of each symmetry class.
 //!
-//! Each step is proved as a plan of its own, with its inputs as operands. A step is correct if its result matches the
-//! whole plan's specification whenever its inputs do. If all steps are correct, the whole plan is correct.
+//! Each step is proved as a plan of its own, with its inputs as operands. The whole plan is correct if the result of
+//! every step matches the whole plan's specification whenever its inputs do.
 //!
-//! Within a step, ranks whose blocks of inputs and result have equal extents form a class. The schedules of the ranks
-//! in a class are equal except for the positions of the blocks. For one rank of each class, the proof traces every
-//! element of the rank's block back through all ranks that contribute to the element ([`verify::follow`]). A grid of 10
-//! x 10 x 10 ranks has up to eight classes if the extents are not divisible by 10.
+//! Within a step, ranks whose blocks of inputs and result have equal extents form a class. Their schedules are equal
+//! except for the positions of the blocks. For one rank of each class, the proof traces every element of its block back
+//! through all ranks that contribute ([`verify::follow`]). A grid of 10 x 10 x 10 ranks has up to eight classes if the
+//! extents are not divisible by 10.
 //!
-//! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. For the proofs of steps, a step that
-//! produces partial sums and the redistribution that adds them form one step. All steps in a pipeline also form one
-//! step. In a plan with groups of ranks for slices, the slices of one group are proved, and the copying of operands to
-//! the groups and the addition of the groups' results are steps over all ranks. The proof assumes that ranks of one class behave alike because of symmetry. Reports state that this assumption
+//! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. A step that produces partial sums
+//! and the redistribution that adds them are proved as one step, and so are all steps of a pipeline. In a plan with
+//! groups of ranks, the slices of one group are proved, with the copying of operands and the addition of results as
+//! steps over all ranks. That ranks of one class behave alike because of symmetry is assumed; reports state that this
 //! is not proved.
 
 use std::collections::BTreeMap;
@@ -79,8 +79,8 @@ pub fn whole(plan: &Plan) -> Result<(), VerifyError> {
     verify::whole(&schedules, &plan.spec(), plan.memory_limit)
 }
 
-/// The plans of which a plan with groups is composed: the spreads of the operands, the slices of one group, and the
-/// combination. All groups run the same schedules, so the proof for one group holds for all.
+/// The plans of which a plan with groups is composed: the spreads of the operands, the slices of one group, which hold
+/// for all, and the combination.
 fn parts(plan: &Plan) -> Vec<Plan> {
     let spreads = (0..plan.operands).map(|operand| slice_groups::spread(plan, operand));
     spreads.chain([slice_groups::of_group(plan), slice_groups::combination(plan)]).collect()
@@ -102,7 +102,7 @@ fn slices_are_complete(plan: &Plan) -> Result<(), VerifyError> {
     if next == all { Ok(()) } else { Err(VerifyError { rank: plan.ranks() - 1, task: None, fault }) }
 }
 
-/// Checks that the sampled ranks stay within the memory limit, including the copies of operands and the partial sums.
+/// Checks that the sampled ranks stay within the memory limit.
 fn fits(plan: &Plan) -> Result<(), VerifyError> {
     let Some(budget) = plan.memory_limit else { return Ok(()) };
     let (peak, rank) = packing::busiest(plan);
@@ -166,7 +166,7 @@ pub fn each_step(plan: &Plan) -> Vec<Step> {
     units.iter().map(|unit| Step(unit_plan(plan, unit))).collect()
 }
 
-/// Builds a plan for the values in `unit` with their inputs as operands, and without names and extents that no schedule
+/// Builds a plan for the values in `unit` with their inputs as operands, without names and extents that no schedule
 /// needs. Cost: O(values in `unit`).
 fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     let mut values: Vec<Value> = Vec::new();

@@ -1,11 +1,10 @@
 //! Chooses the groups of ranks that take disjoint sets of slices ([`slice_groups`]).
 //!
-//! For some sizes of groups, one group is planned as if it were the whole machine, so the time to plan does not depend
-//! on the number of ranks. The plan of the group is composed with the steps that copy the operands to all groups and add
-//! the results of the groups. The quickest plan within the memory limit is used, which may be the plan in which all
-//! ranks work on every slice.
+//! One group is planned as the whole machine for some sizes, so planning time does not depend on the number of ranks.
+//! Copying the operands to all groups and adding the results are composed with it. The quickest plan within the memory
+//! limit wins, possibly the one in which all ranks work on every slice.
 //!
-//! Plans that deliver the result in parts, or whose distributions are prescribed, have no groups.
+//! There are no groups for results in parts and prescribed distributions.
 
 use super::context::PlanningContext;
 use super::error::PlanError;
@@ -16,26 +15,25 @@ use super::structure::{Plan, ResultResidency, Source, Value};
 use crate::algorithm::{Cost, broadcast_rounds};
 use crate::distribution::Distribution;
 
-/// Maximum number of ranks for which the plan in which all ranks work on every slice is compared with groups.
+/// Maximum number of ranks for which the plan without groups is compared with groups.
 const MAX_TOGETHER: usize = 256;
 
 /// Maximum number of sizes of groups that are planned.
 const MAX_SIZES: usize = 6;
 
-/// The search ends after this many sizes in a row that are slower than the best plan.
+/// The search ends after this many sizes in a row slower than the best.
 const MAX_SLOWER: usize = 2;
 
-/// Maximum number of plans that are made for one size of groups, each with less memory for the slices.
+/// Maximum number of plans for one size, each with less memory for the slices.
 const MAX_TRIES: usize = 4;
 
-/// The result is divided among at most this many groups, because every rank then receives a message from every group.
+/// The result is divided among at most this many groups, because every rank receives a message from each.
 const MAX_DIVIDED: usize = 64;
 
-/// Returns the quickest plan with groups, or `together`, the plan in which all ranks work on every slice. `plan` plans
-/// one group.
+/// Returns the quickest plan with groups, or `together`, the plan without. `plan` plans one group.
 ///
 /// # Errors
-/// If the options prescribe a number of groups for which there is no plan within the memory limit.
+/// If the options prescribe a number of groups that no plan within the memory limit has.
 pub fn in_groups(
     context: &PlanningContext,
     together: Plan,
@@ -65,14 +63,14 @@ pub fn in_groups(
     Ok(best)
 }
 
-/// Whether the plan in which all ranks work on every slice takes too long to make, and groups are allowed.
+/// Whether the plan without groups takes too long to make, and groups are allowed.
 pub fn skips_together(context: &PlanningContext) -> bool {
     let prescribed = context.options.slice_groups;
     context.machine.ranks > MAX_TOGETHER && prescribed != Some(1) && options_allow_groups(context, prescribed.is_some())
 }
 
-/// If there are more than [`MAX_TOGETHER`] ranks, returns the quickest plan with groups for a tree that needs slices,
-/// without making the plan in which all ranks work on every slice. Returns `None` if there is no plan with groups.
+/// Above [`MAX_TOGETHER`] ranks, returns the quickest plan with groups for a tree that needs slices, without making the
+/// plan without groups; `None` if there is none.
 pub fn only_in_groups(
     context: &PlanningContext,
     plan: impl Fn(&PlanningContext) -> Result<Plan, PlanError>,
@@ -113,8 +111,7 @@ fn options_allow_groups(context: &PlanningContext, prescribed: bool) -> bool {
     context.machine.ranks > 1 && fixed.is_empty() && !forbid_redistribution && is_free
 }
 
-/// The sizes of groups to plan, ascending. If all ranks work on `slices` slices, one of the sizes has one slice per
-/// group.
+/// The ascending sizes of groups to plan; if `slices` slices are needed, one has one slice per group.
 fn sizes(ranks: usize, slices: usize) -> Vec<usize> {
     let powers = [1, 2].into_iter().chain((1..).map(|power| 4usize.saturating_pow(power)));
     let mut sizes: Vec<usize> = powers.take_while(|&size| size <= ranks / 2).take(MAX_SIZES - 1).collect();
@@ -131,8 +128,8 @@ struct Search<'a, P> {
 }
 
 impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
-    /// Returns a plan with this number of groups within the memory limit. Returns `None` if one group needs no slices,
-    /// or has too few slices for all groups.
+    /// Returns a plan with this number of groups within the memory limit; `None` if one group needs no slices, or too
+    /// few for all groups.
     fn for_groups(&self, groups: usize) -> Result<Option<Plan>, PlanError> {
         let PlanningContext { expression, tree, machine, options, .. } = *self.context;
         let size = machine.ranks / groups;

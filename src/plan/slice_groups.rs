@@ -1,4 +1,4 @@
-//! Defines groups of ranks that take disjoint sets of slices.
+//! Defines groups of ranks that take disjoint sets of slices, with plans composed of ordinary plans.
 //!
 //! ```text
 //! ab,bc->ac with b in 4 pieces, on 4 ranks in 2 groups
@@ -9,10 +9,9 @@
 //!   combination         out    = part0 + part1
 //! ```
 //!
-//! Such a plan is composed of ordinary plans. The spread of an operand copies it from the first group to all groups
-//! ([`spread`]). The slice plan describes the slices of one group, whose ranks are numbered from 0 ([`of_group`]). The
-//! combination adds the partial sums of all groups ([`combination`]). Each of these plans is lowered, proved, simulated
-//! and run like any other plan.
+//! The spread of an operand copies it from the first group to all groups ([`spread`]). The slice plan is that of one
+//! group, with ranks from 0 ([`of_group`]). The combination adds the partial sums of all groups ([`combination`]). Each
+//! is lowered, proved, simulated and run like any other plan.
 //!
 //! | values of the whole plan | distributed over | computed |
 //! |---|---|---|
@@ -20,10 +19,9 @@
 //! | the values of the slice plan; operands are redistributions from the list above | the ranks of one group | per slice, or once per run |
 //! | the result, a redistribution of the value before it | all ranks | once per run |
 //!
-//! Invariants: group g has the ranks from g p to (g + 1) p, where p is the number of ranks divided by the number of
-//! groups. Ranks after the last group are idle. Each group takes consecutive slices, and the numbers of slices differ
-//! by at most 1. A group adds the results of its slices onto zeros in a block of the whole result. The summands of the
-//! combination are in the order of the groups.
+//! Invariants: group g has the ranks from g p to (g + 1) p, where p is the ranks divided by the groups; later ranks are
+//! idle. Each group takes consecutive slices, in numbers that differ by at most 1. It adds their results onto zeros in
+//! a block of the whole result. The combination adds in the order of the groups.
 
 use std::ops::Range;
 
@@ -33,7 +31,7 @@ use crate::machine::Machine;
 use crate::schedule::{Action, ReuseScope, Schedule};
 
 impl Plan {
-    /// The number of ranks in a group that contracts slices. All ranks are in one group unless the plan has groups
+    /// The number of ranks in a group that contracts slices. These are all ranks unless the plan has groups
     /// ([`Plan::slice_groups`]).
     pub fn ranks_per_group(&self) -> usize {
         self.ranks() / self.slice_groups
@@ -44,7 +42,7 @@ impl Plan {
         Some(rank / self.ranks_per_group().max(1)).filter(|&group| group < self.slice_groups)
     }
 
-    /// The slices that a group computes. All groups together compute every slice once.
+    /// The slices that a group computes; every slice is in one group.
     pub fn slices_of_group(&self, group: usize) -> Range<usize> {
         tile_bounds(self.slice_count(), self.slice_groups, group)
     }
@@ -64,13 +62,13 @@ impl Plan {
         has_groups(self).then(|| combination(self))
     }
 
-    /// The value that is the copy of an operand in every group. In a plan without groups, this is the operand.
+    /// The value that is the copy of an operand in every group, or the operand in a plan without groups.
     pub fn copy_of(&self, operand: usize) -> usize {
         copy_of(self, operand)
     }
 
-    /// The distribution of a value over all ranks. Every group has a replica of the values of its slices, and a summand
-    /// of the result before it is combined.
+    /// The distribution of a value over all ranks. Every group has a replica of its values, and a summand of the
+    /// result.
     pub fn distribution_over_groups(&self, id: usize) -> Distribution {
         let Value { distribution, .. } = &self.values[id];
         let last = self.values.len() - 1;
@@ -81,9 +79,8 @@ impl Plan {
         }
     }
 
-    /// Number of bytes in a rank's blocks of operands and output that are outside the current slice. Schedules do not
-    /// count these bytes. In a plan with groups, these are also the blocks of the user, because the schedule of a slice
-    /// works on the copies of the operands and on the partial sums of the group.
+    /// Number of bytes in a rank's blocks of operands and output outside the current slice, which schedules do not
+    /// count; with groups, these include the blocks of the user.
     pub fn bytes_outside(&self, rank: usize, output: ResultResidency) -> u64 {
         let users = |plan: &Plan, rank: usize| {
             let outside = |value: &Value| {
@@ -109,7 +106,7 @@ pub fn has_groups(plan: &Plan) -> bool {
     plan.slice_groups > 1
 }
 
-/// The plan of the first group. The other groups run the same plan for other slices.
+/// The plan of the first group, which the others run for other slices.
 pub fn of_group(plan: &Plan) -> Plan {
     let (first, last) = (plan.operands, plan.values.len() - 1);
     let is_step = |value: &&Value| !matches!(value.source, Source::Redistribute { input } if input < first);
@@ -142,8 +139,7 @@ pub fn of_group(plan: &Plan) -> Plan {
         slice_groups: 1,
         leaves,
         values,
-        // The first slice is added onto zeros, because other groups may compute the elements that no slice of this
-        // group computes.
+        // Other groups may compute the elements that no slice of this group computes.
         accumulate: true,
         ..without_values(plan)
     }
@@ -160,12 +156,11 @@ fn lasts(plan: &Plan, value: &Value, operand: usize, keeps: bool) -> ReuseScope 
     }
 }
 
-/// The machine that one group sees. It must suit every group, so the speeds of individual ranks are dropped.
+/// The machine that any group sees, without the speeds of individual ranks.
 pub fn machine_of_group(machine: &Machine, ranks: usize) -> Machine {
     Machine { speeds: Vec::new(), ..machine.part(0..ranks) }
 }
 
-/// A copy of a plan without its list of values.
 fn without_values(plan: &Plan) -> Plan {
     Plan {
         expression: plan.expression.clone(),
@@ -249,7 +244,7 @@ pub fn composed(group: &Plan, machine: &Machine, groups: usize, result: Distribu
     }
 }
 
-/// The distribution over all ranks of a value of the slice plan, of which every group has a replica.
+/// The distribution over all ranks of a value of which every group has a replica.
 pub fn replicated(plan: &Plan, distribution: &Distribution) -> Distribution {
     over_groups(distribution, plan, &Role::Replicate)
 }
@@ -259,7 +254,7 @@ fn over_groups(distribution: &Distribution, plan: &Plan, role: &Role) -> Distrib
     with_axis(distribution, (plan.slice_groups, plan.ranks_per_group()), role, true)
 }
 
-/// Cuts dimension `dim` of each block of a distribution over the ranks of one group among the same ranks of all groups.
+/// Cuts dimension `dim` of each block among the same ranks of all groups.
 pub fn cut_over_groups(distribution: &Distribution, groups: usize, ranks_per_group: usize, dim: usize) -> Distribution {
     with_axis(distribution, (groups, ranks_per_group), &Role::Cut { dim, how: Cut::Even }, false)
 }
@@ -308,8 +303,8 @@ fn listed(
     }
 }
 
-/// Turns the schedule of a rank in the slice plan into that of a rank of the whole plan. `first` is the first rank of
-/// the group, and `ranks` the number of all ranks. Nodes are numbered as in the whole plan.
+/// Turns the schedule of a rank in the slice plan into that of a rank of the whole plan. `first` is the group's first
+/// rank, and `ranks` the number of all ranks. Nodes are numbered as in the whole plan.
 pub fn in_group(mut schedule: Schedule, (first, ranks): (usize, usize), operands: usize) -> Schedule {
     schedule.rank += first;
     schedule.ranks = ranks;

@@ -1,6 +1,6 @@
 //! Builds the specification that a plan's schedules are verified against.
 //!
-//! The specification depends only on the plan's values, not on any schedule.
+//! It depends only on the plan's values, not on any schedule.
 
 use super::slice_groups;
 use super::structure::{Plan, Source};
@@ -20,7 +20,7 @@ pub fn spec(plan: &Plan) -> Spec {
     Spec { values, output, accumulate }
 }
 
-/// Like [`spec`], but without the order of sums, which would have to be computed for all ranks.
+/// Like [`spec`], but without the order of sums, which takes all ranks to compute.
 pub fn without_order(plan: &Plan) -> Spec {
     if slice_groups::has_groups(plan) {
         return over_groups(plan);
@@ -42,9 +42,8 @@ pub fn without_order(plan: &Plan) -> Spec {
     Spec { values: values.collect(), output: plan.values.len() - 1, accumulate: plan.accumulate }
 }
 
-/// Returns the specification of the slices of a plan with groups, without the order of sums, which
-/// [`Plan::verify`] proves for one group. The nodes are those of the whole plan. The result is that of the slices, before
-/// the groups are combined.
+/// Returns the specification of the slices of a plan with groups, before they are combined, with the nodes of the whole
+/// plan and without the order of sums, which [`Plan::verify`] proves for one group.
 fn over_groups(plan: &Plan) -> Spec {
     let first = plan.operands;
     let Spec { values, output, accumulate } = without_order(&slice_groups::of_group(plan));
@@ -69,8 +68,8 @@ fn over_groups(plan: &Plan) -> Spec {
     Spec { values: user.chain(shifted).collect(), output: output + first, accumulate }
 }
 
-/// Returns the order in which the step that produces value `id` adds summands. In a pipeline, the summands of each
-/// batch precede the summands of the next batch.
+/// Returns the order in which the step that produces value `id` adds summands. In a pipeline, those of each batch
+/// precede those of the next.
 fn order(plan: &Plan, id: usize) -> Order {
     let Source::Contract { left, right, algorithm, group, .. } = &plan.values[id].source else {
         return Order::Ascending;

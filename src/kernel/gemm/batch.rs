@@ -1,5 +1,5 @@
-//! Computes many small matrix products of equal size. Operands and results are accessed in place, without packing.
-//! Micro-kernel calls are prepared once, for all products.
+//! Computes many small matrix products of equal size. Operands and results are accessed in place, by micro-kernel calls
+//! that are prepared once for all products.
 
 use super::super::Element;
 use super::super::micro::{Call, Kernel};
@@ -7,16 +7,14 @@ use super::Arguments;
 use super::multiply::Own;
 use crate::local_plan::{Access, Axis, GemmPlan, OutAccess, RowLayout, Table, TileOffsets};
 
-/// Maximum number of register tiles in a product. Larger products are not computed as a batch, because the cost of
-/// starting such a product is negligible.
+/// Maximum number of register tiles in a product; the cost of starting larger ones is negligible.
 const MAX_TILES: usize = 24;
-/// Maximum number of tiles in the products of one call and in the next product, which is prefetched.
+/// Maximum number of tiles in the products of one call and the next one, which is prefetched.
 const MAX_TILE_OFFSETS: usize = 64;
 /// Maximum number of products whose tiles are computed in one call.
 const MAX_PRODUCTS_PER_CALL: usize = 16;
-/// Maximum number of bytes in the operands and results of the products of one call, if a product has several tiles. The
-/// tile at one position is computed for all products of the call before the tile at the next position. All these
-/// products must therefore stay in the first-level cache.
+/// Maximum bytes in the operands and results of one call, if a product has several tiles. Tiles are computed position
+/// by position for all products, which must therefore stay in the first-level cache.
 const L1_PRODUCT_BYTES: usize = 24 << 10;
 
 /// The register tile at one position in every product. `call` contains the arguments for the first product.
@@ -30,18 +28,17 @@ struct Tile<R> {
 pub(super) struct Batch<T: Element> {
     tiles: [Option<Tile<T::Real>>; MAX_TILES],
     count: usize,
-    /// The offsets of all tiles, tile by tile. A tile has one entry for each of `products_per_call` products, and one
-    /// entry for the product after them, which is prefetched.
+    /// The offsets of all tiles, tile by tile. A tile has `products_per_call` entries, and one for the product after
+    /// them, which is prefetched.
     tile_offsets: [TileOffsets; MAX_TILE_OFFSETS],
     /// The number of products to compute in one call.
     pub products_per_call: usize,
 }
 
 impl<T: Element> Batch<T> {
-    /// Prepares one micro-kernel call for each register tile of a product. `inner` contains the stride from one product
-    /// to the next in each tensor. Returns `None` unless there are at least 4 products, each of which is accessed in
-    /// place and has a single box (cache block) and at most [`MAX_TILES`] tiles. Also returns `None` if the rows of a
-    /// tile do not form vectors in `out`.
+    /// Prepares one micro-kernel call for each register tile of a product. `inner` has the stride between products in
+    /// each tensor. Returns `None` unless there are at least 4 products, accessed in place, each with a single box
+    /// (cache block), at most [`MAX_TILES`] tiles, and tile rows that form vectors in `out`.
     pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>, inner: [isize; 3]) -> Option<Self> {
         let in_place = plan.access == [Access::InPlace; 2] && plan.out == OutAccess::Direct && plan.slab.size == 1;
         let one_box = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() == 1);
@@ -119,7 +116,6 @@ impl<T: Element> Batch<T> {
             let call = Call {
                 left: tile.call.left.wrapping_offset(left * parts),
                 right,
-                // Prefetches the next product's right operand.
                 next: right.wrapping_offset(tile_offsets[1].right),
                 out: tile.call.out.wrapping_offset(out * parts),
                 ..tile.call

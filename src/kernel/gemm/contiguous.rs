@@ -32,7 +32,7 @@ unsafe fn merge_run<S: Simd<R>, R: Real>(from: *const R, to: *mut R, len: usize,
 /// `to` must be writable.
 #[inline(always)]
 pub(super) unsafe fn copy_run<S: Both, T: Element>(from: *const T, to: *mut T, len: usize) {
-    // Elements of 4 bytes are moved as `f32`, and all others as `f64`. Moves preserve every bit.
+    // Moves as `f32` or `f64` preserve every bit.
     // SAFETY: guaranteed by the caller.
     unsafe {
         if size_of::<T>() == 4 {

@@ -1,12 +1,10 @@
 //! Computes register tiles with LIBXSMM, which multiplies column-major matrices.
 //!
-//! A product that is added to `out` is first written to a buffer of the size of a register tile. Otherwise, LIBXSMM
-//! would start its sums with the old values of `out`, and chains of additions would extend over all depth boxes (blocks
-//! of the summed dimensions).
+//! Products that are added to `out` go through a buffer of a register tile: LIBXSMM would start its sums with the old
+//! values of `out`, and chains of additions would extend over all depth boxes (blocks of the summed dimensions).
 //!
-//! LIBXSMM does not support tiles in which a leading dimension is smaller than the corresponding extent, or in which
-//! neither stride of `right` is 1. It may also lack code for other shapes. Plain loops compute all these tiles, so
-//! every plan can run.
+//! LIBXSMM lacks tiles with a leading dimension below the extent, or with neither stride of `right` 1, and perhaps
+//! others. Plain loops compute these, so every plan can run.
 
 use super::super::Element;
 use super::super::micro::Call;
@@ -15,10 +13,10 @@ use super::super::xsmm::Tile;
 /// The sizes of a product, its three leading dimensions, and whether `right` is row-major.
 type Shape = ([usize; 3], [usize; 3], bool);
 
-/// A shape, and the code that LIBXSMM generated for it, or `None` if LIBXSMM does not support the shape.
+/// A shape and its code, or `None` if LIBXSMM does not support it.
 type CachedTile<R> = (Shape, Option<Tile<R>>);
 
-/// A cache of the code for the most recently requested shapes.
+/// A cache of code for the latest shapes.
 pub(super) struct Generated<T: Element> {
     packed: bool,
     cached: [Option<CachedTile<T::Real>>; 4],
@@ -34,8 +32,7 @@ impl<T: Element> Generated<T> {
     #[inline(always)]
     fn get(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) -> Option<Tile<T::Real>> {
         let column = if self.packed { 1 } else { call.right_column };
-        // `right` is column-major if the elements of a column are contiguous, and row-major if the elements of a row
-        // are contiguous.
+        // `right` is column-major if columns are contiguous, and row-major if rows are.
         let (by_rows, right) = if call.right_step == 1 && !self.packed {
             (false, if columns == 1 { call.depth as isize } else { column })
         } else if column == 1 || columns == 1 {
@@ -57,8 +54,7 @@ impl<T: Element> Generated<T> {
         tile
     }
 
-    /// Computes a tile in `out`. Does nothing and returns false if LIBXSMM does not support the factors or strides of
-    /// the call.
+    /// Computes a tile in `out`. Returns false if LIBXSMM does not support the factors or strides.
     ///
     /// # Safety
     /// Same as for [`Call`], with `columns` columns and contiguous vectors.

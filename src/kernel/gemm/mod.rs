@@ -1,10 +1,9 @@
 //! Executes a [`GemmPlan`], which computes a contraction as matrix products. Packs boxes (cache blocks of an operand)
-//! into panels, which are the contiguous inputs of micro-kernels. Multiplies panels, and stores the resulting register
-//! tiles.
+//! into contiguous panels, multiplies panels with micro-kernels, and stores the register tiles.
 //!
-//! The plan's grid divides the work into shares for threads. Shares write disjoint boxes of `out` or of partial sums.
-//! Partial sums are added up in a fixed order, after the shares that computed them have finished. Each share packs into
-//! its own part of the workspace and never waits for another share.
+//! The plan's grid divides the work into shares for threads, which write disjoint boxes of `out` or of partial sums.
+//! Partial sums are then added up in a fixed order. Each share packs into its own part of the workspace, and none waits
+//! for another.
 
 mod batch;
 mod contiguous;
@@ -26,8 +25,8 @@ use super::pointer::{Const, Mut};
 use crate::local_plan::{GemmPlan, Isa, KernelFamily};
 use share::GemmShare;
 
-/// The tensors and factors for one execution of a plan. The first operand contains the rows of the matrix products, and
-/// the second operand contains the columns.
+/// The tensors and factors for one execution of a plan. The first operand has the rows of the matrix products, the
+/// second the columns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<T> {
     pub operands: [Const<T>; 2],
@@ -58,10 +57,10 @@ pub(super) unsafe fn run<T: Element>(
     unsafe { depth_sum.run(0..plan.depth.boxes(), 0, workspace) };
 }
 
-/// A sum over depth boxes, which are ranges of the summed dimensions. The list of boxes is halved recursively until a
-/// range has at most [`GemmPlan::leaf_boxes`] boxes, which are added one after the other. Rounding errors therefore
-/// grow only with the logarithm of the number of boxes (N. J. Higham, Accuracy and Stability of Numerical Algorithms,
-/// 2nd edition, section 4.2).
+/// A sum over depth boxes, which are ranges of the summed dimensions. Ranges of more than [`GemmPlan::leaf_boxes`]
+/// boxes are halved recursively; the boxes of others are added one after the other. Rounding errors therefore grow with
+/// the logarithm of the number of boxes (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition,
+/// section 4.2).
 struct DepthSum<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
@@ -71,14 +70,13 @@ struct DepthSum<'a, T: Element> {
 }
 
 impl<T: Element> DepthSum<'_, T> {
-    /// Returns a pointer to the element of a partial sum that corresponds to the first element of `out`.
+    /// Returns a pointer to the partial sum of the first element of `out`.
     fn partial(&self, number: usize) -> *mut T {
         self.partials.at((number * self.plan.partial_elements() + self.plan.partial.first) as isize)
     }
 
-    /// Returns the destination for a level of the recursion, and the factor that scales the destination's old values.
-    /// The destination for level 0 is `out`. The destination for every other level is a partial sum, which is
-    /// overwritten.
+    /// Returns the destination of a level of the recursion, and the factor for its old values. Level 0 is `out`, and
+    /// every other level is a partial sum, which is overwritten.
     fn target(&self, level: usize) -> (*mut T, T) {
         match level {
             0 => (self.arguments.out.at(0), self.arguments.beta),

@@ -1,12 +1,11 @@
-//! Packs a box of an operand into panels. A panel has a fixed number of rows. At each step of the sum (each index of
-//! the summed dimensions), the elements of these rows are contiguous.
+//! Packs a box of an operand into panels. A panel has a fixed number of rows, which are contiguous at each step of the
+//! sum (each index of the summed dimensions).
 //!
-//! Example: a box of 3 rows and 2 steps is packed into panels of 2 rows. In the operand, the row stride is 10, and
-//! consecutive steps are adjacent in memory.
+//! Example: a box of 3 rows, 10 elements apart, and 2 adjacent steps is packed into panels of 2 rows.
 //! ```text
 //! 0 1 | 10 11 | 20 21   ->   0 10 | 1 11    20 _ | 21 _
 //! ```
-//! Only elements of the box are read. Rows that pad a panel are filled with 0.
+//! Only the box is read; rows that pad a panel are 0.
 
 use super::super::Element;
 use super::super::simd::{Body, Both, prefetch};
@@ -23,18 +22,16 @@ pub(super) struct Pack<'a, T> {
     pub by: PackBy,
     /// The box's first element.
     pub from: *const T,
-    /// Offsets of the box's rows in the operand. For the second operand, offsets of its columns, which are packed in
-    /// the same way.
+    /// Offsets of the box's rows in the operand, or columns in the second operand, which are packed alike.
     pub rows: &'a Table,
     pub depth: &'a Table,
-    /// The index of this operand in the arrays of `depth`, which describe both operands.
+    /// The operand's index in `depth`.
     pub operand: usize,
     /// Number of rows in a panel.
     pub panel: usize,
     pub to: *mut T,
-    /// The number of boxes, one for each index of the slab. The slab is a batch dimension of which several indices are
-    /// packed together. `slab_stride` and `slab_panels` are the distances between these boxes in the tensor and in the
-    /// panels.
+    /// The number of boxes, one for each index of the slab, which is a batch dimension packed together. `slab_stride`
+    /// and `slab_panels` are their distances in the tensor and in the panels.
     pub slabs: usize,
     pub slab_stride: isize,
     pub slab_panels: usize,
@@ -70,17 +67,17 @@ impl<T: Element> Body for Pack<'_, T> {
 }
 
 impl<T: Element> Pack<'_, T> {
-    /// Returns the offset from `to` at which the element of a row and a step of the sum is stored.
+    /// Returns the offset from `to` of a row and a step.
     #[inline(always)]
     fn place(&self, row: usize, step: usize) -> usize {
         let (panel, lane) = self.rows.panel_of(row, self.panel);
         (panel.number * self.depth.len() + step) * self.panel + lane
     }
 
-    /// Returns the number of rows from `row` on that are evenly spaced and in the same panel, and their stride.
+    /// Returns how many rows from `row` on are evenly spaced in the same panel, and their stride.
     ///
-    /// Callers loop over these ranges themselves. If this were a helper that took a closure, the closure's vector code
-    /// would be compiled without the target features that `S` needs.
+    /// Callers loop over these ranges, because a closure's vector code would be compiled without the target features of
+    /// `S`.
     #[inline(always)]
     fn piece(&self, row: usize) -> (usize, isize) {
         let (panel, lane) = self.rows.panel_of(row, self.panel);
@@ -112,26 +109,25 @@ impl<T: Element> Pack<'_, T> {
         }
     }
 
-    /// Returns the number of consecutive complete panels, from `row` on, whose rows are all contiguous in the operand.
+    /// Returns the number of complete panels from `row` on whose rows are contiguous in the operand.
     #[inline(always)]
     fn dense_panels(&self, row: usize) -> usize {
         let (len, stride) = self.rows.run(0, row, self.rows.run - row % self.rows.run);
         if stride == 1 { len / self.panel } else { 0 }
     }
 
-    /// Packs several panels together. At each step of the sum, the rows of all these panels are contiguous in the
-    /// operand.
+    /// Packs several panels whose rows are all contiguous in the operand together.
     ///
     /// # Safety
     /// Same as for `run`, with `panels` complete panels whose rows are contiguous.
     #[inline(always)]
     unsafe fn panels_of_rows<S: Both>(&self, steps: &[isize], from: *const T, to: *mut T, panels: usize) {
         let distance = steps.len() * self.panel;
-        // The compiler turns copies of constant length into vector moves.
+        // Copies of constant length become vector moves.
         macro_rules! copy {
             ($copy:path, $len:expr) => {
                 for (step, &offset) in steps.iter().enumerate() {
-                    // Successive steps are too far apart in memory for the hardware prefetcher.
+                    // Steps are too far apart for the hardware prefetcher.
                     let ahead = steps[(step + 1).min(steps.len() - 1)] - offset;
                     for panel in 0..panels {
                         let from = from.wrapping_offset(offset).wrapping_add(panel * self.panel);
@@ -175,7 +171,7 @@ impl<T: Element> Pack<'_, T> {
                 }
                 return;
             }
-            // The compiler turns copies of constant length into vector moves.
+            // Copies of constant length become vector moves.
             macro_rules! copy {
                 ($len:expr) => {
                     for (step, &offset) in steps.iter().enumerate() {
@@ -209,7 +205,7 @@ impl<T: Element> Pack<'_, T> {
     unsafe fn depth<S: Both>(self) {
         let Some((distance, neighbours)) = self.depth.unit[self.operand] else { return };
         let steps = &self.depth.offsets[self.operand];
-        // Each tile has `neighbours` contiguous steps. `begin` returns the first of these steps.
+        // Each tile has `neighbours` contiguous steps, of which `begin` returns the first.
         let tiles = self.depth.len() / neighbours;
         let begin = |tile: usize| tile / distance * distance * neighbours + tile % distance;
         let mut next = 0;
@@ -218,7 +214,7 @@ impl<T: Element> Pack<'_, T> {
             let (len, stride) = self.piece(row);
             next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
-            // If no unused cache line lies between adjacent rows, all rows are prefetched as one contiguous stretch.
+            // Without unused cache lines between them, all rows are prefetched as one stretch.
             let line = CACHE_LINE / size_of::<T>();
             let dense = stride.unsigned_abs() <= neighbours.max(line);
             let (stretches, length) =
@@ -228,14 +224,13 @@ impl<T: Element> Pack<'_, T> {
             let ahead = LINES_AHEAD.div_ceil(lines);
             for tile in 0..tiles {
                 let step = begin(tile);
-                // Successive tiles are too far apart in memory for the hardware prefetcher.
+                // Tiles are too far apart for the hardware prefetcher.
                 if tile + ahead < tiles {
                     let soon = from.wrapping_offset(steps[begin(tile + ahead)] + below);
                     for stretch in 0..stretches {
                         let start = soon.wrapping_offset(stretch as isize * stride);
                         (0..length - 1).step_by(line).for_each(|at| prefetch(start.wrapping_add(at)));
-                        // If the stretch does not start at a cache line boundary, its last element may be on an
-                        // additional cache line.
+                        // The last element may be on an additional cache line.
                         prefetch(start.wrapping_add(length - 1));
                     }
                 }
@@ -255,10 +250,8 @@ impl<T: Element> Pack<'_, T> {
         const SIDE: usize = 16;
         let Some((distance, neighbours)) = self.rows.unit[0] else { return };
         let steps = &self.depth.offsets[self.operand];
-        // Neighbours are rows that are adjacent in memory. The distance between their row numbers decides whether they
-        // have the same position within their panels. They do if the distance is a multiple of the length of a run.
-        // (Panels do not cross the ends of runs.) If there is only one run, they also do if the distance is a multiple
-        // of the number of rows in a panel.
+        // Rows that are adjacent in memory have the same position in their panels if the distance of their numbers is a
+        // multiple of the run length (panels do not cross runs), or of the panel's rows if there is only one run.
         let one_run = self.rows.run == self.rows.len();
         let whole_panels = distance.is_multiple_of(self.rows.run) || (one_run && distance.is_multiple_of(self.panel));
         let mut tile = [T::ZERO; SIDE * SIDE];

@@ -1,7 +1,7 @@
-//! Computes one thread's share of a [`GemmPlan`], box by box. A box is a cache block.
+//! Computes one thread's share of a [`GemmPlan`], box (cache block) by box.
 //!
-//! The loops over batches, column boxes, depth boxes and row boxes are nested in this order, from outermost to
-//! innermost. A packed box is reused while successive iterations need the same box.
+//! The loops are nested over batches, column boxes, depth boxes and row boxes, from outermost to innermost. A packed
+//! box is reused in successive iterations.
 
 use std::ops::Range;
 
@@ -18,15 +18,14 @@ use crate::local_plan::{
     Access, BoxAt, CACHE_LINE, GemmPlan, Group, Isa, KernelFamily, MAX_COLUMNS, OutAccess, Panel, RowLayout, Table,
 };
 
-/// The prefetch distance, in steps of the sum, for an operand that is read in place. Such an operand is prefetched
-/// because its elements for successive steps may be far apart in memory.
+/// The prefetch distance, in steps of the sum, for an operand that is read in place, where steps may be far apart.
 const PREFETCH_STEPS: isize = 8;
 
-/// The address and the strides of a box of one operand, which is packed or read in place. Strides are in elements.
+/// The address and the strides, in elements, of a packed or in-place box of one operand.
 #[derive(Clone, Copy)]
 struct Panels<T> {
     start: *const T,
-    /// The distance from one panel to the next if panels are packed, and 0 otherwise.
+    /// The distance between packed panels, otherwise 0.
     panel: usize,
     /// The distance from one step of the sum to the next.
     step: isize,
@@ -35,7 +34,7 @@ struct Panels<T> {
     slab: isize,
 }
 
-/// The product for one box of `out`. `call` contains the arguments that are the same for all tiles of the box.
+/// The product for one box of `out`. `call` has the arguments that all tiles share.
 struct Product<'a, T: Element> {
     call: Call<T::Real>,
     right: Panels<T>,
@@ -47,15 +46,14 @@ pub(super) struct GemmShare<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
     arguments: Arguments<T>,
-    /// Buffers in the workspace for the packed rows, the packed columns, a dense copy of a box of `out`, and a register
-    /// tile.
+    /// Workspace for the packed rows, the packed columns, a dense box of `out`, and a register tile.
     buffers: [*mut T; 4],
-    /// The box whose rows are currently packed, given by its batch, depth box and row box.
+    /// The batch, depth box and row box whose rows are packed.
     packed_rows: Option<[usize; 3]>,
     multiply: Multiply<T>,
     /// Whether stores to `out` bypass the caches.
     streams: bool,
-    /// Offsets of the columns in the register tile, and in the dense copy of a box of `out`.
+    /// Offsets of the columns in the register tile and in the dense box.
     columns: [[isize; MAX_COLUMNS]; 2],
 }
 
@@ -139,8 +137,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Returns the offsets of a batch, and the number of slab indices in the batch. The slab is a batch dimension of
-    /// which several indices are packed together.
+    /// Returns the offsets of a batch and its number of slab indices (of a batch dimension that is packed together).
     fn batch(&self, batch: usize) -> ([isize; 3], usize) {
         let (slab, mut start) = (self.plan.slab, [0; 3]);
         let mut rest = batch;
@@ -215,7 +212,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         panels
     }
 
-    /// Computes the product for one box of `out` in a dense buffer, and merges the buffer into `out`.
+    /// Computes one box of `out` in a dense buffer, and merges it into `out`.
     ///
     /// # Safety
     /// Same as for [`GemmShare::product`], with all slabs of `out`.
@@ -244,7 +241,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Computes the product for one box of `out`, and writes it to the box itself or to a dense copy of the box.
+    /// Computes one box of `out` in place or in a dense copy.
     ///
     /// # Safety
     /// The panels contain the operands of the box, or point to them in place. The elements at the plan's offsets from
@@ -314,7 +311,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         call.rows = group.rows * T::PARTS;
         call.left = call.left.wrapping_offset(group.first as isize * call.left_next);
         call.right = product.right.at(col, cols).cast();
-        // The first tile of a column panel prefetches the next column panel.
+        // The first tile of a column panel prefetches the next one.
         let panel = if right_panel > 0 { right_panel } else { across.unsigned_abs() * col.len };
         call.next = call.right.wrapping_add(if group.first == 0 { panel * T::PARTS } else { 0 });
         let columns = &cols.offsets[1][col.first..col.first + col.len];
@@ -329,7 +326,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             if group.layout != RowLayout::Scattered && self.multiply.compute_tiles(&call, col.len, tile_offsets) {
                 return;
             }
-            // `call` is modified in place, because copying it would stall on the preceding stores to its fields.
+            // A copy would stall on the preceding stores to its fields.
             let (left, out, columns_of_out) = (call.left, call.out, call.columns);
             for (at, tile_offset) in tile_offsets.iter().enumerate() {
                 call.left = left.wrapping_offset(at as isize * call.left_next + tile_offset.left);

@@ -1,5 +1,5 @@
-//! Merges a register tile from a buffer into `out`. Tiles are computed in a buffer if they cannot be computed in `out`
-//! directly, usually because their rows do not form vectors there.
+//! Merges a register tile from a buffer into `out`. Tiles that cannot be computed in `out` directly, usually because
+//! their rows do not form vectors there, use a buffer.
 
 use super::super::Element;
 use super::super::simd::{Body, Both};

@@ -5,7 +5,7 @@ use crate::kernel::Element;
 use crate::kernel::simd::{Both, Size, transpose_squares};
 
 /// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`. This is fastest
-/// if `rows` and `cols` are multiples of the number of elements in a vector. Strides are in elements.
+/// for multiples of a vector. Strides are in elements.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`. The elements of `from` must be readable, and the elements of

@@ -1,7 +1,6 @@
-//! Computes long sums block by block. Each block is summed into a buffer, and the sums of the blocks are added pairwise
-//! in a binary tree.
+//! Sums long sums in blocks, each in a buffer, and adds the blocks pairwise in a binary tree.
 //!
-//! The order of additions depends only on the plan. A buffer is written before it is read.
+//! The order of additions depends only on the plan. Buffers are written before they are read.
 
 use std::ops::Range;
 
@@ -13,8 +12,7 @@ use crate::local_plan::{Isa, Nest, SumBlocks};
 /// The sum over one thread's share of the loops.
 pub(super) struct Sum<'a, T> {
     pub blocks: &'a SumBlocks,
-    /// The loop nest for all blocks of full length. If the last block is shorter, it has its own nest,
-    /// [`SumBlocks::last`].
+    /// The nest for blocks of full length; a shorter last block has [`SumBlocks::last`].
     pub nest: &'a Nest,
     pub isa: Isa,
     pub operands: [*const T; 2],
@@ -39,8 +37,7 @@ impl<T: Element> Sum<'_, T> {
         self.scratch.wrapping_add(self.blocks.at + level * self.blocks.sums.step)
     }
 
-    /// Sums a range of blocks into the buffer for `level`, the depth in the binary tree. Overwrites the buffers for
-    /// greater depths.
+    /// Sums a range of blocks into the buffer for `level`, the depth in the tree; overwrites deeper buffers.
     ///
     /// # Safety
     /// Same as for [`Sum::run`]. The range contains blocks of the plan. There is a buffer for this level, and one more

@@ -1,14 +1,13 @@
 //! Provides a buffer for unfinished sums of a few elements of `out`.
 //!
-//! A loop nest may add to an element of `out` several times, a few terms at a time. If `out` has old values, each
-//! addition would round a number that may be far larger than the terms. Such a nest therefore sums from zero in a
-//! buffer, and adds each finished sum to `out` once.
+//! A loop nest that adds a few terms at a time to an element with an old value would round a number that may be far
+//! larger than the terms, so it sums from zero in a buffer, and adds each finished sum once.
 //!
-//! A buffer of 64 KiB fits on the stack of any thread. Each element is written before it is read.
+//! A buffer of 64 KiB fits on the stack of any thread, and is written before it is read.
 
 use std::mem::MaybeUninit;
 
-/// A cache line. Its alignment suffices for every element type.
+/// A cache line, aligned for every element type.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct CacheLine(#[expect(dead_code, reason = "only for its size")] MaybeUninit<[u8; 64]>);
@@ -16,8 +15,7 @@ struct CacheLine(#[expect(dead_code, reason = "only for its size")] MaybeUninit<
 pub(super) struct Buffer([CacheLine; 1024]);
 
 impl Buffer {
-    /// Returns the number of elements of type `T` in a buffer, which is at least 4,096. This suffices for a tile of 16
-    /// x 16 x 16 elements.
+    /// Returns the number of elements in a buffer, at least 4,096 as for a tile of 16 x 16 x 16.
     pub const fn elements<T>() -> usize {
         size_of::<Buffer>() / size_of::<T>()
     }

@@ -1,8 +1,8 @@
-//! Computes tiles of dot products. The innermost loop runs over terms of the sum, and has stride 1 in both operands.
+//! Computes tiles of dot products, whose innermost loop over terms has stride 1 in both operands.
 //!
-//! A tile keeps its sums in registers while it iterates over the terms. It starts new sums after every [`CHAIN`]
-//! vectors, so that chains of additions stay short, and adds up the lanes of each vector at the end. At the borders of
-//! `out`, a tile computes the last row or column several times and discards the duplicates.
+//! A tile keeps its sums in registers, starts new sums after every [`CHAIN`] vectors, so that chains of additions stay
+//! short, and adds up the lanes at the end. At borders, the last row or column is computed several times, and
+//! duplicates are discarded.
 
 use super::Task;
 use super::lanes::Lanes;
@@ -26,7 +26,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
         for lane in (0..dots.lanes.extent).step_by(dots.chunk) {
             let mut row = 0;
             while row < rows {
-                // A complex sum needs two registers, so complex tiles of three columns have two rows instead of four.
+                // A complex sum needs two registers, so tiles of three columns have two rows instead of four.
                 let height = match (rows - row, cols) {
                     (1, 1) => 1,
                     (_, 1) => 4,
@@ -59,8 +59,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
                     };
                     // SAFETY: guaranteed by the caller for these rows, columns and lanes.
                     unsafe {
-                        // The condition is constant, so only the real or only the complex tiles are compiled for each
-                        // element type.
+                        // This constant selects the real or the complex tiles for compilation.
                         if const { T::DTYPE.is_complex() } {
                             match (height, width) {
                                 (1, _) => tile.run::<S, 1, 1, 4, false>(&mut sum),
@@ -103,8 +102,8 @@ struct Tile<'a, T> {
 }
 
 impl<T> Tile<'_, T> {
-    /// Computes a tile of up to `R` rows and `C` columns, with `U` vectors of sums for each element. If `PAIRED` is
-    /// true, there is one column, and each row is multiplied by its own elements of the second operand.
+    /// Computes a tile of up to `R` rows and `C` columns, with `U` vectors of sums for each element. If `PAIRED`, there
+    /// is one column, and each row has its own elements of the second operand.
     ///
     /// # Safety
     /// Same as for [`run`].
@@ -185,8 +184,7 @@ impl<T> Tile<'_, T> {
     }
 }
 
-/// Returns pointers to the first elements of `N` rows or columns. If `count` is less than `N`, the last pointer is
-/// repeated.
+/// Returns pointers to the first elements of `N` rows or columns, of which the last is repeated.
 #[inline(always)]
 fn starts<T, const N: usize>(start: *const T, count: usize, stride: isize) -> [*const T; N] {
     let mut starts = [start; N];

@@ -1,9 +1,8 @@
 //! Provides SIMD vectors of elements of any type. Complex elements have real and imaginary parts in alternate lanes.
 //!
-//! A complex product of a vector and a factor consists of two real products, one with the real part of the factor and
-//! one with its imaginary part. In the second product, the two lanes of each complex number are swapped. The swapped
-//! product is then subtracted from the first product in even lanes, and added to it in odd lanes. Sums accumulate the
-//! two products separately, so that lanes are swapped only once, at the end.
+//! A complex product of a vector and a factor consists of the real products with the factor's real and imaginary parts;
+//! the latter, with swapped lanes, is subtracted in even lanes and added in odd lanes. Sums accumulate both separately,
+//! so that lanes are swapped only once, at the end.
 //!
 //! A vector of real or complex elements fills one register.
 
@@ -44,8 +43,7 @@ pub(super) trait Lanes<S>: Element {
     unsafe fn splat(value: Self) -> Self::Factor;
     /// Returns a factor that multiplies each lane by the corresponding element of `vector`.
     unsafe fn each(vector: Self::Vector) -> Self::Factor;
-    /// Like [`Lanes::each`], for sums that are only passed to [`Lanes::total`]. Complex types need fewer shuffles for
-    /// such sums.
+    /// Like [`Lanes::each`], for sums for [`Lanes::total`] only, with fewer shuffles for complex types.
     unsafe fn across(vector: Self::Vector) -> Self::Factor;
     unsafe fn plus(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn none() -> Self::Sum;
@@ -53,10 +51,10 @@ pub(super) trait Lanes<S>: Element {
     /// Returns `sum + factor * vector`.
     unsafe fn plus_times(factor: Self::Factor, vector: Self::Vector, sum: Self::Sum) -> Self::Sum;
     unsafe fn merge(a: Self::Sum, b: Self::Sum) -> Self::Sum;
-    /// Returns the final sum of each lane, in which the parts of complex products are combined. The flags state whether
-    /// the vectors and whether the factors are conjugated.
+    /// Returns the final sum of each lane, with combined complex products. The flags state whether the vectors and
+    /// whether the factors are conjugated.
     unsafe fn finish(sum: Self::Sum, conjugated: [bool; 2]) -> Self::Vector;
-    /// Adds up all lanes of a sum of products with factors from [`Lanes::across`], with the flags of [`Lanes::finish`].
+    /// Adds up all lanes of a sum with factors from [`Lanes::across`], with the flags of [`Lanes::finish`].
     unsafe fn total(sum: Self::Sum, conjugated: [bool; 2]) -> Self;
     unsafe fn scale(value: Self) -> Self::Scale;
     /// Scales each lane as [`Element::scaled`] does.
@@ -276,10 +274,9 @@ where
     unsafe fn total((x, y): Self::Sum, [vector, factor]: [bool; 2]) -> Self {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            // Even lanes of `x` contain products of two real parts, and odd lanes contain products of two imaginary
-            // parts. `sub_add` negates the even lanes, so the sum of all lanes is the negative of the result's real
-            // part. Even lanes of `y` contain products with the factor's imaginary part, and odd lanes those with the
-            // vector's.
+            // Even lanes of `x` are products of two real parts, and odd lanes of two imaginary parts. `sub_add` negates
+            // the even lanes, so the sum is the negative real part. Even lanes of `y` have the factor's imaginary part,
+            // and odd lanes the vector's.
             if vector == factor {
                 let negated = S::sum(S::sub_add(S::zero(), x));
                 let im = S::sum(y);

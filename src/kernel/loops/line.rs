@@ -1,10 +1,9 @@
-//! Computes sums of vectors. Each term is a vector times a scalar, or the elementwise product of two vectors. The
-//! innermost loop runs over lanes, which are elements of `out` with stride 1.
+//! Computes sums of vectors, whose terms are a vector times a scalar or another vector. The innermost loop runs over
+//! lanes, which are elements of `out` with stride 1.
 //!
-//! Up to 8 terms of the sum are added to `out` at a time, so that `out` is not read and written for every term. If rows
-//! share the vectors of the first operand, 4 rows are computed together, with up to 4 terms at a time (2 if complex).
-//! If a sum has more terms, a block of `out` is accessed several times while it is in the first-level cache. The plan
-//! sets the block sizes.
+//! Up to 8 terms are added to `out` at a time, to access it less often. Rows that share the first operand's vectors are
+//! computed 4 at a time, with up to 4 terms (2 if complex). Longer sums access a block of `out` several times while it
+//! is in the first-level cache, with block sizes from the plan.
 
 use super::Task;
 use super::buffer::Buffer;
@@ -16,22 +15,22 @@ use crate::kernel::Element;
 use crate::kernel::simd::fence;
 use crate::local_plan::{Dim, Line};
 
-/// Maximum number of terms that are added to `out` at a time if rows are computed one by one.
+/// Maximum terms per addition to `out` if rows are computed one by one.
 const TERMS: usize = 8;
 
 const fn tile_terms(dtype: Dtype) -> usize {
-    // The factors of a tile stay in registers; a complex factor needs two registers.
+    // The factors of a tile stay in registers, of which complex ones need two.
     4 / if dtype.is_complex() { 2 } else { 1 }
 }
 
-/// Whether several rows can be computed together, because they share the vectors of the first operand. If there is a
-/// single term, rows are computed one after the other, because writing `out` row by row is fastest.
+/// Whether several rows can be computed together, because they share the first operand's vectors. With a single term,
+/// writing `out` row by row is fastest.
 #[inline(always)]
 fn shares(line: &Line) -> bool {
     line.rows.strides[0] == 0 && line.terms.extent > 1
 }
 
-/// Whether the sum for an element of `out` is added to the element in several parts.
+/// Whether the sum for an element of `out` is added in several parts.
 pub(super) fn revisits(line: &Line, dtype: Dtype) -> bool {
     let max_terms = if shares(line) { tile_terms(dtype) } else { TERMS };
     !(line.sum.is_empty() && line.terms.extent <= max_terms && line.terms.extent.is_power_of_two())
@@ -123,7 +122,6 @@ unsafe fn add<T: Element>(visit: Visit<T>, [rows, lanes]: [usize; 2], sums: Rows
     }
 }
 
-/// A block of `out`, given by ranges of rows and lanes, with all terms of its sums.
 struct Block<'a, T> {
     line: &'a Line,
     factors: Factors<T>,
@@ -175,8 +173,8 @@ impl<T> Block<'_, T> {
         }
     }
 
-    /// Calls [`Block::terms`]. Portable code is compiled separately for each number of terms, because the compiler takes
-    /// very long for a function that contains all of it.
+    /// Calls [`Block::terms`]. Portable code is compiled separately for each number of terms, because a function with
+    /// all of it takes very long.
     ///
     /// # Safety
     /// Same as for [`run`].
@@ -220,7 +218,7 @@ impl<T> Block<'_, T> {
         let mut row = 0;
         // SAFETY: guaranteed by the caller for rows of the block.
         unsafe {
-            // The condition is constant, so combinations that never occur are not compiled.
+            // Combinations that never occur are not compiled.
             if const { P <= 4 && !EACH && !STREAMS } {
                 while tiled && row + 4 <= self.rows {
                     self.lines::<S, 4, P, EACH, STREAMS>(visit, row_at(row));
@@ -259,8 +257,7 @@ impl<T> Block<'_, T> {
             let vectors = visit.vectors::<S>();
             let mut lane = 0;
             if const { STREAMS && R == 1 } {
-                // First writes the elements before the first address that is aligned to the vector's size. Such an
-                // address exists only if elements are aligned to their own size.
+                // Elements before the first aligned address, which exists only if elements are aligned, come first.
                 let bytes = T::LANES * size_of::<T>();
                 let ahead = (bytes - out as usize % bytes) % bytes / size_of::<T>();
                 if (out as usize).is_multiple_of(size_of::<T>()) && ahead < self.lanes {
@@ -292,8 +289,8 @@ impl<T> Block<'_, T> {
     }
 }
 
-/// `R` rows with `P` terms each. `factors` contains the elements of the second operand, unless they vary along the
-/// lanes (`EACH`).
+/// `R` rows with `P` terms each. `factors` has the elements of the second operand, unless they vary along the lanes
+/// (`EACH`).
 struct Lines<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> {
     factors: [[T::Factor; P]; R],
     first: *const T,

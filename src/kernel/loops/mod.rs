@@ -9,11 +9,10 @@
 //! | `buffer` | memory for unfinished sums, used if `beta` is not 0 |
 //! | `walk` | iteration over the offsets of nested loops, without allocating |
 //!
-//! An element of `out` is read and written once, or several times while it is in a cache. `beta` is applied when an
-//! element is first visited; if `beta` is 0, its old value is not read. Each sum is finished before it is added to the
-//! old value of `out`. Only a [`Dots`] nest may add a sum in several parts (at most 16). Each thread computes a share
-//! of the loops. If the shares split a sum, their partial results are added in the order of the shares, so results are
-//! reproducible. The loops do not allocate memory.
+//! An element of `out` is accessed once, or several times in a cache. `beta` is applied at the first visit; if it is 0,
+//! the old value is not read. A sum is finished before it is added to the old value, except in [`Dots`] nests (at most
+//! 16 parts). Each thread computes a share of the loops; partial results are added in the order of the shares, so
+//! results are reproducible. The loops do not allocate memory.
 
 mod blocks;
 mod buffer;
@@ -37,8 +36,7 @@ use buffer::Buffer;
 use update::{Factors, Old, Visit};
 use walk::Walk;
 
-/// A loop nest, its factors, and the pointers at which its loops start in the first operand, the second operand and
-/// `out`.
+/// A loop nest, its factors, and the start pointers of its loops in the operands and `out`.
 #[derive(Debug)]
 struct Task<'a, T, N> {
     nest: &'a N,
@@ -46,12 +44,12 @@ struct Task<'a, T, N> {
     first: *const T,
     second: *const T,
     out: *mut T,
-    /// Memory for [`Buffer::elements`] unfinished sums. `None` if sums may be added to `out` in parts.
+    /// Memory for [`Buffer::elements`] unfinished sums; `None` if sums may be added in parts.
     buffer: Option<*mut T>,
 }
 
-/// Computes `out = alpha left right + beta out`, where `left` and `right` are conjugated if their flags are set. If
-/// `beta` is 0, `out` is not read.
+/// Computes `out = alpha left right + beta out`, with conjugated operands where flags are set. If `beta` is 0, `out` is
+/// not read.
 ///
 /// # Safety
 /// The processor must support `isa`. The elements of `left` and `right` at the offsets of the plan's loops may be read.
@@ -146,8 +144,8 @@ unsafe fn nest<T: Element>(nest: &Nest, isa: Isa, factors: Factors<T>, [first, s
     unsafe { if adds && revisits(nest, T::DTYPE) { buffered(task, isa) } else { task.run(isa) } }
 }
 
-/// Whether a nest needs a buffer, because it would otherwise add the sum for an element of `out` in several parts.
-/// [`Dots`] needs no buffer, because it adds at most 16 parts.
+/// Whether a nest would add the sum for an element of `out` in several parts without a buffer; the at most 16 parts of
+/// [`Dots`] need none.
 fn revisits(nest: &Nest, dtype: Dtype) -> bool {
     match nest {
         Nest::Line(line) => line::revisits(line, dtype),
@@ -156,8 +154,7 @@ fn revisits(nest: &Nest, dtype: Dtype) -> bool {
     }
 }
 
-/// Runs a task with a buffer. This function is not inlined, so that only nests that need a buffer have one on the
-/// stack.
+/// Runs a task with a buffer. It is not inlined, so that only nests that need a buffer have one on the stack.
 ///
 /// # Safety
 /// Same as for [`run`], with one nest.
@@ -191,12 +188,10 @@ impl<T: Element> Task<'_, T, Nest> {
 }
 
 impl<T: Element, M> Task<'_, T, M> {
-    /// Returns this task with its [`Nest`] replaced by `nest`, the content of the enum's variant. `U` is the same type
-    /// as `T`.
+    /// Returns this task with its [`Nest`] replaced by the variant's content; `U` is `T`.
     fn of<'a, U: Element, N>(&self, nest: &'a N) -> Task<'a, U, N> {
         debug_assert_eq!(T::DTYPE, U::DTYPE);
-        // The conversion is exact, because `T` and `U` are the same type, and `f64` represents every real and imaginary
-        // part exactly.
+        // This is exact, because `T` is `U`, and `f64` represents every part exactly.
         let same = |value: T| {
             let value = value.to_c64();
             U::from_f64(value.re, value.im)

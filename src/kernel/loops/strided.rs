@@ -1,5 +1,4 @@
-//! Executes loops with any strides, one element at a time. Loops are blocked so that cache lines are reused before they
-//! are evicted.
+//! Executes loops with any strides element by element, blocked so that cache lines are reused.
 
 use super::Task;
 use super::buffer::Buffer;
@@ -8,7 +7,7 @@ use super::walk::Walk;
 use crate::kernel::Element;
 use crate::local_plan::{Dim, StridedNest};
 
-/// Whether the sum for an element of `out` is added to the element in several parts.
+/// Whether the sum for an element of `out` is added in several parts.
 pub(super) fn revisits(nest: &StridedNest) -> bool {
     let [a, b, inner] = nest.blocked;
     let sums = |dim: Dim<4>| dim.extent > 1 && dim.strides[3] != 0;
@@ -42,7 +41,7 @@ pub(super) unsafe fn run<T: Element>(task: &Task<T, StridedNest>) {
     }
 }
 
-/// Computes `out` tile by tile. Each tile is summed in a buffer and then added to `out`.
+/// Computes `out` tile by tile, each summed in a buffer first.
 ///
 /// # Safety
 /// Same as for [`run`]. `start` contains the offsets of one iteration of the outer loops.
@@ -62,7 +61,7 @@ unsafe fn tiles<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, start: 
     }
 }
 
-/// Sums a tile of `out` from zero in a buffer, and adds the sums to `out`.
+/// Sums a tile from zero in a buffer, and adds it to `out`.
 ///
 /// # Safety
 /// Same as for [`tiles`]. `ranges` contains a range of each blocked loop.
@@ -134,8 +133,8 @@ unsafe fn blocks<T: Element>(
     }
 }
 
-/// Computes a single element of `out`, for a nest whose loops all belong to the sum. Blocks are the same as in
-/// [`blocks`], and the sums of the blocks are added pairwise.
+/// Computes a single element of `out`, if all loops belong to the sum. Blocks are those of [`blocks`], and their sums
+/// are added pairwise.
 ///
 /// # Safety
 /// Same as for [`run`].
@@ -173,8 +172,7 @@ unsafe fn number<T: Element>(task: &Task<T, StridedNest>) {
     unsafe { Visit::new(task.factors, true).one(task.out, pairs.total()) }
 }
 
-/// Sums terms pairwise. Keeps at most one partial sum for each power of 2. A partial sum of 2^i terms exists if bit i
-/// of the number of terms is 1.
+/// Sums terms pairwise, with a partial sum of 2^i terms if bit i of the number of terms is 1.
 struct Pairs<T> {
     sums: [T; usize::BITS as usize],
     terms: usize,
@@ -219,7 +217,6 @@ unsafe fn stretch<T: Element>(first: *const T, second: *const T, dim: Dim<4>, co
     (lanes[0] + lanes[1]) + (lanes[2] + lanes[3])
 }
 
-/// Returns the product of two elements, each of which is conjugated if its flag is set.
 #[inline(always)]
 fn product<T: Element>(first: T, second: T, [conj_first, conj_second]: [bool; 2]) -> T {
     let first = if conj_first { first.conjugate() } else { first };

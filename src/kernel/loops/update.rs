@@ -12,7 +12,7 @@ pub(super) struct Factors<T> {
 }
 
 impl<T: Element> Factors<T> {
-    /// Returns the factors for storing a sum as it is, without scaling it and without old values.
+    /// Returns the factors for storing a sum as it is.
     #[inline(always)]
     pub fn sum(conjugated: [bool; 2]) -> Self {
         Factors { alpha: T::ONE, beta: T::ZERO, conjugated }
@@ -63,7 +63,7 @@ impl<T: Element> Visit<T> {
         }
     }
 
-    /// Returns the form of this visit for vectors, in which `alpha` and `beta` are broadcast to all lanes.
+    /// Returns this visit with `alpha` and `beta` in all lanes.
     ///
     /// # Safety
     /// The processor must support the instruction set `S`.
@@ -88,7 +88,7 @@ pub(super) struct Vectors<S, T: Lanes<S>> {
 }
 
 impl<S, T: Lanes<S>> Vectors<S, T> {
-    /// Returns the finished sum times `alpha`. Does not add the old values of `out`.
+    /// Returns the finished sum times `alpha`, without the old values.
     ///
     /// # Safety
     /// The processor must support the instruction set `S`.

@@ -2,12 +2,10 @@
 
 use crate::local_plan::Dim;
 
-/// Maximum number of loops. With an extent of at least 2 each, 64 loops have at least 2^64 iterations, more than any
-/// program could finish.
+/// Maximum number of loops. 64 loops of extent 2 or more have more iterations than any program could finish.
 const MAX_LOOPS: usize = 64;
 
-/// A position in nested loops, initially the first position. No loop has extent 0, and only a few loops have extent 1,
-/// so [`MAX_LOOPS`] suffices.
+/// A position in nested loops. No loop has extent 0, and only a few have extent 1, so [`MAX_LOOPS`] suffices.
 #[derive(Debug)]
 pub(super) struct Walk<const N: usize> {
     index: [usize; MAX_LOOPS],
@@ -25,8 +23,8 @@ impl<const N: usize> Walk<N> {
         self.at
     }
 
-    /// Advances to the next position; the last loop is the innermost. After the last position, wraps to the first
-    /// position and returns `false`.
+    /// Advances to the next position, the innermost (last) loop first; wraps to the first position and returns `false`
+    /// at the end.
     #[inline(always)]
     pub fn next(&mut self, dims: &[Dim<N>]) -> bool {
         for (dim, index) in dims.iter().zip(&mut self.index).rev() {

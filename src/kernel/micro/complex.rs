@@ -1,10 +1,8 @@
 //! Implements the micro-kernel for complex types, on interleaved real and imaginary parts.
 //!
-//! A complex product consists of two real products. One multiplies the elements of `left` by the real part of `right`,
-//! and the other multiplies them by the imaginary part of `right`. The sums of these products are combined once, at the
-//! end. For this, the two lanes of each complex number are swapped in the second sum. The swapped sum is then
-//! subtracted from the first sum in real parts, and added to it in imaginary parts. Conjugated operands change only this
-//! last step.
+//! The real products of `left` with the real and the imaginary parts of `right` are summed separately and combined
+//! once, at the end. For this, the second sum, with swapped lanes, is subtracted in real parts and added in imaginary
+//! parts. Conjugation changes only this step.
 
 use super::super::simd::{Real, Simd};
 use super::{Call, advanced, columns};
@@ -13,12 +11,12 @@ use crate::local_plan::TileOffsets;
 /// Number of real numbers per element.
 pub(super) const PARTS: usize = 2;
 
-/// The sums of products of each vector of `left` with one column of `right`. The sums of products with the column's real
-/// parts precede the sums of products with its imaginary parts.
+/// The sums of products of each vector of `left` with the real parts, then the imaginary parts, of one column of
+/// `right`.
 pub(super) type ColumnSums<Vector, const V: usize> = [[Vector; V]; 2];
 
-/// Computes a tile of `V` vectors by `N` columns. A complex element fills two lanes of a vector. `PACKED` states
-/// whether the `N` elements of `right` are contiguous at each step of the sum.
+/// Computes a tile of `V` vectors by `N` columns. A complex element fills two lanes. `PACKED` states whether the `N`
+/// elements of `right` are contiguous at each step.
 ///
 /// # Safety
 /// Same as for [`Call`], and the processor must support the instruction set `S`.
@@ -60,8 +58,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
     }
 }
 
-/// Combines the sums of products of column `n` with the real and the imaginary parts of `right`, and writes the results
-/// to `out`.
+/// Combines both sums of column `n`, and writes the results to `out`.
 ///
 /// # Safety
 /// Same as for [`tile`].
@@ -81,8 +78,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
         let (alpha, beta) = (Scale::<S::Vector>::new::<S, R>(call.alpha), Scale::<S::Vector>::new::<S, R>(call.beta));
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
-        // The usual case, without scaling and without adding to `out`, has separate code with fewer branches. This
-        // matters for sums of a few terms, which take as long to store as to compute.
+        // The usual case without scaling and adding has fewer branches, which matters for sums of a few terms.
         if !scales && !reads {
             for v in 0..V {
                 let to = to.offset(tile_offset.vectors[v]);
@@ -113,11 +109,10 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
     }
 }
 
-/// Combines the sums of products of `left` with the real parts (`with_re`) and the imaginary parts (`with_im`) of
-/// `right`.
+/// Combines the sums of products with the real parts (`with_re`) and the imaginary parts (`with_im`) of `right`.
 ///
-/// Conjugating `right` negates the second sum. Conjugating `left` does this too and conjugates the result, because
-/// `conj(l) r` is the conjugate of `l conj(r)`. Each needs no more instructions than the product without conjugation.
+/// Conjugating `right` negates the second sum. Conjugating `left` does too and conjugates the result, because `conj(l)
+/// r` is the conjugate of `l conj(r)`. Neither needs more instructions.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`.
@@ -146,8 +141,8 @@ pub(in super::super) unsafe fn combined<S: Simd<R>, R: Real>(
 struct Scale<Vector> {
     re: Vector,
     im: Vector,
-    /// Whether the imaginary part is 0. If so, both parts of an element are scaled separately, so that an infinite part
-    /// does not turn the other part into NaN.
+    /// Whether the imaginary part is 0; both parts are then scaled separately, so that an infinite part does not turn
+    /// the other into NaN.
     real: bool,
 }
 

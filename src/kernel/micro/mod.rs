@@ -1,9 +1,8 @@
 //! Implements micro-kernels, which multiply a few rows by a few columns and accumulate the products in registers.
 //!
-//! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile size. The size is the number of rows,
-//! counted in vectors, and the number of columns. A tile has one of the sizes that
-//! [`crate::local_plan::register_tiles`] returns, or fewer columns. There is one function per size, so that all sums
-//! stay in registers and inner loops have constant lengths.
+//! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile size. The size is the number of vectors
+//! of rows and of columns, one of [`crate::local_plan::register_tiles`], or with fewer columns. There is one function
+//! per size, so that all sums stay in registers.
 
 mod complex;
 #[cfg(target_arch = "x86_64")]
@@ -27,8 +26,8 @@ use super::simd::{Avx2, Avx512};
 use super::simd::{Generic, Real, Simd, prefetch};
 use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 
-/// The arguments of a micro-kernel that all tiles of a call have in common. The offsets of each tile are in its
-/// [`TileOffsets`]. Counts and strides are in real numbers, of which a complex element has two.
+/// The arguments that all tiles of a call have in common; [`TileOffsets`] has the others. Counts and strides are in
+/// real numbers, two per complex element.
 ///
 /// The caller guarantees the following for every tile, after the tile's offsets are added. At each of `depth` steps,
 /// `rows` numbers from `left` on may be read, or full vectors if `left_padded` is true. At each step, one element of
@@ -38,41 +37,39 @@ use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 pub struct Call<R> {
     /// Number of terms in the sum.
     pub depth: usize,
-    /// The first row of `left`. Rows are contiguous.
+    /// The first row of `left`, whose rows are contiguous.
     pub left: *const R,
     pub left_step: isize,
-    /// The distance from the rows of one tile to the rows of the next tile, in addition to the tiles' offsets.
+    /// The distance between the rows of successive tiles, in addition to the tiles' offsets.
     pub left_next: isize,
     pub right: *const R,
     pub right_step: isize,
-    /// The distance from one column of `right` to the next. Kernels for packed columns ignore this field.
+    /// The distance between columns of `right`, ignored for packed columns.
     pub right_column: isize,
     pub out: *mut R,
-    /// The offsets of the columns in `out`, one per column, in elements.
+    /// The offsets of the columns in `out`, in elements.
     pub columns: *const isize,
     pub rows: usize,
     pub left_padded: bool,
     /// Whether stores to `out` bypass the caches. This requires full vectors that are aligned to their size, `beta` =
     /// 0, and a fence after the call.
     pub streams: bool,
-    /// Whether to prefetch `out` before the sum is computed. For batches of small products, prefetching costs more than
-    /// it saves.
+    /// Whether to prefetch `out` before the sum, which costs more than it saves for batches of small products.
     pub prefetches_out: bool,
-    /// The address from which about one cache line per step is prefetched. It points to the part of `right` that the
-    /// next call reads, or to the next product in a batch.
+    /// The address from which about one cache line per step is prefetched: the next call's part of `right`, or the next
+    /// product of a batch.
     pub next: *const R,
-    /// The prefetch distance for `left`. It is 0 if `left` is packed, because packed elements are already in a cache.
+    /// The prefetch distance for `left`; 0 if it is packed and thus cached.
     pub ahead: isize,
-    /// Real and imaginary part. The imaginary part is 0 for real types.
+    /// Real and imaginary part, 0 for real types.
     pub alpha: [R; 2],
     pub beta: [R; 2],
-    /// Whether the elements of `left` and of `right` are conjugated. Kernels for real types ignore this.
+    /// Whether `left` and `right` are conjugated; ignored for real types.
     pub conjugated: [bool; 2],
 }
 
 impl<R: Real> Call<R> {
-    /// Returns how full vectors of sums are written to `out`, or `None` if `out = alpha sum + beta out` needs a
-    /// multiplication.
+    /// Returns how full vectors of sums are written, or `None` if that needs a multiplication.
     fn store(&self) -> Option<Store> {
         let [alpha, beta] = [self.alpha[0], self.beta[0]];
         match (alpha == R::ONE, beta == R::ZERO) {
@@ -85,7 +82,7 @@ impl<R: Real> Call<R> {
 }
 
 impl<R> Call<R> {
-    /// Returns a pointer to the first row of `left` for tile number `at` of the call.
+    /// Returns a pointer to the first row of `left` for tile `at`.
     #[inline(always)]
     fn left_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
         self.left.wrapping_offset(at as isize * self.left_next + tile_offset.left)
@@ -96,9 +93,9 @@ impl<R> Call<R> {
         self.right.wrapping_offset(tile_offset.right)
     }
 
-    /// Returns the address from which the tile prefetches. If tiles share a panel of `right`, only the first tile
-    /// prefetches from `next`. The other tiles prefetch the shared panel, which is already in the cache. In a batch,
-    /// each product has its own panel of `right`, and each tile prefetches the panel of the next product.
+    /// Returns the address from which the tile prefetches. Of tiles that share a panel of `right`, only the first
+    /// prefetches from `next`, and the others prefetch the cached panel. In a batch, each tile prefetches the next
+    /// product's panel of `right`.
     #[inline(always)]
     fn next_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
         if at == 0 || tile_offset.right != 0 { self.next.wrapping_offset(tile_offset.right) } else { self.right }
@@ -109,10 +106,8 @@ impl<R> Call<R> {
 /// Same as for [`Call`], and the processor must support the kernel's instruction set.
 pub type Kernel<R> = unsafe fn(&Call<R>, &[TileOffsets]);
 
-/// Element types that micro-kernels process as vectors of real numbers.
-///
-/// Invariant: only the four element types implement this trait. They have no padding, and every bit pattern is a valid
-/// value.
+/// Element types that micro-kernels process as real numbers: only the four types, without padding and with valid bit
+/// patterns only.
 pub trait Vectorized: Copy {
     type Real: Real;
 
@@ -122,15 +117,14 @@ pub trait Vectorized: Copy {
     fn parts(self) -> [Self::Real; 2];
 
     /// Returns the kernel for a tile of `vectors` vectors by `columns` columns. `packed` states whether the columns of
-    /// `right` are contiguous at each step of the sum.
+    /// `right` are contiguous at each step.
     ///
     /// # Panics
     /// If no kernel has this size.
     fn kernel(isa: Isa, vectors: usize, columns: usize, packed: bool) -> Kernel<Self::Real>;
 }
 
-/// Pointers to every third column of `right`. The two columns after each of these columns need no pointers, because
-/// processors add one or two times a stride to an address at no cost.
+/// Pointers to every third column of `right`; processors add one or two strides at no cost.
 type Columns<R> = [*const R; 6];
 
 #[inline(always)]
@@ -138,8 +132,7 @@ fn columns<R>(right: *const R, column: isize) -> Columns<R> {
     std::array::from_fn(|group| right.wrapping_offset(3 * group as isize * column))
 }
 
-/// Returns the same columns at the next step of the sum. The array is written out, because mapping it with a closure
-/// would take longer to compile, once for every tile size.
+/// Returns the same columns at the next step; a closure would take longer to compile for every tile size.
 #[inline(always)]
 fn advanced<R>([c0, c3, c6, c9, c12, c15]: Columns<R>, step: isize) -> Columns<R> {
     let at = |column: *const R| column.wrapping_offset(step);
@@ -149,18 +142,17 @@ fn advanced<R>([c0, c3, c6, c9, c12, c15]: Columns<R>, step: isize) -> Columns<R
 /// The remaining work on a tile.
 enum RemainingWork {
     Nothing,
-    /// The sums are computed, but must still be scaled, combined, masked or added to `out`.
+    /// The computed sums must still be scaled, combined, masked or added to `out`.
     Write,
     All,
 }
 
-/// If the instruction set has specialised code for a tile of `V` vectors by `N` columns of `PARTS` real numbers,
-/// computes the tile, or at least its sums. Prefetches the tile of `out` even if there is no such code, unless the call
-/// disables prefetching. Returns the remaining work.
+/// Computes a tile of `V` vectors by `N` columns of `PARTS` real numbers, or at least its sums, if there is specialised
+/// code, and returns the remaining work. Prefetches the tile of `out` unless the call disables this.
 ///
-/// `PACKED` states whether the columns of `right` are contiguous at each step of the sum. `store` is the result of
-/// [`Call::store`], or `None` for complex types. `sums` is memory for the sums of products of each vector with each
-/// column. A complex column has separate sums for its real parts and its imaginary parts.
+/// `PACKED` states whether the columns of `right` are contiguous at each step. `store` is the result of
+/// [`Call::store`], or `None` for complex types. `sums` is memory for the sums of each vector with each column, or with
+/// each part of a complex column.
 ///
 /// # Safety
 /// Same as for [`Call`]. The processor must support the instruction set `S`, and `sums` must be writable.
@@ -208,8 +200,7 @@ unsafe fn compute_specialised<
     }
 }
 
-/// Returns the sum that a call computes for one of its tiles. `column` is the distance from one column of `right` to
-/// the next.
+/// Returns the sum for one tile of a call, with `column` between columns of `right`.
 #[inline(always)]
 fn sum<R>(call: &Call<R>, tile_offset: &TileOffsets, at: usize, column: isize) -> Sum<R> {
     let bytes = |reals: isize| reals * size_of::<R>() as isize;
@@ -225,7 +216,7 @@ fn sum<R>(call: &Call<R>, tile_offset: &TileOffsets, at: usize, column: isize) -
     }
 }
 
-/// Maximum number of columns of sums. A complex column has two columns of sums, for its real and its imaginary parts.
+/// Maximum number of columns of sums, of which complex columns have two.
 const MAX_SUMS: usize = 24;
 
 /// Returns the offsets of contiguous columns of `reals` real numbers each.
@@ -239,7 +230,7 @@ const fn columns_of(reals: usize) -> [isize; MAX_SUMS] {
     columns
 }
 
-/// Prefetches the tile of `out`, which is accessed when its sums have been computed.
+/// Prefetches the tile of `out`, which is accessed after its sums.
 #[inline(always)]
 fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: &TileOffsets, parts: isize) {
     if call.streams || !call.prefetches_out {
@@ -253,11 +244,11 @@ fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: 
     }
 }
 
-/// Defines the function that looks up a kernel for one instruction set. Tiles with the maximum number of columns are
-/// compiled a second time, for packed columns.
+/// Defines the look-up of kernels for one instruction set; tiles with most columns are also compiled for packed
+/// columns.
 ///
-/// The remaining work on a tile is done in separate functions, `compute` and `write`. If they were inlined into the loop
-/// over tiles, the compiler would keep sums in memory instead of registers.
+/// The remaining work is in separate functions, `compute` and `write`, because the compiler would otherwise keep sums
+/// in memory.
 macro_rules! kernels {
     ($find:ident, $real:ident, $complex:ident, $isa:ident, $(#[$feature:meta])?
      real { $($v:literal: $($n:literal)* and $packed:literal;)* }
@@ -301,8 +292,7 @@ macro_rules! kernels {
                 unsafe { $parts::tile::<$isa, R, V, N, P>(call, tile_offset, at) }
             }
 
-            /// Writes sums to `out`. Tiles with different numbers of columns share this function, because code for each
-            /// number would take longer to compile.
+            /// Writes sums to `out`, for any number of columns, because code for each would take longer to compile.
             ///
             /// # Safety
             /// Same as for [`Call`], and the processor must support the kernel's instruction set.

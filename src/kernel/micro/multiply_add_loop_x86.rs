@@ -1,16 +1,14 @@
-//! Computes the sums of a tile on x86-64 in assembly. Rust code for these sums is slower. The compiler would compute
-//! column addresses between the multiply-adds, and store the sums to memory before writing them to `out`.
+//! Computes the sums of a tile on x86-64 in assembly: the compiler would compute column addresses between the
+//! multiply-adds, and store the sums to memory before writing them to `out`.
 //!
 //! Columns are listed as `{ number "number" "address" ["address" "part"] ("sum" "row" vector) .. }`. The first address
-//! is used for real terms. The second address is used for complex terms, and is followed by the part of the terms (0 is
-//! real, 1 is imaginary). For each vector of rows, the list contains the register that stores the sum, the register
-//! that stores the rows, and the number of the vector.
+//! is for real terms, the second for complex terms, with their part (0 is real, 1 is imaginary). Each vector of rows
+//! has the register of the sum, the register of the rows, and its number.
 //!
 //! The sums (at most 12 with AVX2, 24 with AVX-512), the vectors of rows and one column fit into the vector registers.
-//! The assembly needs at most 13 general-purpose registers, which is the number available. The loop is unrolled by four
-//! steps, so that strides are added to addresses only once per four steps. Rust code computes a tile if neither the
-//! terms nor the columns of `right` are contiguous, or if vectors must not be read in full. It also computes tiles of
-//! one vector with more than 16 columns of sums.
+//! All 13 available general-purpose registers may be in use. Four unrolled steps advance addresses only once. Rust code
+//! computes a tile if neither terms nor columns of `right` are contiguous, if vectors must not be read in full, or if
+//! one vector has more than 16 columns of sums.
 
 use std::arch::x86_64::_mm256_zeroupper;
 use std::mem::offset_of;
@@ -26,8 +24,7 @@ enum Order {
 }
 
 impl<R> Sum<R> {
-    /// Returns the contiguous dimension of `right`, for columns of `parts` real numbers, or `None` if neither dimension
-    /// is contiguous.
+    /// Returns the contiguous dimension of `right` with `parts` reals per element, if any.
     #[inline(always)]
     fn order(&self, parts: usize) -> Option<Order> {
         let one = (parts * size_of::<R>()) as isize;
@@ -41,9 +38,9 @@ impl<R> Sum<R> {
     }
 }
 
-/// Emits the code for one step of the sum. For each column, broadcasts the column's element of `right` to all lanes,
-/// multiplies it by the vectors of rows, and adds the products to the sums. `$ls` and `$rs` are the suffixes of the
-/// addresses of `left` and `right`, and `$u` is the number of the step.
+/// Emits the code for one step of the sum. Multiplies the vectors of rows by each column's broadcast element of
+/// `right`, and adds the products to the sums. `$ls` and `$rs` are address suffixes of `left` and `right`, and `$u` is
+/// the step.
 #[rustfmt::skip]
 macro_rules! step {
     ($order:tt $t:tt $w:tt $ls:tt $rs:tt $u:tt [$($row:tt $at:tt)*] $($column:tt)*) => {
@@ -109,8 +106,8 @@ macro_rules! at {
     ($t:tt 2) => { concat!("[{b0}+", size!($t), "*{l}]") };
 }
 
-/// Calls `steps!` for one layout of `right`. Passes the address suffixes of four steps, the instructions that advance
-/// `right` by four steps and by one step, and the operands of these instructions.
+/// Calls `steps!` for one layout of `right`, with the address suffixes of four steps, and the instructions, with
+/// operands, that advance `right` by four steps and by one.
 #[rustfmt::skip]
 macro_rules! sum {
     (columns $from:ident $place:ident $t:tt $($rest:tt)*) => {
@@ -129,7 +126,7 @@ macro_rules! sum {
             concat!("add {b0}, ", $($four)*), concat!("add {b1}, ", $($four)*), concat!("add {b2}, ", $($four)*), concat!("add {b3}, ", $($four)*),
         ] [
             concat!("add {b0}, ", $($one)*), concat!("add {b1}, ", $($one)*), concat!("add {b2}, ", $($one)*), concat!("add {b3}, ", $($one)*),
-            // Not every list of columns uses all operands, but `asm!` requires that each is used.
+            // `asm!` requires that each operand is used.
             "/* {s} {s3} */",
         ] [
             b1 = inout(reg) $from.right.wrapping_byte_offset(4 * $from.column) => _,
@@ -226,10 +223,8 @@ macro_rules! steps {
     };
 }
 
-/// Emits the code for the sums of the first columns of a list, with a branch for each number of columns. The conditions
-/// are constant, so the compiler's back end processes one branch only. Processing the other branches too would take a
-/// fifth of the back end's time for this crate. If terms are contiguous, real and complex types have different code,
-/// because complex numbers are pairs of real numbers.
+/// Emits the code for the first columns of a list, with constant conditions, because all branches would take a fifth of
+/// the back end's time. Contiguous complex terms have different code, because they are pairs.
 #[rustfmt::skip]
 macro_rules! columns {
     ($shape:tt [$($set:tt)*] [$($done:tt)*]) => {};
@@ -243,8 +238,8 @@ macro_rules! columns {
             } else {
                 sum!(pairs $from $place $t $real $($set)* $($done)* { $c $($column)* });
             }
-            // Clears the upper halves of the vector registers, because values left there would slow down later SSE
-            // instructions. The compiler does not clear them, because it cannot see that the assembly uses them.
+            // Values in the upper halves would slow down later SSE instructions, and the compiler does not see that the
+            // assembly uses them.
             _mm256_zeroupper();
             return true;
         }

@@ -1,12 +1,12 @@
-//! Implements the micro-kernel for real types. A tile of `out`, a few vectors high and a few columns wide, stays in
-//! registers. Outer products of a column of `left` and a row of `right` are added to the tile one after the other.
+//! Implements the micro-kernel for real types. A tile of `out` stays in registers, while outer products of a column of
+//! `left` and a row of `right` are added to it.
 
 use super::super::simd::{Real, Simd};
 use super::{CACHE_LINE, Call, Columns, TileSums, advanced, columns, prefetch};
 use crate::local_plan::TileOffsets;
 
-/// Repeats a block of code for every column, because the compiler does not unroll a loop of 16 iterations, and an index
-/// that is not constant would keep the sums in memory.
+/// Repeats a block for every column, because the compiler does not unroll 16 iterations, and variable indices would
+/// keep the sums in memory.
 macro_rules! each_column {
     ($n:ident in $count:ident, $body:block) => {
         each_column!($n $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
@@ -26,7 +26,7 @@ pub(super) const PARTS: usize = 1;
 pub(super) type ColumnSums<Vector, const V: usize> = [Vector; V];
 
 /// Computes a tile of `V` vectors by `N` columns. `PACKED` states whether the `N` elements of `right` are contiguous at
-/// each step of the sum.
+/// each step.
 ///
 /// # Safety
 /// Same as for [`Call`], and the processor must support the instruction set `S`.
@@ -47,7 +47,7 @@ pub(super) unsafe fn tile<S: TileSums<R>, R: Real, const V: usize, const N: usiz
         let ahead = call.ahead;
         let mut sums = [[S::zero(); V]; N];
         let mut rest = call.depth;
-        // Where specialised code computes most tiles of full vectors, unrolling the others would only take build time.
+        // Unrolling the tiles without specialised code would only take build time.
         if const { !S::SPECIALISED } && readable == S::LANES {
             for _ in 0..call.depth / 2 {
                 for _ in 0..2 {
@@ -113,7 +113,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
     }
 }
 
-/// Adds one term to every sum. `last` is the number of rows to read into the last vector.
+/// Adds one term to every sum. `last` is the number of rows in the last vector.
 ///
 /// # Safety
 /// Same as for [`tile`].

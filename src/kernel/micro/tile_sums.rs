@@ -1,8 +1,7 @@
-//! Defines the interface to code that computes the sums of a tile and is specialised for an instruction set.
+//! Defines the interface to specialised code for the sums of a tile.
 //!
 //! Callers guarantee that inputs may be read, and that the destination may be read and written, in full vectors.
-//! `multiply_add_loop_x86` contains the specialised code. `real` and `complex` contain the Rust code for all other
-//! sums.
+//! `multiply_add_loop_x86` has this code; `real` and `complex` have the Rust code.
 
 #[cfg(target_arch = "aarch64")]
 use super::super::simd::Neon;
@@ -33,28 +32,27 @@ impl<R: Real> TileSums<R> for Generic where Generic: Simd<R> {}
 #[cfg(target_arch = "aarch64")]
 impl<R: Real> TileSums<R> for Neon where Neon: Simd<R> {}
 
-/// The sum, over `depth` steps, of products of the rows of `left` and the columns of `right`. Strides are in bytes.
+/// The sum, over `depth` steps, of products of the rows of `left` and the columns of `right`, with strides in bytes.
 ///
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that all elements of the sum may be read, in full vectors.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "only the assembly for x86-64 reads the fields"))]
 pub struct Sum<R> {
     pub depth: usize,
-    /// The first row of `left`. Rows are contiguous.
+    /// The first row of `left`, whose rows are contiguous.
     pub left: *const R,
     pub left_step: isize,
     /// The prefetch distance for `left`, or 0 if `left` is not prefetched.
     pub ahead: isize,
     pub right: *const R,
     pub right_step: isize,
-    /// The distance from one column of `right` to the next. The elements of a column may be complex.
+    /// The distance between columns of `right`, possibly complex.
     pub column: isize,
-    /// The address from which to prefetch data for the next tile or product.
+    /// The address to prefetch for the next tile or product.
     pub next: *const R,
 }
 
-/// The destination of sums, column by column. A complex column has two columns of sums, one for products with its real
-/// parts and one for products with its imaginary parts. Offsets are counted in real numbers.
+/// The destination of sums, column by column (complex: by real, then imaginary parts), with offsets in real numbers.
 ///
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that there is an offset for every column, and that every vector of the
@@ -68,7 +66,7 @@ pub struct TileDestination<R> {
     pub store: Store,
 }
 
-/// How sums are written. The assembly depends on the numeric order of the variants.
+/// How sums are written; the assembly depends on the variants' numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Store {

@@ -1,6 +1,6 @@
 //! Moves blocks without contiguous lines, one element at a time.
 //!
-//! The blocks are small squares, so that a cache line of either tensor is still cached when its next element is needed.
+//! The blocks are small squares, so that cache lines of both tensors stay cached until their next element.
 
 use super::super::Element;
 use super::{Factors, PermuteShare, walk};

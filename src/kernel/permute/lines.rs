@@ -1,8 +1,7 @@
-//! Moves blocks of lines. Each line is contiguous in the destination. In the source, a line is either contiguous as
-//! well, or a single element that is repeated along the line.
+//! Moves blocks of lines, which are contiguous in the destination, and contiguous or a repeated single element in the
+//! source.
 //!
-//! Stores that bypass the caches write only complete cache lines. Ordinary stores write the incomplete cache lines at
-//! the start and the end of a line.
+//! Only complete cache lines are written past the caches; ordinary stores write the ends of lines.
 
 use super::super::simd::{Merge, Real, RealBody, Simd, fence};
 use super::{PermuteShare, Tensors, walk};
@@ -34,8 +33,7 @@ pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: 
     }
 }
 
-/// The offsets of lines in the destination, relative to the first line of a block. They are multiples of a stride or
-/// entries of a table.
+/// The offsets of a block's lines in the destination: multiples of a stride, or a table.
 #[derive(Clone, Copy)]
 pub(super) enum Starts<'a> {
     Every(isize),
@@ -50,8 +48,7 @@ pub(super) struct Lines<'a, R, M> {
     pub to: Starts<'a>,
     pub count: usize,
     pub rows: usize,
-    /// Whether stores bypass the caches. This has an effect only if the merge never reads the destination (`PUTS`). A
-    /// fence must follow the stores.
+    /// Whether stores bypass the caches, if the merge never reads the destination (`PUTS`); a fence must follow.
     pub streams: bool,
     pub merge: M,
 }
@@ -89,7 +86,7 @@ impl<R: Copy, M> Lines<'_, R, M> {
     }
 }
 
-/// Lines of the destination. Each line is filled with one source element, which consists of `reals_per_unit` reals.
+/// Lines of the destination, each filled with one source element of `reals_per_unit` reals.
 struct Spread<'a, R, M> {
     lines: Lines<'a, R, M>,
     reals_per_unit: usize,
@@ -125,8 +122,8 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
     }
 }
 
-/// Merges `count` reals that are contiguous in both tensors. If `STREAM` is true, stores bypass the caches. This
-/// requires that `M::PUTS` is true, and a fence must follow the stores.
+/// Merges `count` reals that are contiguous in both tensors. If `STREAM`, stores bypass the caches, which requires
+/// `M::PUTS` and a fence afterwards.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`. The source must be readable, the destination must be accessible

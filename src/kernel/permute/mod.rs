@@ -7,8 +7,8 @@
 //! | `tiles` | blocks that are transposed |
 //! | `elements` | blocks without contiguous lines |
 //!
-//! If `beta` is 0, the destination is never read. No memory outside the tensors is accessed, and nothing is allocated.
-//! This module uses strides only; `unary` translates labels to strides.
+//! If `beta` is 0, the destination is never read. Only the tensors are accessed, nothing is allocated, and `unary`
+//! translates labels to strides.
 
 mod elements;
 mod lines;
@@ -24,7 +24,6 @@ use super::simd::{Blend, Factor, Merge, Plus, Put, Real};
 use crate::dtype::Dtype;
 use crate::local_plan::{CopyKind, Isa, Permute};
 
-/// The factors of a copy that computes `to = alpha from + beta to`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Factors<T> {
     pub alpha: T,
@@ -76,7 +75,7 @@ impl<T> Tensors<T> {
     }
 }
 
-/// One thread's share of a plan. `T` is the element type, or the real type that elements consist of.
+/// One thread's share of a plan; `T` is the element type or its real type.
 #[derive(Debug, Clone, Copy)]
 struct PermuteShare<'a, T> {
     plan: &'a Permute,
@@ -138,8 +137,7 @@ impl<R: Real> PermuteShare<'_, R> {
         }
     }
 
-    /// Returns the number of real numbers (`R`) in a unit of the plan. A unit is one element, or several adjacent
-    /// elements that are moved together.
+    /// Returns the real numbers (`R`) in a unit: one element, or adjacent ones that are moved together.
     fn reals_per_unit(&self) -> usize {
         self.plan.element_bytes() * self.plan.widened() / size_of::<R>()
     }

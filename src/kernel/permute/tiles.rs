@@ -1,8 +1,6 @@
-//! Transposes blocks in which the column index has stride 1 in the source and the row index has stride 1 in the
-//! destination.
+//! Transposes blocks whose column index has stride 1 in the source, and whose row index has it in the destination.
 //!
-//! A block is transposed directly into the destination, or into a buffer that is then merged into the destination line
-//! by line.
+//! A block goes directly to the destination, or through a buffer that is merged into it line by line.
 //!
 //! Invariant: a block of a plan has at most [`MAX_BLOCK_SIDE`] columns and rows, and fits into [`BUFFER_BYTES`]. The
 //! buffer is written before it is read.
@@ -14,8 +12,7 @@ use super::lines::{Lines, Starts};
 use super::{PermuteShare, Tensors, walk};
 use crate::local_plan::{BUFFER_BYTES, CopyKind, MAX_BLOCK_SIDE};
 
-/// Number of bytes of padding between columns in the buffer. With one cache line of padding, the columns map to
-/// different cache sets.
+/// Padding between columns in the buffer, in bytes, so that columns map to different cache sets.
 const COLUMN_PADDING_BYTES: usize = 64;
 
 #[repr(align(64))]
@@ -76,11 +73,10 @@ unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M,
     }
 }
 
-/// Values that all blocks of a share have in common. Elements are moved as words of 4 bytes, because every element type
-/// is aligned to at least 4 bytes.
+/// Values that a share's blocks have in common. Elements are moved as words of 4 bytes, their least alignment.
 struct Words {
     isa: crate::local_plan::Isa,
-    /// The number of words in a unit. A unit is one element or several adjacent elements.
+    /// The number of words in a unit, which is one or several adjacent elements.
     words_per_unit: usize,
     rows_from: [isize; MAX_BLOCK_SIDE],
     /// Whether to prefetch the next rows of the source.
@@ -130,8 +126,7 @@ impl<const P: usize> RealBody<f32> for Block<'_, P> {
     unsafe fn run<S: Simd<f32>>(self) {
         let Block { from, rows_from, to, cols_to, size: Size { rows, cols }, ahead } = self;
         let side = S::LANES / P;
-        // The last tile is moved back so that it is full, because full tiles are faster. It then overlaps the previous
-        // tile.
+        // The last tile is moved back to be full, because full tiles are faster, and overlaps the previous one.
         let back = rows >= side && cols >= side;
         let row = |i: usize| from.wrapping_offset(rows_from[i]);
         let column = |j: usize| match cols_to {

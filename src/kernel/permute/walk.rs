@@ -2,12 +2,11 @@
 
 use crate::local_plan::{Permute, Side};
 
-/// Maximum number of loops in a plan. At most 64 loops of extent 2 or more fit into a 64-bit address space, and 2
-/// further loops step through blocks.
+/// Maximum number of loops: 64 of extent 2 or more fill an address space, and 2 step through blocks.
 const MAX_LOOPS: usize = 66;
 
-/// Visits the blocks of a share. `visit` receives the offsets of a block's first element in both tensors, and the
-/// block's numbers of columns and rows. Offsets and numbers are in widened elements ([`Permute::widened`]).
+/// Visits the blocks of a share. `visit` receives the offsets of a block's first element, and its numbers of columns
+/// and rows. All are in widened elements ([`Permute::widened`]).
 #[inline(always)]
 pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize; 2], [usize; 2])) {
     let blocks = plan.blocks();
@@ -35,8 +34,8 @@ pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize;
     }
 }
 
-/// Returns the offsets of a block's columns or rows in one tensor, relative to the first column or row, and multiplied
-/// by `scale`. The innermost loop varies fastest. A block has at most `LEN` columns or rows.
+/// Returns the offsets of a block's columns or rows (at most `LEN`) in one tensor from the first one, times `scale`;
+/// the innermost loop varies fastest.
 #[inline(always)]
 pub(super) fn offsets<const LEN: usize>(side: &Side, tensor: usize, scale: usize) -> [isize; LEN] {
     let mut table = [0; LEN];

@@ -1,4 +1,4 @@
-//! Implements vectors with AVX2 and FMA. A vector has 8 lanes of `f32` or 4 lanes of `f64`.
+//! Implements vectors with AVX2 and FMA: 8 lanes of `f32` or 4 of `f64`.
 
 use std::arch::x86_64::*;
 
@@ -33,8 +33,8 @@ unsafe fn high_8_ps(a: __m256, b: __m256) -> __m256 {
     unsafe { _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))) }
 }
 
-/// Stores the first `count` elements in pieces of 8, 4, 2 and 1 elements. On processors that emulate masked stores,
-/// such as AMD Zen, a masked store would cost as much as tens of instructions.
+/// Stores the first `count` elements in pieces of 8, 4, 2 and 1, because masked stores cost tens of instructions on
+/// processors that emulate them, such as AMD Zen.
 ///
 /// # Safety
 /// The processor must support AVX2. `count` must be at most 8, and `count` elements must be writable.
@@ -51,7 +51,7 @@ unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
             (to, rest) = (to.add(4), _mm256_extractf128_ps::<1>(vector));
         }
         if count & 2 != 0 {
-            // This 8-byte store needs no alignment, despite the type of its pointer.
+            // This store needs no alignment, despite its pointer type.
             _mm_storel_epi64(to.cast(), _mm_castps_si128(rest));
             (to, rest) = (to.add(2), _mm_movehl_ps(rest, rest));
         }

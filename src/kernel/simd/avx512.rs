@@ -1,5 +1,5 @@
-//! Implements vectors with AVX-512. A vector has 16 lanes of `f32` or 8 lanes of `f64`, and every load and store can be
-//! masked. The loop that accumulates sums of products with these vectors is in `kernel/micro/multiply_add_loop_x86.rs`.
+//! Implements vectors with AVX-512. A vector has 16 lanes of `f32` or 8 of `f64`, and loads and stores can be masked.
+//! `kernel/micro/multiply_add_loop_x86.rs` has the loop over sums of products.
 
 use std::arch::x86_64::*;
 

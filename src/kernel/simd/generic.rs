@@ -1,13 +1,11 @@
-//! Implements vectors as plain arrays of 16 bytes. The compiler keeps them in vector registers if the target has such
-//! registers.
+//! Implements vectors as arrays of 16 bytes, which the compiler keeps in vector registers if there are any.
 
 use super::Simd;
 
 #[derive(Clone, Copy)]
 pub(in super::super) struct Generic;
 
-/// Selects words from two vectors of 16 bytes. `order` contains the number of each selected word. The words of `a` are
-/// numbered from 0 on, followed by the words of `b`.
+/// Selects the words with the numbers in `order` from the words of `a`, followed by those of `b` (16 bytes each).
 #[inline(always)]
 fn words<V: Copy, W: Copy, const N: usize>(a: V, b: V, order: [usize; N]) -> V {
     const { assert!(size_of::<V>() == 16 && size_of::<W>() * N == 16) };

@@ -1,7 +1,6 @@
 //! Merges vectors into their destination in memory.
 //!
-//! A merge that does not need the old value of the destination never reads it, so a NaN in newly allocated memory
-//! cannot propagate. This module does not choose the source element for a destination element; `tile` and `permute` do.
+//! Old values that are not needed are never read, so a NaN in new memory cannot propagate.
 
 use num_complex::Complex;
 
@@ -98,9 +97,8 @@ impl<R: Real, F: Factor<R>> Merge<R> for Blend<F> {
     }
 }
 
-/// A factor by which vectors are multiplied. A real factor scales every lane. A complex factor multiplies complex
-/// numbers, each of which fills a pair of lanes. If the imaginary part of a complex factor is 0, the factor scales each
-/// lane separately, as `Element::scaled` does.
+/// A factor of vectors: real factors scale every lane, and complex factors multiply pairs of lanes. Without an
+/// imaginary part, it scales each lane, as `Element::scaled` does.
 pub(in super::super) trait Factor<R: Real>: Copy + Send + Sync {
     /// # Safety
     /// The processor must support the instruction set `S`.

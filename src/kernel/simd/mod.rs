@@ -1,12 +1,10 @@
 //! Provides SIMD vectors of real numbers for every instruction set, and compiles code once for each instruction set.
 //!
-//! One marker type per instruction set implements [`Simd`]. Code that is generic over [`Simd`] is written as a
-//! [`Body`]; [`dispatch`] runs the body's version for one [`Isa`]. All functions that a body calls are
-//! `#[inline(always)]`. They are therefore inlined into the function that [`dispatch`] calls, and compiled for the same
-//! instruction set as that function.
+//! One marker type per instruction set implements [`Simd`]. Code that is generic over [`Simd`] is a [`Body`], and
+//! [`dispatch`] runs its version for one [`Isa`]. All functions that a body calls are `#[inline(always)]`, so that they
+//! are compiled for the same instruction set.
 //!
-//! An [`Isa`] is passed to [`dispatch`] only if it is [`available`]. This module has no complex vectors, because a
-//! vector of complex numbers is a real vector of twice the length.
+//! An [`Isa`] must be [`available`]. Vectors of complex numbers are real vectors of twice the length.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -32,17 +30,17 @@ pub(super) use neon::Neon;
 
 use crate::local_plan::Isa;
 
-/// If LIBXSMM is enabled, the trait that generates code for a real type. It is a supertrait of [`Real`].
+/// If LIBXSMM is enabled, its supertrait of [`Real`], which generates code.
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use super::xsmm::Real as Generated;
 
-/// If LIBXSMM is not enabled, an empty supertrait of [`Real`], so that [`Real`] is declared only once.
+/// Otherwise an empty supertrait, so that [`Real`] is declared only once.
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub trait Generated {}
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 impl<R: Copy> Generated for R {}
 
-/// The type of the real numbers in a vector. A tensor element is one real number, or two if it is complex.
+/// The type of the real numbers in a vector, two per complex element.
 pub trait Real:
     Generated
     + Copy
@@ -71,8 +69,6 @@ pub trait Real:
 pub trait RealBody<R: Real> {
     type Output;
 
-    /// Runs the code.
-    ///
     /// # Safety
     /// The processor must support the instruction set `S`, and the body's own requirements must hold.
     unsafe fn run<S: Simd<R>>(self) -> Self::Output;
@@ -132,11 +128,10 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Stores `LANES` elements.
     unsafe fn store(to: *mut R, vector: Self::Vector);
 
-    /// Loads the first `count` lanes, for `count` up to `LANES`. The other lanes are 0, and their memory is not
-    /// accessed.
+    /// Loads the first `count` lanes, up to `LANES`; the others are 0, and their memory is not accessed.
     unsafe fn load_first(from: *const R, count: usize) -> Self::Vector;
 
-    /// Stores the first `count` lanes, for `count` up to `LANES`. The memory of the other lanes is not accessed.
+    /// Stores the first `count` lanes, up to `LANES`; the memory of the others is not accessed.
     unsafe fn store_first(to: *mut R, vector: Self::Vector, count: usize);
 
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
@@ -146,51 +141,45 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Returns `a b + c`.
     unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
 
-    /// Swaps lanes 2 i and 2 i + 1, which are the real and the imaginary part of a complex number.
+    /// Swaps lanes 2 i and 2 i + 1 (real and imaginary part).
     unsafe fn swap_pairs(a: Self::Vector) -> Self::Vector;
 
-    /// Copies each even lane to the next lane, which duplicates the real parts of complex numbers.
+    /// Copies each even lane to the next, which duplicates real parts.
     unsafe fn dup_even(a: Self::Vector) -> Self::Vector;
 
-    /// Copies each odd lane to the previous lane, which duplicates the imaginary parts of complex numbers.
+    /// Copies each odd lane to the previous, which duplicates imaginary parts.
     unsafe fn dup_odd(a: Self::Vector) -> Self::Vector;
 
     /// Returns `a - b` in even lanes and `a + b` in odd lanes.
     unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Loads a vector in pieces of 16 bytes. Piece i is loaded from `from[i]`. Vectors shorter than 64 bytes use only
-    /// the first addresses.
+    /// Loads a vector in pieces of 16 bytes, piece i from `from[i]`; shorter vectors use only the first addresses.
     unsafe fn load_pieces(from: [*const R; 4]) -> Self::Vector;
 
-    /// Stores a vector in pieces of 16 bytes. Piece i is stored at `to[i]`. Vectors shorter than 64 bytes use only the
-    /// first addresses.
+    /// Stores a vector in pieces of 16 bytes, piece i at `to[i]`; shorter vectors use only the first addresses.
     unsafe fn store_pieces(to: [*mut R; 4], vector: Self::Vector);
 
-    /// For each piece of 16 bytes, interleaves the two 4-byte words in the first half of the piece of `a` with those of
-    /// `b`.
+    /// Interleaves the 4-byte words of the first halves of each piece of 16 bytes of `a` and `b`.
     unsafe fn low_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// For each piece of 16 bytes, interleaves the two 4-byte words in the second half of the piece of `a` with those
-    /// of `b`.
+    /// Interleaves the 4-byte words of the second halves of each piece of 16 bytes of `a` and `b`.
     unsafe fn high_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// For each piece of 16 bytes, concatenates the first 8 bytes of the piece of `a` and the first 8 bytes of the
-    /// piece of `b`.
+    /// Concatenates the first 8 bytes of each piece of 16 bytes of `a` and `b`.
     unsafe fn low_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// For each piece of 16 bytes, concatenates the last 8 bytes of the piece of `a` and the last 8 bytes of the piece
-    /// of `b`.
+    /// Concatenates the last 8 bytes of each piece of 16 bytes of `a` and `b`.
     unsafe fn high_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Transposes the pieces of 16 bytes, so that piece i of vector j becomes piece j of vector i. If a vector has only
-    /// n < 4 pieces, only the first n vectors are transposed, and the other vectors are unchanged.
+    /// Transposes the pieces of 16 bytes: piece i of vector j becomes piece j of vector i, for the first n vectors if
+    /// vectors have n < 4 pieces.
     unsafe fn exchange(vectors: [Self::Vector; 4]) -> [Self::Vector; 4];
 
     /// Like [`Simd::store`], but bypasses the caches if the instruction set has such a store. `to` is aligned to the
-    /// vector's size, and the caller calls [`fence`] before another thread reads the data.
+    /// vector's size, and a [`fence`] precedes reads of other threads.
     unsafe fn stream(to: *mut R, vector: Self::Vector);
 
-    /// Returns the sum of all lanes, which are added in a fixed order.
+    /// Returns the sum of all lanes, in a fixed order.
     #[inline(always)]
     unsafe fn sum(a: Self::Vector) -> R {
         let mut lanes = [R::ZERO; 16];
@@ -216,8 +205,6 @@ impl<S: Simd<f32> + Simd<f64>> Both for S {}
 pub(super) trait Body {
     type Output;
 
-    /// Runs the code.
-    ///
     /// # Safety
     /// The processor must support the instruction set `S`, and the body's own requirements must hold.
     unsafe fn run<S: Both>(self) -> Self::Output;
@@ -243,7 +230,7 @@ pub(super) unsafe fn dispatch<B: Body>(isa: Isa, body: B) -> B::Output {
     }
 }
 
-/// Not inlined, because a function that contains several portable bodies takes the compiler very long.
+/// A function with several portable bodies would take the compiler very long.
 ///
 /// # Safety
 /// Same as for [`dispatch`].
@@ -271,7 +258,7 @@ unsafe fn on_avx512<B: Body>(body: B) -> B::Output {
     unsafe { body.run::<Avx512>() }
 }
 
-/// Prefetches the cache line at an address. Invalid addresses are allowed.
+/// Prefetches the cache line at any address, even an invalid one.
 #[inline(always)]
 pub(crate) fn prefetch<R>(from: *const R) {
     #[cfg(target_arch = "x86_64")]

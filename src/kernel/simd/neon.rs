@@ -1,5 +1,4 @@
-//! Implements vectors with NEON. A vector has 4 lanes of `f32` or 2 lanes of `f64`. Every AArch64 target has NEON, so
-//! it need not be detected.
+//! Implements vectors with NEON, which every AArch64 target has: 4 lanes of `f32` or 2 of `f64`.
 
 use std::arch::aarch64::*;
 

@@ -1,19 +1,17 @@
 //! Transposes tiles of elements in registers.
 //!
-//! An element consists of `P` real numbers (reals), which together have 4, 8 or 16 bytes. A square tile has as many
-//! rows and columns as a vector has elements. Square tiles are loaded in pieces of 16 bytes, so that loads replace half
-//! of the shuffles. A flat tile has as many rows as a piece has elements, and as many columns as a vector has elements.
-//! Flat tiles are loaded in full vectors and stored in pieces.
+//! An element is `P` real numbers (reals) of 4, 8 or 16 bytes in total. A square tile has as many rows and columns as a
+//! vector has elements, and is loaded in pieces of 16 bytes, which saves half of the shuffles. A flat tile has as many
+//! rows as a piece has elements, and is loaded in full vectors and stored in pieces.
 //!
-//! Only the `rows` x `cols` elements of source and destination are accessed, and the destination is never read. This
-//! module does not block for the caches or loop over further dimensions; `permute` does.
+//! Only `rows` x `cols` elements are accessed, and the destination is never read; `permute` blocks for the caches.
 
 use super::{Real, Simd};
 
 /// Maximum number of vectors in a tile.
 const MAX_TILE_VECTORS: usize = 16;
 
-/// Loads a full tile and returns its columns. `from` returns the address of a row.
+/// Loads a full tile, whose rows are at `from`, and returns its columns.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`, and the tile must be readable.
@@ -27,8 +25,8 @@ unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(
     unsafe {
         let mut out = [S::zero(); MAX_TILE_VECTORS];
         for q in 0..pieces {
-            // The addresses of piece q in rows r, r + step, and so on, one row for each piece of a vector. The closures
-            // only compute addresses, because code in closures is not compiled for the instruction set.
+            // The addresses of piece q in rows r, r + step, and so on, one per piece of a vector; closures are not
+            // compiled for the instruction set and only compute addresses.
             let row = |r: usize, step: usize| {
                 let piece = |g: usize| from(if g < pieces { r + g * step } else { r }).wrapping_add(q * in_piece);
                 [piece(0), piece(1), piece(2), piece(3)]
@@ -54,7 +52,7 @@ unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(
     }
 }
 
-/// For each piece of 16 bytes, transposes the 4 x 4 words that the four vectors have in this piece.
+/// Transposes the 4 x 4 words that four vectors have in each piece of 16 bytes.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`.
@@ -119,8 +117,8 @@ pub(in super::super) struct Size {
     pub cols: usize,
 }
 
-/// Transposes a tile, so that element `j` of row `i` in the source becomes element `i` of row `j` in the destination.
-/// `from` and `to` return the addresses of rows. There are at most as many rows and columns as a vector has elements.
+/// Transposes a tile, with row addresses `from` and `to`: element `j` of row `i` becomes element `i` of row `j`. There
+/// are at most as many rows and columns as elements in a vector.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`. The `P` reals of every element must be readable in the source
@@ -156,8 +154,7 @@ pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: us
     }
 }
 
-/// Like [`transpose_square`], but for a flat tile. A flat tile has as many rows as a piece of 16 bytes has elements,
-/// and as many columns as a vector has elements.
+/// Like [`transpose_square`], for a flat tile (as many rows as a piece of 16 bytes has elements).
 ///
 /// # Safety
 /// Same as for [`transpose_square`], with exactly this number of rows and columns.
@@ -179,8 +176,8 @@ unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
             _ => [S::load(from(0)), S::zero(), S::zero(), S::zero()],
         };
         for (w, &column) in columns.iter().enumerate().take(words) {
-            // The closure only computes addresses, because code in closures is not compiled for the instruction set. It
-            // returns only addresses of existing columns.
+            // The closure only returns addresses of existing columns, because it is not compiled for the instruction
+            // set.
             let piece = |q: usize| to(if q < pieces { words * q + w } else { w });
             S::store_pieces([piece(0), piece(1), piece(2), piece(3)], column);
         }
@@ -188,7 +185,7 @@ unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
 }
 
 /// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`. This is fastest
-/// if `rows` and `cols` are multiples of the number of elements in a vector. Strides are in elements.
+/// for multiples of a vector. Strides are in elements.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`. The elements of `from` must be readable, and the elements of
@@ -203,8 +200,8 @@ pub(in super::super) unsafe fn transpose_squares<S: Simd<R>, R: Real, const P: u
 ) {
     let side = S::LANES / P;
     let (from_stride, to_stride) = (from_stride * P as isize, to_stride * P as isize);
-    // If there are too few rows but enough columns for a square tile, tiles are flat. The last tile is moved back so
-    // that it is full, because full tiles are faster. It then overlaps the previous tile.
+    // With too few rows but enough columns for a square tile, tiles are flat. The last tile is moved back to be full,
+    // because full tiles are faster, and overlaps the previous one.
     let words = 16 / (size_of::<R>() * P);
     let high = if rows >= side || cols < side { side } else { words };
     let back = rows >= high && cols >= side;
