@@ -66,7 +66,7 @@ pub enum Fault {
 pub struct VerifyError {
     /// The rank whose schedule is wrong.
     pub rank: usize,
-    /// The task at which the fault was found, or `None` if the fault does not concern a single task.
+    /// The task of the fault, if it concerns a single one.
     pub task: Option<TaskId>,
     /// The kind of fault.
     pub fault: Fault,
