@@ -1,7 +1,7 @@
 //! Defines the values that are printed at the end of a run.
 //!
-//! Invariant: the values are the same on every rank, except for the name of the kernel, which each process determines
-//! for itself. The result tensor is not among these values, because it is consumed part by part (see `result_sink`).
+//! Invariant: they are the same on every rank, except for the kernel's name. The result tensor is consumed part by part
+//! (`result_sink`).
 
 use einsum_dist::Error;
 use einsum_dist::report::{CheckReport, Measured, Seconds};

@@ -1,7 +1,7 @@
 //! Distributes the operands, compiles the program once and runs it as often as requested.
 //!
-//! The plan may divide the result into parts that are computed one after another; usually there is one part. The time
-//! of a run is the total time of the contractions of all parts. The parts of the last run are checked and written.
+//! The time of a run is that of all parts of the result (usually one), and the parts of the last run are checked and
+//! written.
 
 use std::time::Instant;
 
@@ -100,7 +100,7 @@ fn barrier(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// Returns statistics over the runs. The time of a run is the time of the slowest rank in that run.
+/// Returns statistics over runs, each as long as on its slowest rank.
 fn slowest(world: &World, mine: &[f64]) -> Result<Seconds> {
     let mut runs = vec![0.0; mine.len()];
     for theirs in gather(world, mine)? {

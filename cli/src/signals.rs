@@ -1,15 +1,12 @@
-//! Handles signals that end the program. Removes the program's temporary files, then ends the program by the same
-//! signal, so that the parent process sees the expected status.
+//! On signals that end the program, removes temporary files, then ends by the same signal for the parent's sake.
 //!
-//! A thread waits for the signals by which users and batch systems end a program. The thread starts before the first
-//! file is created, so that no temporary file is left behind.
+//! A thread waits for these signals, from before the first file is created.
 //!
-//! A signal that the parent made this program ignore, as `nohup` does, stays ignored. After the temporary files have
-//! been removed, no other thread creates or renames a file. If a file exceeds the size limit, the write call fails, but
-//! SIGXFSZ does not end the program.
+//! Signals that the parent made this program ignore, as `nohup` does, stay ignored. Afterwards, no other thread creates
+//! or renames a file. Beyond the size limit of files, the write fails, and SIGXFSZ does not end the program.
 //!
-//! SIGKILL cannot be caught; the next run that writes the same file removes the leftovers. SIGPIPE and the signals that
-//! report faults in the program, such as SIGSEGV, are not handled.
+//! After SIGKILL, the next run that writes the same file removes the leftovers. SIGPIPE and fault signals, such as
+//! SIGSEGV, are not handled.
 
 use std::ffi::c_int;
 use std::sync::atomic::AtomicBool;
@@ -25,24 +22,22 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// How long ranks other than 0 wait before they end. Launchers kill the remaining ranks when the first rank ends, and
-/// rank 0 has the most files to remove.
+/// How long other ranks wait before they end, because launchers then kill rank 0, with the most files to remove.
 const AFTER_RANK_0: Duration = Duration::from_millis(100);
 
-/// Signals that end a program by default. Batch systems send SIGXCPU, SIGUSR1 or SIGUSR2 some time before SIGKILL.
+/// Signals that end a program by default, of which batch systems send SIGXCPU, SIGUSR1 or SIGUSR2 before SIGKILL.
 const ENDING: [c_int; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM];
 
-/// Starts the thread that waits for signals. If the thread cannot start, signals keep their default actions.
+/// Starts the thread that waits for signals; otherwise they keep their default actions.
 pub fn install() {
-    // When SIGXFSZ is caught, the call that made the file too large fails. Ignoring the signal would have the same
-    // effect, but programs that this one starts would inherit it.
+    // The call that made the file too large then fails; programs that this one starts would inherit an ignored signal.
     let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let wanted = ENDING.into_iter().filter(|&signal| !is_ignored(signal)).collect::<Vec<_>>();
     let (ready, waits) = mpsc::channel();
-    // The thread starts before signals are caught, because a signal that no thread waits for would be lost.
+    // A signal that no thread waits for would be lost.
     let started = Builder::new().name("signals".to_owned()).spawn(move || {
         let signals = Signals::new(&wanted);
-        // The receiver exists until this message arrives, so the call cannot fail.
+        // The receiver exists until then.
         let _ = ready.send(());
         if let Some(signal) = signals.ok().and_then(|mut signals| signals.forever().next()) {
             end_by(signal);
@@ -60,6 +55,6 @@ fn end_by(signal: c_int) {
         thread::sleep(AFTER_RANK_0);
         removed.remove_again();
     }
-    // Does not return, because the default action of these signals ends the process.
+    // The default action ends the process.
     let _ = emulate_default_handler(signal);
 }

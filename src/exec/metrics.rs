@@ -39,6 +39,7 @@ pub struct Moved {
 }
 
 impl TaskMetric {
+    /// Whether the task ran rather than being skipped.
     pub fn ran(&self) -> bool {
         self.end > 0.0
     }

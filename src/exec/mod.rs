@@ -63,9 +63,9 @@ pub struct RunOptions {
     pub window: usize,
     /// The run fails if no bytes move for this time while this rank waits for transfers and computes nothing. Processes
     /// also wait at most this long for each other between runs; `None` means no timeout. It must exceed the longest
-    /// silence of any other rank, whose workers may compute several tasks in a row or, between runs, which may read,
-    /// check or write files. It must also exceed the time to transfer a gigabyte between two ranks. A silent rank in
-    /// this process cannot be killed, so the run fails only when it returns.
+    /// silence of any other rank, which may compute several tasks in a row or, between runs, read, check or write
+    /// files. It must also exceed the time to transfer a gigabyte between two ranks. A silent rank in this process
+    /// cannot be killed, so the run fails only when it returns.
     pub timeout: Option<Duration>,
     /// A fault to inject, for tests.
     pub injection: Option<Injection>,

@@ -51,7 +51,7 @@ const TURNS_PER_POLL: usize = 4;
 #[derive(Debug)]
 pub(super) struct Shared {
     rank: usize,
-    /// The id of this process, because the system call costs as much as the rest of a description.
+    /// The id of this process, stored because the system call costs as much as the rest of a description.
     process: u32,
     peers: Vec<Peer>,
     /// The peers that have transfers in flight.

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::{FileError, Temporary};
 
-/// Writes a complete file. An existing file of the same name is replaced.
+/// Writes a complete file, which replaces an existing one.
 pub fn write_whole(path: &Path, tag: &str, bytes: &[u8]) -> Result<(), FileError> {
-    // Errors show the user's path instead of the temporary path.
+    // Errors show the user's path.
     let named = |error| match error {
         FileError::Io { action, cause, .. } => FileError::Io { path: path.to_path_buf(), action, cause },
         other => other,

@@ -92,9 +92,9 @@ impl View {
         }
     }
 
-    /// Returns orders of the row dimensions by stride in the operand or in `out`, of which the first, with the vectors,
-    /// may be from the other tensor. Orders of both tensors come first, because the first of equal prices is chosen,
-    /// and boxes with contiguous elements of both are packed and written fastest.
+    /// Returns orders of the row dimensions: the first, with the vectors, has the smallest stride in the operand or in
+    /// `out`, and the others are sorted by their strides in either. Orders of both tensors come first, because the
+    /// first of equal prices is chosen, and boxes with contiguous elements of both are packed and written fastest.
     fn row_orders(&self) -> Vec<Vec<usize>> {
         let plain = orders(&self.rows, [1, 0]);
         if self.rows.len() < 3 || plain.len() < 2 {

@@ -37,7 +37,7 @@ impl Grid {
 }
 
 /// Chooses the grid with the lowest cost of idle threads, repeated packing and partial sums, with at most `most_parts`
-/// of the depth, and returns it with a candidate of small enough boxes.
+/// parts of the depth, and returns it with a candidate of small enough boxes.
 pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_parts: usize) -> (Grid, Candidate) {
     let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent as f64).product::<f64>();
     let (rows, cols, depth) = (size(&candidate.rows), size(&candidate.cols), size(&candidate.depth));

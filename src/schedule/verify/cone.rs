@@ -9,9 +9,9 @@
 //! ```
 //!
 //! On ranks that were not chosen, a task is followed only if a followed task reads what it writes. Followed tasks keep
-//! the order of the complete schedule. Invariant: two ranks in the cone have equal numbers of sends and receives, so
-//! the n-th send matches the n-th receive. Termination is proved only for ranks in the cone; the other ranks run the
-//! same algorithm.
+//! the order of the complete schedule. Invariant: a rank in the cone has as many sends to another as that one has
+//! receives from it, so the n-th send matches the n-th receive. Termination is proved only for ranks in the cone; the
+//! other ranks run the same algorithm.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

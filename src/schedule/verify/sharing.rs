@@ -71,7 +71,7 @@ impl<'a> Sharing<'a> {
         }
         if self.lifetimes[buffer].is_some_and(|(first, _)| first == task) {
             for other in self.occupants.replace(buffer, self.schedule.offsets[buffer], self.bytes(buffer)) {
-                // It has been checked for a different box of this buffer.
+                // The task has been checked for a different box of this buffer.
                 if other == buffer {
                     continue;
                 }
