@@ -1,7 +1,8 @@
 //! Checks all paths of a command before the run: each output must be writable, and differ from all other files.
 //!
-//! Two flags must not name the same file, however spelt, if one writes it, except for `--accumulate FILE --output
-//! FILE`, which reads it before replacing it. Names of temporary files, which are removed, are refused too.
+//! Two flags must not name the same file, however spelt, if one writes it, except for
+//! `--accumulate FILE --output FILE`, which reads it before replacing it. Names of temporary files, which are removed,
+//! are refused too.
 
 use std::path::{Path, PathBuf};
 

@@ -155,8 +155,7 @@ pub struct PlanOptions {
     /// packing. A plan that needs more runs in slices; if none fit, the error states how much memory is missing.
     pub memory_limit: Option<u64>,
     /// If true, a result that does not fit into memory may be delivered in parts
-    /// ([`ResultResidency::InParts`](super::ResultResidency::InParts)), with
-    /// [`Program::run_part`](crate::Program::run_part).
+    /// ([`ResultResidency::InParts`](super::ResultResidency)), with [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
     /// If true, the algorithm `cannon` may run on any number of ranks and leaves those beyond the largest square number
     /// idle.

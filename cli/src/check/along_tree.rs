@@ -51,7 +51,7 @@ impl<'a> Evaluator<'a> {
         Evaluator { tree, layouts, evaluation, complex: limits.complex, roundings, exponents }
     }
 
-    /// Returns the sum of all exponents, by 2 to which computed elements are divided.
+    /// Returns the sum of all operands' exponents; computed elements are divided by 2 to this power.
     pub fn exponent(&self) -> i32 {
         self.exponents.iter().fold(0, |sum, exponent| sum.saturating_add(*exponent))
     }

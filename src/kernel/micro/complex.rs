@@ -111,8 +111,8 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
 
 /// Combines the sums of products with the real parts (`with_re`) and the imaginary parts (`with_im`) of `right`.
 ///
-/// Conjugating `right` negates the second sum. Conjugating `left` does too and conjugates the result, because `conj(l)
-/// r` is the conjugate of `l conj(r)`. Neither needs more instructions.
+/// Conjugating `right` negates the second sum. Conjugating `left` does too and conjugates the result, because
+/// `conj(l) r` is the conjugate of `l conj(r)`. Neither needs more instructions.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`.

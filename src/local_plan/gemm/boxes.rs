@@ -3,8 +3,8 @@
 //!
 //! A panel of columns stays in the first-level cache, a box's packed rows in the second, and its packed columns in the
 //! last (K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008, section 4). The cache
-//! fractions below, which leave space for streamed data, were measured on processors with AVX2 and AVX-512 (`make
-//! bench`).
+//! fractions below, which leave space for streamed data, were measured on processors with AVX2 and AVX-512
+//! (`make bench`).
 //!
 //! Invariant: a box has at least one register tile of rows and one of columns.
 
