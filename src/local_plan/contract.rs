@@ -1,8 +1,8 @@
 //! Plans the contraction of two tensors in one process.
 //!
 //! Invariants: every index in the index space is visited exactly once. The shares (work of one thread) write disjoint
-//! elements of `out` or of partial sums, so results are bitwise identical on any threads. A plan depends only on
-//! layouts, element type and target.
+//! elements of `out` or of partial sums, so results are bitwise identical whichever thread runs which share. A plan
+//! depends only on layouts, element type and target.
 
 use super::gemm::{plan_gemm, price_gemm};
 use super::{Dim, GemmPlan, KernelFamily, Layout, LoopPlan, Price, SmallBatchPlan, Target, fold, plan_loops};

@@ -152,7 +152,7 @@ pub struct PlanOptions {
     /// stored, and needs a pass of its own only if the expression contracts nothing. There is no effect for real types.
     pub conjugate: Vec<usize>,
     /// The maximum number of bytes that each rank may use for blocks of operands and result, intermediates, and
-    /// packing. A plan that needs more runs in slices; if none fit, the error states how much memory is missing.
+    /// packing. If a plan needs more, it runs in slices; if none fit, the error states how much memory is missing.
     pub memory_limit: Option<u64>,
     /// If true, a result that does not fit into memory may be delivered in parts
     /// ([`ResultResidency::InParts`](super::ResultResidency)), with [`Program::run_part`](crate::Program::run_part).

@@ -144,7 +144,7 @@ impl Plan {
         proof::each_step(self)
     }
 
-    /// A 64-bit hash of the plan without its predicted times. Ranks compare them before the first transfer.
+    /// A 64-bit hash of the plan without its predicted times. Ranks compare their hashes before the first transfer.
     pub fn fingerprint(&self) -> u64 {
         // Their last bits may differ between processors.
         let mut plan = self.clone();

@@ -6,7 +6,7 @@
 //! columns.
 //!
 //! Invariants: shares write disjoint boxes of `out`, or separate partial sums per part of the depth, added in a fixed
-//! order, so results are bitwise identical on any threads.
+//! order, so results are bitwise identical whichever thread runs which share.
 
 mod axis;
 mod boxes;
