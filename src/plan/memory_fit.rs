@@ -7,8 +7,8 @@
 //!
 //! A rank stores its whole block of the result if a sliced plan then fits and costs little more than the unsliced plan.
 //! Otherwise the result is delivered in parts, provided that the caller accepts parts, and that the plan with parts is
-//! cheaper or the only one that fits. The contraction order never changes, even where a different order would suit
-//! slicing better.
+//! cheaper or the only one that fits. The contraction order never changes here. If the path search chose slices together
+//! with the order, these are tried first.
 
 use super::algorithm_search_arguments::SearchArguments;
 use super::context::PlanningContext;
